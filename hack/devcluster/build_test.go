@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStamped(t *testing.T) {
+	const stamp = "abc"
+	installed := func(t *testing.T) string {
+		binary := filepath.Join(t.TempDir(), "etcd")
+		must(t, install(write(t, binary+".half", "whole binary", 0o755), binary, stamp))
+		return binary
+	}
+	cases := map[string]struct {
+		reason string
+		binary func(*testing.T) string
+		want   bool
+	}{
+		"installed": {
+			reason: "What was built from what is pinned now is not built again.",
+			binary: installed,
+			want:   true,
+		},
+		"missing": {
+			reason: "A stamp without its binary means nothing.",
+			binary: func(t *testing.T) string { b := installed(t); must(t, os.Remove(b)); return b },
+		},
+		"no stamp": {
+			reason: "We may have been killed between moving the binary and stamping it.",
+			binary: func(t *testing.T) string { b := installed(t); must(t, os.Remove(stampPath(b))); return b },
+		},
+		"cut short": {
+			reason: "A binary that is not the one that was stamped never counts.",
+			binary: func(t *testing.T) string { b := installed(t); must(t, os.Truncate(b, 3)); return b },
+		},
+		"not executable": {
+			reason: "It could not be started.",
+			binary: func(t *testing.T) string { b := installed(t); must(t, os.Chmod(b, 0o644)); return b },
+		},
+		"made from something else": {
+			reason: "A new pin makes a new binary.",
+			binary: func(t *testing.T) string {
+				b := installed(t)
+				must(t, install(write(t, b+".half", "whole binary", 0o755), b, "def"))
+				return b
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := stamped(tc.binary(t), stamp); got != tc.want {
+				t.Errorf("%s: stamped is %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJobStamp(t *testing.T) {
+	root := t.TempDir()
+	lay := func(gomod, gosum string) {
+		write(t, filepath.Join(root, "hack/devcluster/etcd/go.mod"), gomod, 0o644)
+		write(t, filepath.Join(root, "hack/devcluster/etcd/go.sum"), gosum, 0o644)
+	}
+	const gomod = "module x\n\nrequire go.etcd.io/etcd/server/v3 v3.6.4\n"
+	stampWith := func(gomod, gosum, goVersion string) string {
+		lay(gomod, gosum)
+		jobs, err := newWorkshop(root, io.Discard).jobs([]string{"etcd"}, goVersion)
+		must(t, err)
+		return jobs[0].stamp
+	}
+	base := stampWith(gomod, "sum", "go1.26.0")
+	cases := map[string]struct {
+		reason, gomod, gosum, goVersion string
+		same                            bool
+	}{
+		"nothing":    {"The same sources make the same stamp.", gomod, "sum", "go1.26.0", true},
+		"go.mod":     {"Another pin is another binary.", strings.Replace(gomod, "v3.6.4", "v3.6.5", 1), "sum", "go1.26.0", false},
+		"go.sum":     {"Other sums are other sources.", gomod, "sums", "go1.26.0", false},
+		"go version": {"Another compiler makes another binary.", gomod, "sum", "go1.26.1", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if same := stampWith(tc.gomod, tc.gosum, tc.goVersion) == base; same != tc.same {
+				t.Errorf("%s: same stamp is %v, want %v", tc.reason, same, tc.same)
+			}
+		})
+	}
+}
+
+func TestJobsKnowTheirVersion(t *testing.T) {
+	jobs, err := newWorkshop(repository(t), io.Discard).jobs(nil, "go1.26.0")
+	must(t, err)
+	if diff := cmp.Diff(recipeNames(), jobNames(jobs)); diff != "" {
+		t.Errorf("no name means all (-want +got):\n%s", diff)
+	}
+	for _, j := range jobs {
+		if j.version == "" {
+			t.Errorf("%s has no version", j.name)
+		}
+		if j.stamp == "" || j.recipe.stamp != nil && !strings.Contains(strings.Join(j.args, " "), "gitVersion="+j.version) {
+			t.Errorf("%s does not tell its version %s: %v", j.name, j.version, j.args)
+		}
+	}
+	if _, err := newWorkshop(repository(t), io.Discard).jobs([]string{"docker"}, ""); err == nil {
+		t.Error("a binary that does not exist was accepted")
+	}
+}
+
+func TestKubernetesVersion(t *testing.T) {
+	got := kubernetesVersion("v1.36.3")
+	for _, want := range []string{
+		"-X k8s.io/component-base/version.gitVersion=v1.36.3",
+		"-X k8s.io/component-base/version.gitMajor=1",
+		"-X k8s.io/client-go/pkg/version.gitMinor=36",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+}
+
+// The stages that kwok is given come from our own go.mod, kwok itself from its module's.
+func TestKwokAndItsStagesAreOfOneVersion(t *testing.T) {
+	pin := func(path string) string {
+		content, err := os.ReadFile(path)
+		must(t, err)
+		version, err := pinnedVersion(content, "sigs.k8s.io/kwok")
+		must(t, err)
+		return version
+	}
+	if diff := cmp.Diff(pin("kwok/go.mod"), pin("go.mod")); diff != "" {
+		t.Errorf("kwok/go.mod and go.mod differ (-kwok +stages):\n%s", diff)
+	}
+}
+
+func TestCheckSpace(t *testing.T) {
+	here := t.TempDir()
+	_, free, err := freeSpace(here)
+	must(t, err)
+	cases := map[string]struct {
+		reason string
+		wanted []space
+		want   string
+	}{
+		"enough":          {"There is room.", []space{{"the binaries", here, 1}}, ""},
+		"not there yet":   {"A folder to be lies where its parent lies.", []space{{"the binaries", filepath.Join(here, "a", "b"), 1}}, ""},
+		"nothing to lay":  {"What takes no room is not looked for.", []space{{"the module cache", "\x00", 0}}, ""},
+		"too little":      {"The message says how much, for what and where.", []space{{"the binaries", here, free + 9999}}, "MB for the binaries in " + here},
+		"too little both": {"Two on one disk need the sum.", []space{{"a", here, free/2 + 999}, {"b", here, free/2 + 999}}, "too little disk space"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := checkSpace(tc.wanted)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestFailedBuildShowsTheCompilersWords(t *testing.T) {
+	root := t.TempDir()
+	folder := filepath.Join(root, "hack", "devcluster", "etcd")
+	write(t, filepath.Join(folder, "go.mod"), "module x\n\ngo 1.26.0\n\nrequire go.etcd.io/etcd/server/v3 v3.6.4\n", 0o644)
+	write(t, filepath.Join(folder, "go.sum"), "", 0o644)
+	w := newWorkshop(root, io.Discard)
+	w.readyMade, w.bin = false, filepath.Join(root, "bin")
+	err := w.build(t.Context(), []string{"etcd"}, true)
+	if err == nil {
+		t.Fatal("a module without sums was built")
+	}
+	for _, want := range []string{"building etcd v3.6.4", "missing go.sum entry", filepath.Join(root, "bin", "logs", "etcd.log")} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "bin", "etcd")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a failed build left a binary: %v", err)
+	}
+}

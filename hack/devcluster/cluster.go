@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// errNotHealthy is what status returns when something that should run does not.
+var errNotHealthy = errors.New("not healthy")
+
+// settle is how long up waits for a cluster whose components all live to answer again, before it starts a new one.
+const settle = 30 * time.Second
+
+// cluster is one control plane and the folder it lives in.
+type cluster struct {
+	dir   folder
+	shop  *workshop
+	state state
+
+	http *http.Client // trusts this cluster alone, and is its admin
+	api  corev1client.CoreV1Interface
+
+	choosePorts func(n int) ([]int, error)
+	died        chan death // of those that this process started
+}
+
+func newCluster(shop *workshop, dir string) (*cluster, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster's folder %s: %w", dir, err)
+	}
+	// One folder, one name, whichever way it was reached: components are known by it.
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	return &cluster{dir: folder(dir), shop: shop, choosePorts: freePorts}, nil
+}
+
+// up makes sure that a cluster of this tier runs in the folder. An error leaves nothing running, and the folder only if
+// it holds logs worth reading.
+func (c *cluster) up(ctx context.Context, tierName string, port int) error {
+	unlock, err := c.dir.lock(ctx, true, c.waiting)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.dir.claim(); err != nil {
+		return err
+	}
+	if running, err := c.alreadyUp(ctx, tierName, port); running || err != nil {
+		return err
+	}
+	if err := c.clean(); err != nil {
+		return err
+	}
+
+	err = c.bringUp(ctx, tierName, port)
+	if err == nil {
+		c.say("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
+		return nil
+	}
+	if failed := (*componentError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(err, c.dir.remove())
+}
+
+// alreadyUp says whether a healthy cluster of this tier runs. One that is healthy and different is an error; one that is
+// not healthy does not count.
+func (c *cluster) alreadyUp(ctx context.Context, tierName string, port int) (bool, error) {
+	if err := c.load(); err != nil || !c.state.Ready {
+		return false, nil // a broken or half-finished start
+	}
+	health := c.healthy(ctx)
+	for deadline := time.Now().Add(settle); health != nil && c.allAlive() && time.Now().Before(deadline); health = c.healthy(ctx) {
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return false, err
+		}
+	}
+	has := c.state.Ports[apiServer.name]
+	switch {
+	case health != nil:
+		c.say("the cluster in %s is broken and is started afresh: %v", c.dir, health)
+		return false, nil
+	case c.state.Tier != tierName:
+		return false, fmt.Errorf("a cluster with nodes=%s runs in %s: take it down first (devcluster down), or name another folder with --dir", c.state.Tier, c.dir)
+	case port != 0 && port != has:
+		return false, fmt.Errorf("the cluster in %s runs already, on port %d: take it down first (devcluster down), or name another folder with --dir", c.dir, has)
+	}
+	c.say("already running in %s (nodes=%s)\n\nexport KUBECONFIG=%s", c.dir, tierName, c.dir.path("kubeconfig"))
+	return true, nil
+}
+
+// load reads what runs in the folder and how to talk to it.
+func (c *cluster) load() error {
+	var err error
+	if c.state, err = c.dir.load(); err != nil {
+		return err
+	}
+	return c.connect()
+}
+
+// connect takes the credentials of the folder's admin.
+func (c *cluster) connect() error {
+	config, err := clientcmd.BuildConfigFromFlags("", c.dir.path("kubeconfig"))
+	if err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	config.UserAgent = "devcluster"
+	config.QPS = -1
+	if c.http, err = rest.HTTPClientFor(config); err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	if c.api, err = corev1client.NewForConfigAndClient(config, c.http); err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// healthy is nil when every component of the tier lives and does its work.
+func (c *cluster) healthy(ctx context.Context) error {
+	for _, comp := range tiers[c.state.Tier].components() {
+		if err := c.check(ctx, comp); err != nil {
+			return fmt.Errorf("%s: %w", comp.name, err)
+		}
+	}
+	return nil
+}
+
+func (c *cluster) check(ctx context.Context, comp component) error {
+	if p, ok := c.process(comp.name); !ok || !p.alive() {
+		return errors.New("dead")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := comp.ready(ctx, c); err != nil {
+		return fmt.Errorf("running, but not healthy: %w", err)
+	}
+	return nil
+}
+
+func (c *cluster) process(name string) (process, bool) {
+	at := slices.IndexFunc(c.state.Processes, func(p process) bool { return p.Name == name })
+	if at < 0 {
+		return process{}, false
+	}
+	return c.state.Processes[at], true
+}
+
+func (c *cluster) allAlive() bool {
+	return !slices.ContainsFunc(c.state.Processes, func(p process) bool { return !p.alive() })
+}
+
+// clean takes away what an earlier cluster left in the folder: processes first, then files.
+func (c *cluster) clean() error {
+	if err := c.stopAll(); err != nil {
+		return err
+	}
+	return c.dir.empty()
+}
+
+// stopAll stops what runs, last started first, and then what was started but never written down.
+func (c *cluster) stopAll() error {
+	var errs []error
+	for _, p := range slices.Backward(c.state.Processes) {
+		errs = append(errs, p.stop())
+	}
+	for _, p := range stray(string(c.dir)) {
+		errs = append(errs, p.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// down stops the cluster and removes its folder. That there is none is no error.
+func (c *cluster) down(ctx context.Context) error {
+	unlock, err := c.dir.lock(ctx, false, c.waiting)
+	if errors.Is(err, errNoFolder) {
+		return c.stopStrays()
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.dir.check(); err != nil {
+		return err
+	}
+	if !c.dir.marked() {
+		return c.stopStrays()
+	}
+	_ = c.load() // a state that cannot be read is no reason to leave things running: they are found without it
+	if err := c.stopAll(); err != nil {
+		return err
+	}
+	if err := c.dir.remove(); err != nil {
+		return err
+	}
+	c.say("stopped, and removed %s", c.dir)
+	return nil
+}
+
+// stopStrays stops a cluster whose folder was deleted under it.
+func (c *cluster) stopStrays() error {
+	if len(stray(string(c.dir))) == 0 {
+		c.say("nothing runs in %s", c.dir)
+		return nil
+	}
+	if err := c.stopAll(); err != nil {
+		return err
+	}
+	c.say("stopped what ran in %s, though the folder was gone", c.dir)
+	return nil
+}
+
+// status prints what runs. It changes nothing.
+func (c *cluster) status(ctx context.Context) error {
+	if err := c.dir.check(); err != nil {
+		return err
+	}
+	if !c.dir.marked() || c.load() != nil || len(c.state.Processes) == 0 {
+		c.say("not running: there is no cluster in %s", c.dir)
+		return errNotHealthy
+	}
+	c.say("nodes       %s\nkubeconfig  %s", c.state.Tier, c.dir.path("kubeconfig"))
+
+	var bad error
+	table := tabwriter.NewWriter(c.shop.out, 0, 0, 2, ' ', 0)
+	for _, comp := range tiers[c.state.Tier].components() {
+		p, started := c.process(comp.name)
+		if !started {
+			fmt.Fprintf(table, "%s\tnot started\t\t\n", comp.name)
+			bad = errNotHealthy
+			continue
+		}
+		verdict := "running"
+		if err := c.check(ctx, comp); err != nil {
+			verdict, bad = err.Error(), errNotHealthy
+		}
+		fmt.Fprintf(table, "%s\tpid %d\tsince %s\t%s\n", comp.name, p.Pid, p.Since.Local().Format("15:04:05"), verdict)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the status: %w", err)
+	}
+	if !c.state.Ready {
+		c.say("its start did not come to an end")
+		return errNotHealthy
+	}
+	return bad
+}
+
+// get is nil when what answers at url is of this cluster and says it is well.
+func (c *cluster) get(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}
+
+// url is where the component that listens on the port of this name is reached.
+func (c *cluster) url(port string) string { return "https://" + address(c.state.Ports[port]) }
+
+func (c *cluster) waiting() { c.say("waiting for another devcluster that works on %s", c.dir) }
+
+func (c *cluster) say(format string, args ...any) { fmt.Fprintf(c.shop.out, format+"\n", args...) }

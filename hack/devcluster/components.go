@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// component is one program of a control plane. Its binary is the recipe of the same name.
+type component struct {
+	name    string
+	ports   []string                              // the names of the ports it listens on
+	prepare func(context.Context, *cluster) error // what has to be there before it starts; may be nil
+	args    func(*cluster) []string
+	ready   func(context.Context, *cluster) error // nil once it does its work
+}
+
+// tier is a kind of cluster: its components in waves. A wave starts together, when the one before it is ready.
+type tier struct {
+	waves [][]component
+	mb    uint64 // room in the cluster's folder
+}
+
+var tiers = map[string]tier{
+	"none": {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
+	"fake": {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
+}
+
+// checkTier refuses what --nodes cannot be.
+func checkTier(name string) error {
+	if _, ok := tiers[name]; ok {
+		return nil
+	}
+	if name == "real" {
+		return fmt.Errorf("--nodes=real is not available yet: use none or fake")
+	}
+	return fmt.Errorf("--nodes=%s: there is no such tier, use none or fake", name)
+}
+
+func (t tier) components() []component { return slices.Concat(t.waves...) }
+
+func (t tier) names() []string {
+	var names []string
+	for _, c := range t.components() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func (t tier) ports() []string {
+	var names []string
+	for _, c := range t.components() {
+		names = append(names, c.ports...)
+	}
+	return names
+}
+
+// isComponent says whether some tier runs a program of this name.
+func isComponent(name string) bool {
+	for _, t := range tiers {
+		if slices.Contains(t.names(), name) {
+			return true
+		}
+	}
+	return false
+}
+
+var etcd = component{
+	name:  "etcd",
+	ports: []string{"etcd", "etcd-peer"},
+	args: func(c *cluster) []string {
+		peer := "http://" + address(c.state.Ports["etcd-peer"])
+		return []string{
+			"--name=devcluster",
+			"--data-dir=" + c.dir.path("etcd"),
+			"--unsafe-no-fsync", // the data does not outlive the cluster
+			"--quota-backend-bytes=8589934592",
+			"--listen-client-urls=" + c.url("etcd"),
+			"--advertise-client-urls=" + c.url("etcd"),
+			"--cert-file=" + certPath(c.dir, "serving"),
+			"--key-file=" + keyPath(c.dir, "serving"),
+			"--client-cert-auth",
+			"--trusted-ca-file=" + certPath(c.dir, "ca"),
+			"--enable-grpc-gateway=false",
+			"--listen-peer-urls=" + peer,
+			"--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=devcluster=" + peer,
+		}
+	},
+	ready: func(ctx context.Context, c *cluster) error { return c.get(ctx, c.url("etcd")+"/health") },
+}
+
+// auditPolicy writes one line per finished request, without bodies: who asked for what, by which user agent.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+var apiServer = component{
+	name:  "kube-apiserver",
+	ports: []string{"kube-apiserver"},
+	prepare: func(_ context.Context, c *cluster) error {
+		return os.WriteFile(c.dir.path("audit-policy.yaml"), []byte(auditPolicy), 0o600)
+	},
+	args: func(c *cluster) []string {
+		return []string{
+			"--bind-address=" + loopback,
+			"--secure-port=" + fmt.Sprint(c.state.Ports["kube-apiserver"]),
+			// Nobody but this machine calls: the kubernetes service has no endpoint to offer, and no interface is looked for.
+			"--advertise-address=" + loopback,
+			"--endpoint-reconciler-type=none",
+			"--etcd-servers=" + c.url("etcd"),
+			"--etcd-cafile=" + certPath(c.dir, "ca"),
+			"--etcd-certfile=" + certPath(c.dir, "etcd-client"),
+			"--etcd-keyfile=" + keyPath(c.dir, "etcd-client"),
+			"--tls-cert-file=" + certPath(c.dir, "serving"),
+			"--tls-private-key-file=" + keyPath(c.dir, "serving"),
+			"--client-ca-file=" + certPath(c.dir, "ca"),
+			"--authorization-mode=Node,RBAC",
+			"--allow-privileged",
+			"--service-cluster-ip-range=" + serviceRange,
+			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file=" + certPath(c.dir, "service-accounts"),
+			"--service-account-signing-key-file=" + keyPath(c.dir, "service-accounts"),
+			"--audit-policy-file=" + c.dir.path("audit-policy.yaml"),
+			"--audit-log-path=" + c.dir.path("audit.log"),
+			"--audit-log-maxsize=0", // never rotated: requests are counted from it
+		}
+	},
+	ready: func(ctx context.Context, c *cluster) error {
+		if err := c.get(ctx, c.url("kube-apiserver")+"/readyz"); err != nil {
+			return err
+		}
+		_, err := c.api.Namespaces().Get(ctx, "default", metav1.GetOptions{})
+		return err
+	},
+}
+
+var controllerManager = component{
+	name:  "kube-controller-manager",
+	ports: []string{"kube-controller-manager"},
+	args: func(c *cluster) []string {
+		return append(controlLoopArgs(c, "kube-controller-manager"),
+			"--use-service-account-credentials",
+			"--service-account-private-key-file="+keyPath(c.dir, "service-accounts"),
+			"--root-ca-file="+certPath(c.dir, "ca"),
+			"--cluster-signing-cert-file="+certPath(c.dir, "ca"),
+			"--cluster-signing-key-file="+keyPath(c.dir, "ca"),
+		)
+	},
+	ready: func(ctx context.Context, c *cluster) error {
+		if err := c.get(ctx, c.url("kube-controller-manager")+"/healthz"); err != nil {
+			return err
+		}
+		_, err := c.api.ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		return err
+	},
+}
+
+var scheduler = component{
+	name:  "kube-scheduler",
+	ports: []string{"kube-scheduler"},
+	args:  func(c *cluster) []string { return controlLoopArgs(c, "kube-scheduler") },
+	ready: func(ctx context.Context, c *cluster) error { return c.get(ctx, c.url("kube-scheduler")+"/healthz") },
+}
+
+// controlLoopArgs are what controller manager and scheduler share.
+func controlLoopArgs(c *cluster, name string) []string {
+	return []string{
+		"--kubeconfig=" + c.dir.path(name+".kubeconfig"),
+		"--bind-address=" + loopback,
+		"--secure-port=" + fmt.Sprint(c.state.Ports[name]),
+		"--tls-cert-file=" + certPath(c.dir, "serving"),
+		"--tls-private-key-file=" + keyPath(c.dir, "serving"),
+		"--leader-elect=false", // there is one
+		"--kube-api-qps=200",
+		"--kube-api-burst=400",
+	}
+}

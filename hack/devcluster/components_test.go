@@ -1,0 +1,101 @@
+package main
+
+import (
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTiers(t *testing.T) {
+	for name, wanted := range tiers {
+		c, err := newCluster(newWorkshop(t.TempDir(), io.Discard), t.TempDir())
+		must(t, err)
+		c.state = state{Tier: name, Ports: map[string]int{}}
+		for i, port := range wanted.ports() {
+			c.state.Ports[port] = 20001 + i
+		}
+		for _, comp := range wanted.components() {
+			if !slices.Contains(recipeNames(), comp.name) {
+				t.Errorf("%s: there is no recipe for %s", name, comp.name)
+			}
+			args := strings.Join(comp.args(c), " ")
+			for _, port := range comp.ports {
+				if !strings.Contains(args, address(c.state.Ports[port])[len(loopback)+1:]) {
+					t.Errorf("%s: %s is not told its port %s: %s", name, comp.name, port, args)
+				}
+			}
+			if len(comp.ports) > 0 && !strings.Contains(args, loopback) || strings.Contains(args, "=0.0.0.0") {
+				t.Errorf("%s: %s may listen to more than this machine: %s", name, comp.name, args)
+			}
+		}
+	}
+}
+
+func TestFlagsThatOthersRelyOn(t *testing.T) {
+	c, err := newCluster(newWorkshop(t.TempDir(), io.Discard), t.TempDir())
+	must(t, err)
+	cases := map[string]struct {
+		reason string
+		comp   component
+		flag   string
+	}{
+		"rbac":       {"The manager runs with its own rights alone, so rights must count.", apiServer, "--authorization-mode=Node,RBAC"},
+		"audit":      {"Requests are counted from the audit log.", apiServer, "--audit-log-path=" + c.dir.path("audit.log")},
+		"whole log":  {"A rotated log counts too few.", apiServer, "--audit-log-maxsize=0"},
+		"tokens":     {"Service accounts can be used.", controllerManager, "--service-account-private-key-file=" + keyPath(c.dir, "service-accounts")},
+		"root ca":    {"Every namespace gets kube-root-ca.crt.", controllerManager, "--root-ca-file=" + certPath(c.dir, "ca")},
+		"one leader": {"There is no lease to wait for.", scheduler, "--leader-elect=false"},
+		"leases":     {"Without leases the fake node counts as lost.", kwok, "--node-lease-duration-seconds=40"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if args := tc.comp.args(c); !slices.Contains(args, tc.flag) {
+				t.Errorf("%s %s lacks %s: %v", tc.reason, tc.comp.name, tc.flag, args)
+			}
+		})
+	}
+}
+
+func TestCheckTier(t *testing.T) {
+	cases := map[string]struct {
+		reason, want string
+	}{
+		"none": {"It exists.", ""},
+		"fake": {"It exists.", ""},
+		"real": {"It will exist, and says so.", "not available yet"},
+		"":     {"No tier is no tier.", "no such tier"},
+	}
+	for name, tc := range cases {
+		err := checkTier(name)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%q: %s got %v, want %q", name, tc.reason, err, tc.want)
+		}
+	}
+}
+
+func TestStages(t *testing.T) {
+	for _, name := range []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-complete", "pod-delete"} {
+		if !strings.Contains(stages(), "name: "+name+"\n") {
+			t.Errorf("stage %s is missing", name)
+		}
+	}
+}
+
+func TestPorts(t *testing.T) {
+	ports, err := freePorts(8)
+	must(t, err)
+	slices.Sort(ports)
+	if len(slices.Compact(ports)) != 8 {
+		t.Errorf("ports repeat: %v", ports)
+	}
+	listener, err := net.Listen("tcp4", loopback+":0")
+	must(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := checkFree(port); err == nil || !lostPort(err.Error()) {
+		t.Errorf("a port in use: got %v", err)
+	}
+	must(t, listener.Close())
+	must(t, checkFree(port))
+}

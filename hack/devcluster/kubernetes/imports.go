@@ -1,0 +1,11 @@
+//go:build tools
+
+// Package kubernetes pins the commands that a devcluster builds, so that go.sum covers every one of them.
+package kubernetes
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+)

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	heartbeat_with_lease "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
+	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
+)
+
+// fakeNode is the node that kwok plays.
+const fakeNode = "fake-0"
+
+// kwok plays the kubelet: pods become ready, complete and go, without running. What it plays is told to it in stages.
+var kwok = component{
+	name: "kwok",
+	prepare: func(ctx context.Context, c *cluster) error {
+		if err := os.WriteFile(c.dir.path("kwok.yaml"), []byte(stages()), 0o600); err != nil {
+			return err
+		}
+		return createFakeNode(ctx, c)
+	},
+	args: func(c *cluster) []string {
+		return []string{
+			"--kubeconfig=" + c.dir.path("kubeconfig"),
+			"--config=" + c.dir.path("kwok.yaml"),
+			"--manage-all-nodes=true",
+			"--node-lease-duration-seconds=40", // without leases the node counts as lost after 40 s
+			"--cidr=10.244.0.0/16",
+		}
+	},
+	ready: fakeNodeReady,
+}
+
+func stages() string {
+	return strings.Join([]string{
+		nodefast.DefaultNodeInit,
+		heartbeat_with_lease.DefaultNodeHeartbeatWithLease,
+		podfast.DefaultPodReady,
+		podfast.DefaultPodComplete,
+		podfast.DefaultPodDelete,
+	}, "\n---\n")
+}
+
+func createFakeNode(ctx context.Context, c *cluster) error {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        fakeNode,
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			Labels: map[string]string{
+				corev1.LabelHostname:   fakeNode,
+				corev1.LabelOSStable:   "linux",
+				corev1.LabelArchStable: runtime.GOARCH,
+				"type":                 "kwok",
+			},
+		},
+		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{Architecture: runtime.GOARCH, OperatingSystem: "linux"}},
+	}
+	if _, err := c.api.Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating node %s: %w", fakeNode, err)
+	}
+	return nil
+}
+
+func fakeNodeReady(ctx context.Context, c *cluster) error {
+	node, err := c.api.Nodes().Get(ctx, fakeNode, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("node %s is not Ready", fakeNode)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+const loopback = "127.0.0.1"
+
+// freePorts finds n ports that nobody listens on. All are held open until the last is found, so that they differ.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		listener, err := net.Listen("tcp4", net.JoinHostPort(loopback, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("finding a free port: %w", err)
+		}
+		defer func() { _ = listener.Close() }()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// checkFree refuses a port that somebody listens on.
+func checkFree(port int) error {
+	listener, err := net.Listen("tcp4", address(port))
+	if err != nil {
+		return fmt.Errorf("port %d cannot be had (choose another with --port, or leave it out): %w", port, err)
+	}
+	return listener.Close()
+}
+
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+// lostPort says whether a component's last words are that somebody else took its port.
+func lostPort(lastWords string) bool {
+	return strings.Contains(lastWords, "address already in use")
+}

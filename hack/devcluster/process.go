@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// termGrace is how long a component may take to end by itself before it is killed.
+const termGrace = 5 * time.Second
+
+// ownerVariable is set in every component's environment to its cluster's folder. By it we find those that were started
+// but never written down, and those whose folder was deleted.
+const ownerVariable = "DEVCLUSTER_COMPONENT_OF"
+
+// process is a component as it was started. Pid and start time together name one process for as long as the machine
+// runs; the executable is a second witness.
+type process struct {
+	Name       string    `json:"name"`
+	Pid        int       `json:"pid"`
+	StartTime  uint64    `json:"startTime"` // clock ticks since boot: field 22 of /proc/PID/stat
+	Executable string    `json:"executable"`
+	Since      time.Time `json:"since"`
+}
+
+// startProcess starts a component in a session of its own, so that it outlives us and our terminal.
+func startProcess(name, binary, dir, logPath string, args []string) (*exec.Cmd, process, error) {
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, process{}, err
+	}
+	defer func() { _ = log.Close() }()
+
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, ownerVariable + "=" + dir}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, process{}, err
+	}
+	p, err := identify(cmd.Process.Pid)
+	if err != nil { // gone already: its end, not this, is what the caller should hear of
+		p = process{Pid: cmd.Process.Pid}
+	}
+	p.Name, p.Since = name, time.Now()
+	return cmd, p, nil
+}
+
+// identify reads who pid is now. A process that has ended but was not waited for is nobody.
+func identify(pid int) (process, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, err
+	}
+	state, start, err := parseStat(stat)
+	if err != nil {
+		return process{}, fmt.Errorf("reading /proc/%d/stat: %w", pid, err)
+	}
+	if state == 'Z' || state == 'X' {
+		return process{}, os.ErrProcessDone
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return process{}, err
+	}
+	// A binary that was rebuilt meanwhile is still the one that was started.
+	return process{Pid: pid, StartTime: start, Executable: strings.TrimSuffix(exe, " (deleted)")}, nil
+}
+
+// parseStat reads the state and the start time from /proc/PID/stat. The name in its second field may hold spaces and
+// brackets, so counting starts after the last bracket.
+func parseStat(stat []byte) (state byte, start uint64, err error) {
+	end := bytes.LastIndexByte(stat, ')')
+	fields := strings.Fields(string(stat[end+1:]))
+	const stateField, startField = 0, 22 - 3
+	if end < 0 || len(fields) <= startField {
+		return 0, 0, errors.New("it is cut short")
+	}
+	start, err = strconv.ParseUint(fields[startField], 10, 64)
+	return fields[stateField][0], start, err
+}
+
+// alive says whether p still runs: not merely some process that got its number.
+func (p process) alive() bool {
+	now, err := identify(p.Pid)
+	return err == nil && p.same(now)
+}
+
+func (p process) same(other process) bool {
+	return p.Pid == other.Pid && p.StartTime == other.StartTime && p.Executable == other.Executable
+}
+
+// signal sends sig to p and to nobody else: the handle is opened before the identity is checked, so the number cannot
+// pass to another process in between.
+func (p process) signal(sig syscall.Signal) error {
+	handle, err := os.FindProcess(p.Pid)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = handle.Release() }()
+	if !p.alive() {
+		return os.ErrProcessDone
+	}
+	return handle.Signal(sig)
+}
+
+// stop ends p: asked first, then killed. It returns when p is gone.
+func (p process) stop() error {
+	for _, step := range []struct {
+		sig   syscall.Signal
+		grace time.Duration
+	}{{syscall.SIGTERM, termGrace}, {syscall.SIGKILL, 5 * time.Second}} {
+		if err := p.signal(step.sig); errors.Is(err, os.ErrProcessDone) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("stopping %s (pid %d): %w", p.Name, p.Pid, err)
+		}
+		if p.gone(step.grace) {
+			return nil
+		}
+	}
+	return fmt.Errorf("stopping %s (pid %d): it survived SIGKILL", p.Name, p.Pid)
+}
+
+func (p process) gone(within time.Duration) bool {
+	for deadline := time.Now().Add(within); p.alive(); {
+		if time.Now().After(deadline) {
+			return false
+		}
+		_ = pause(context.Background(), 10*time.Millisecond)
+	}
+	return true
+}
+
+// stray finds the components of the cluster in dir by their environment alone.
+func stray(dir string) []process {
+	var found []process
+	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range entries {
+		environ, err := os.ReadFile(path) // readable for our own processes only
+		if err != nil || !slices.Contains(strings.Split(string(environ), "\x00"), ownerVariable+"="+dir) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			continue
+		}
+		p, err := identify(pid)
+		if err != nil || !isComponent(filepath.Base(p.Executable)) {
+			continue
+		}
+		p.Name = filepath.Base(p.Executable)
+		found = append(found, p)
+	}
+	return found
+}

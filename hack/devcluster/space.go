@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/mod/module"
+)
+
+// space is room that something is going to take.
+type space struct {
+	what string
+	path string // need not exist yet
+	mb   uint64
+}
+
+// spaceFor is what building jobs may take. How warm the build cache is cannot be told beforehand, so it counts as cold.
+func (w *workshop) spaceFor(jobs []job, env goEnv) []space {
+	var binaries, cache, modules, work uint64
+	seen := map[string]bool{}
+	for _, j := range jobs {
+		binaries += j.binaryMB
+		cache += j.cacheMB
+		work = max(work, j.cacheMB+j.binaryMB) // go keeps a build's packages there too, until its end
+		if !seen[j.module] && !downloaded(env.ModCache, j.pinned, j.version) {
+			modules += moduleMB[j.module]
+		}
+		seen[j.module] = true
+	}
+	return []space{
+		{"the build cache", env.Cache, cache},
+		{"the module cache", env.ModCache, modules},
+		{"the compiler's work", w.bin, work},
+		{"the binaries", w.bin, binaries},
+	}
+}
+
+// moduleMB is what downloading and unpacking all that each module needs takes.
+var moduleMB = map[string]uint64{"kubernetes": 1000, "etcd": 300, "kwok": 400}
+
+func downloaded(modCache, path, version string) bool {
+	escaped, err := module.EscapePath(path)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(modCache, escaped+"@"+version))
+	return err == nil
+}
+
+// checkSpace refuses when a file system has less room than all that is going to lie on it.
+func checkSpace(wanted []space) error {
+	type disk struct {
+		free   uint64
+		need   uint64
+		places []string
+	}
+	disks := map[uint64]*disk{}
+	var order []uint64
+	for _, s := range wanted {
+		if s.mb == 0 {
+			continue
+		}
+		device, free, err := freeSpace(s.path)
+		if err != nil {
+			return fmt.Errorf("looking for room for %s in %s: %w", s.what, s.path, err)
+		}
+		if disks[device] == nil {
+			disks[device] = &disk{free: free}
+			order = append(order, device)
+		}
+		disks[device].need += s.mb
+		disks[device].places = append(disks[device].places, fmt.Sprintf("%d MB for %s in %s", s.mb, s.what, s.path))
+	}
+	for _, device := range order {
+		if d := disks[device]; d.free < d.need {
+			return fmt.Errorf("too little disk space: %d MB free, up to %d MB needed (%s)", d.free, d.need, strings.Join(d.places, ", "))
+		}
+	}
+	return nil
+}
+
+// freeSpace is the file system that path lies on, or will, and what an ordinary user may still write there.
+func freeSpace(path string) (device, mb uint64, err error) {
+	for {
+		info, err := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) && path != filepath.Dir(path) {
+			path = filepath.Dir(path)
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		var fs syscall.Statfs_t
+		if err := syscall.Statfs(path, &fs); err != nil {
+			return 0, 0, err
+		}
+		return info.Sys().(*syscall.Stat_t).Dev, fs.Bavail * uint64(fs.Bsize) >> 20, nil
+	}
+}

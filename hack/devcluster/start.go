@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// startLimit is how long one component may take to become ready.
+	startLimit = 2 * time.Minute
+	// startAttempts is how often a start is tried when a port, chosen because it was free, is taken by the time it is used.
+	startAttempts = 3
+)
+
+// errLostPort: somebody else took a port between our choosing and using it.
+var errLostPort = errors.New("a port was taken meanwhile")
+
+// death is the end of a process that this one started.
+type death struct {
+	process
+	err error
+}
+
+// componentError is a component that did not come up. Its log says why, so the folder stays.
+type componentError struct {
+	name, what, log string
+	cause           error
+	lastWords       string
+}
+
+func (e *componentError) Error() string {
+	return fmt.Sprintf("starting %s: %s: %v; the last lines of its log:\n%s\nthe whole log (until devcluster down): %s", e.name, e.what, e.cause, e.lastWords, e.log)
+}
+
+func (e *componentError) Unwrap() error { return e.cause }
+
+// bringUp builds what is missing and starts the tier in a folder that holds nothing.
+func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error {
+	if port != 0 {
+		if err := checkFree(port); err != nil {
+			return err
+		}
+	}
+	wanted := tiers[tierName]
+	if err := checkSpace([]space{{"the cluster", string(c.dir), wanted.mb}}); err != nil {
+		return err
+	}
+	if err := c.shop.build(ctx, wanted.names(), false); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		err := c.start(ctx, tierName, port)
+		if err == nil {
+			return nil
+		}
+		err = errors.Join(err, c.stopAll())
+		if !errors.Is(err, errLostPort) || attempt == startAttempts {
+			return err
+		}
+		c.say("  a port was taken meanwhile: trying others")
+		if err := c.dir.empty(); err != nil {
+			return err
+		}
+	}
+}
+
+// start starts the tier's waves, each when the one before is ready.
+func (c *cluster) start(ctx context.Context, tierName string, port int) error {
+	began := time.Now()
+	step := func(format string, args ...any) {
+		c.say("  %5.1fs  "+format, append([]any{time.Since(began).Seconds()}, args...)...)
+	}
+	c.say("starting a control plane with nodes=%s in %s", tierName, c.dir)
+	wanted := tiers[tierName]
+	if err := c.prepare(tierName, port); err != nil {
+		return err
+	}
+	step("certificates and kubeconfigs written")
+
+	c.died = make(chan death, len(wanted.components()))
+	for _, wave := range wanted.waves {
+		for _, comp := range wave {
+			if err := c.launch(ctx, comp); err != nil {
+				return err
+			}
+		}
+		for _, comp := range wave {
+			if err := c.await(ctx, comp, port); err != nil {
+				return err
+			}
+			step("%s ready", comp.name)
+		}
+	}
+	c.state.Ready = true
+	if err := c.dir.save(c.state); err != nil {
+		return err
+	}
+	step("all ready: %s", c.url(apiServer.name))
+	return nil
+}
+
+// prepare settles the ports and writes all that components read.
+func (c *cluster) prepare(tierName string, port int) error {
+	names := tiers[tierName].ports()
+	ports, err := c.choosePorts(len(names))
+	for err == nil && slices.Contains(ports, port) { // free it was, but it is the API server's
+		ports, err = c.choosePorts(len(names))
+	}
+	if err != nil {
+		return err
+	}
+	c.state = state{Tier: tierName, Ports: map[string]int{}}
+	for i, name := range names {
+		c.state.Ports[name] = ports[i]
+	}
+	if port != 0 {
+		c.state.Ports[apiServer.name] = port
+	}
+	if err := c.dir.save(c.state); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.dir.path("logs"), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the logs: %w", err)
+	}
+	if err := writeCredentials(c.dir, c.url(apiServer.name)); err != nil {
+		return err
+	}
+	return c.connect()
+}
+
+// launch starts one component and writes down who it is.
+func (c *cluster) launch(ctx context.Context, comp component) error {
+	if comp.prepare != nil {
+		if err := comp.prepare(ctx, c); err != nil {
+			return fmt.Errorf("preparing %s: %w", comp.name, err)
+		}
+	}
+	cmd, p, err := startProcess(comp.name, filepath.Join(c.shop.bin, comp.name), string(c.dir), c.dir.log(comp.name), comp.args(c))
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", comp.name, err)
+	}
+	died := c.died
+	go func() { died <- death{p, cmd.Wait()} }()
+	c.state.Processes = append(c.state.Processes, p)
+	return c.dir.save(c.state)
+}
+
+// await returns when comp is ready, or when it is clear that it will not be: any component of the cluster has died.
+func (c *cluster) await(ctx context.Context, comp component, fixedPort int) error {
+	limit, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		look, cancel := context.WithTimeout(limit, 2*time.Second)
+		err := comp.ready(look, c)
+		cancel()
+
+		select {
+		case d := <-c.died:
+			return c.buried(d, fixedPort)
+		default:
+		}
+		if err == nil {
+			return nil
+		}
+		if pause(limit, 50*time.Millisecond) != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("waiting for %s: %w", comp.name, ctx.Err())
+			}
+			return c.failed(comp.name, fmt.Sprintf("not ready after %s", startLimit), err)
+		}
+	}
+}
+
+// buried says why a component died.
+func (c *cluster) buried(d death, fixedPort int) error {
+	cause := d.err
+	if cause == nil {
+		cause = errors.New("exit status 0")
+	}
+	failed := c.failed(d.Name, "it ended", cause)
+	words := tail(failed.log, 100)
+	if strings.Contains(words, "no space left on device") {
+		failed.what = "the disk is full"
+	}
+	if !lostPort(words) {
+		return failed
+	}
+	if d.Name == apiServer.name && fixedPort != 0 {
+		failed.what = fmt.Sprintf("port %d is in use", fixedPort)
+		return failed
+	}
+	failed.cause = errLostPort
+	return failed
+}
+
+func (c *cluster) failed(name, what string, cause error) *componentError {
+	log := c.dir.log(name)
+	return &componentError{name: name, what: what, log: log, cause: cause, lastWords: strings.TrimRight(tail(log, 8), "\n")}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// transcript is what a command printed; it tells when a word appears.
+type transcript struct {
+	mu    sync.Mutex
+	said  bytes.Buffer
+	await string
+	heard func()
+}
+
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said.Write(p)
+	if l.heard != nil && strings.Contains(l.said.String(), l.await) {
+		l.heard()
+		l.heard = nil
+	}
+	return len(p), nil
+}
+
+func (l *transcript) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said.String()
+}
+
+// realCluster is a cluster in a folder of its own, with real binaries: DEVCLUSTER_BIN's, or those of bin/controlplane, built if
+// missing.
+func realCluster(t *testing.T, out *transcript) *cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a real control plane")
+	}
+	c, err := newCluster(newWorkshop(repository(t), out), filepath.Join(t.TempDir(), "cluster"))
+	must(t, err)
+	t.Cleanup(func() {
+		if err := c.down(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(out)
+		}
+	})
+	return c
+}
+
+func (c *cluster) leftNothing(t *testing.T) {
+	t.Helper()
+	if found := stray(string(c.dir)); len(found) != 0 {
+		t.Errorf("left running: %v", found)
+	}
+	if _, err := os.Stat(string(c.dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}
+
+func TestUpBreakHealDown(t *testing.T) {
+	out := &transcript{}
+	c := realCluster(t, out)
+	ctx := t.Context()
+	must(t, c.up(ctx, "none", 0))
+	must(t, c.status(ctx))
+
+	before, _ := c.process(apiServer.name)
+	must(t, c.up(ctx, "none", 0))
+	if now, _ := c.process(apiServer.name); !before.same(now) {
+		t.Error("a healthy cluster was started anew")
+	}
+	if err := c.up(ctx, "fake", 0); err == nil || !strings.Contains(err.Error(), "take it down first") {
+		t.Errorf("up with another tier: got %v", err)
+	}
+
+	must(t, before.signal(syscall.SIGKILL))
+	if !before.gone(termGrace) {
+		t.Fatal("the API server survived SIGKILL")
+	}
+	if err := c.status(ctx); !errors.Is(err, errNotHealthy) {
+		t.Errorf("status without an API server: got %v, want %v", err, errNotHealthy)
+	}
+
+	must(t, c.up(ctx, "none", 0))
+	must(t, c.status(ctx))
+	must(t, c.down(ctx))
+	c.leftNothing(t)
+	if err := c.status(ctx); !errors.Is(err, errNotHealthy) {
+		t.Errorf("status of nothing: got %v, want %v", err, errNotHealthy)
+	}
+	must(t, c.down(ctx))
+}
+
+func TestUpTriesOtherPortsWhenOneIsTaken(t *testing.T) {
+	out := &transcript{}
+	c := realCluster(t, out)
+	neighbour, err := net.Listen("tcp4", loopback+":0")
+	must(t, err)
+	defer func() { _ = neighbour.Close() }()
+	c.choosePorts = func(n int) ([]int, error) {
+		c.choosePorts = freePorts
+		ports, err := freePorts(n)
+		ports[0] = neighbour.Addr().(*net.TCPAddr).Port
+		return ports, err
+	}
+	must(t, c.up(t.Context(), "none", 0))
+	if !strings.Contains(out.String(), "trying others") {
+		t.Error("the taken port went unnoticed")
+	}
+}
+
+func TestInterruptedUpLeavesNothing(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	c := realCluster(t, &transcript{await: "etcd ready", heard: interrupt})
+	if err := c.up(ctx, "none", 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: got %v", err)
+	}
+	c.leftNothing(t)
+}
+
+func TestComponentThatDiesIsNamed(t *testing.T) {
+	out := &transcript{}
+	c := realCluster(t, out)
+	must(t, c.shop.build(t.Context(), []string{"etcd"}, false))
+	etcd := filepath.Join(c.shop.bin, "etcd")
+	c.shop.bin, c.shop.readyMade = t.TempDir(), true
+	must(t, os.Symlink(etcd, filepath.Join(c.shop.bin, "etcd")))
+	write(t, filepath.Join(c.shop.bin, "kube-apiserver"), "#!/bin/sh\necho my last words\nexit 7\n", 0o755)
+
+	err := c.up(t.Context(), "none", 0)
+	if err == nil {
+		t.Fatal("up came to its end with a broken API server")
+	}
+	for _, want := range []string{"kube-apiserver", "exit status 7", "my last words", c.dir.log("kube-apiserver")} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	if found := stray(string(c.dir)); len(found) != 0 {
+		t.Errorf("left running: %v", found)
+	}
+	if err := c.status(t.Context()); !errors.Is(err, errNotHealthy) {
+		t.Errorf("status after a failed start: got %v, want %v", err, errNotHealthy)
+	}
+}
+
+func TestDownStopsAClusterWhoseFolderIsGone(t *testing.T) {
+	out := &transcript{}
+	c := realCluster(t, out)
+	must(t, c.up(t.Context(), "none", 0))
+	must(t, os.RemoveAll(string(c.dir)))
+	again, err := newCluster(c.shop, string(c.dir))
+	must(t, err)
+	must(t, again.down(t.Context()))
+	c.leftNothing(t)
+}
