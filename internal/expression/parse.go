@@ -1,0 +1,206 @@
+package expression
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of an expression. The Probe's CustomResourceDefinition states the same ones.
+const (
+	// MaxLength is how long an expression may be, in bytes.
+	MaxLength = 1024
+
+	// MaxDepth is how deep parentheses may nest.
+	MaxDepth = 8
+)
+
+// conditionType is the Kubernetes grammar of a condition type: CamelCase or foo.example.com/CamelCase.
+var conditionType = regexp.MustCompile(
+	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
+
+// SyntaxError says where an expression is not one, and why.
+type SyntaxError struct {
+	// Position of the character in question; the first is 1. One past the last means the end.
+	Position int
+
+	// Problem at that position.
+	Problem string
+}
+
+// Error is one line that names the position and the problem.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("position %d: %s", e.Position, e.Problem)
+}
+
+// Parse reads an expression. Its error is a *SyntaxError.
+func Parse(text string) (*Expression, error) {
+	return parse(text, false)
+}
+
+// ParseAny reads an expression that only joins condition types with ||, as Important does. Its error is a
+// *SyntaxError.
+func ParseAny(text string) (*Expression, error) {
+	return parse(text, true)
+}
+
+func parse(text string, anyOnly bool) (*Expression, error) {
+	if len(text) > MaxLength {
+		return nil, &SyntaxError{Position: MaxLength + 1, Problem: fmt.Sprintf("longer than %d characters", MaxLength)}
+	}
+	p := &parser{text: text, anyOnly: anyOnly}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	root, err := p.or(false)
+	if err != nil {
+		return nil, err
+	}
+	if p.token != "" {
+		return nil, p.unexpected("&& or ||")
+	}
+	slices.Sort(p.types)
+	return &Expression{root: root, types: slices.Compact(p.types)}, nil
+}
+
+// parser reads one token ahead. The token is one of ( ) ! && || or a condition type, and "" at the end.
+type parser struct {
+	text    string
+	offset  int // of what follows the token
+	start   int // of the token
+	token   string
+	depth   int
+	anyOnly bool
+	types   []string
+}
+
+// or reads `and || and …`. Where the whole is negated it becomes the && of what is negated.
+func (p *parser) or(negated bool) (node, error) {
+	return p.junction("||", p.and, negated, deciderOf(True, negated))
+}
+
+// and reads `unary && unary …`.
+func (p *parser) and(negated bool) (node, error) {
+	return p.junction("&&", p.unary, negated, deciderOf(False, negated))
+}
+
+func deciderOf(v Value, negated bool) Value {
+	if negated {
+		return v.Not()
+	}
+	return v
+}
+
+func (p *parser) junction(operator string, operand func(bool) (node, error), negated bool, decider Value) (node, error) {
+	first, err := operand(negated)
+	if err != nil {
+		return nil, err
+	}
+	parts := []node{first}
+	for p.token == operator {
+		if p.anyOnly && operator != "||" {
+			return nil, p.problem("only || may join condition types here")
+		}
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+		part, err := operand(negated)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 1 {
+		return first, nil
+	}
+	return junction{decider: decider, parts: parts}, nil
+}
+
+// unary reads a condition type or a group, with any number of ! before it.
+func (p *parser) unary(negated bool) (node, error) {
+	for p.token == "!" {
+		if p.anyOnly {
+			return nil, p.problem("! is not allowed here, only condition types joined by ||")
+		}
+		negated = !negated
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+	}
+	switch p.token {
+	case "(":
+		return p.group(negated)
+	case "", ")", "&&", "||":
+		return nil, p.unexpected("a condition type")
+	}
+	literal := Literal{Type: p.token, Negated: negated}
+	p.types = append(p.types, p.token)
+	return literal, p.next()
+}
+
+// group reads what is in parentheses.
+func (p *parser) group(negated bool) (node, error) {
+	if p.anyOnly {
+		return nil, p.problem("parentheses are not allowed here, only condition types joined by ||")
+	}
+	if p.depth == MaxDepth {
+		return nil, p.problem(fmt.Sprintf("parentheses nest deeper than %d", MaxDepth))
+	}
+	p.depth++
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	inner, err := p.or(negated)
+	if err != nil {
+		return nil, err
+	}
+	if p.token != ")" {
+		return nil, p.unexpected("&&, || or )")
+	}
+	p.depth--
+	return inner, p.next()
+}
+
+// next reads the next token.
+func (p *parser) next() error {
+	p.offset += len(p.text[p.offset:]) - len(strings.TrimLeft(p.text[p.offset:], " \t\n\f\r"))
+	p.start = p.offset
+	rest := p.text[p.offset:]
+	p.token = ""
+	if rest == "" {
+		return nil
+	}
+	switch rest[0] {
+	case '(', ')', '!':
+		p.token = rest[:1]
+	case '&', '|':
+		if len(rest) < 2 || rest[1] != rest[0] {
+			return p.problem(fmt.Sprintf("a single %c, write %c%c", rest[0], rest[0], rest[0]))
+		}
+		p.token = rest[:2]
+	default:
+		end := strings.IndexAny(rest, " \t\n\f\r()!&|")
+		if end < 0 {
+			end = len(rest)
+		}
+		p.token = rest[:end]
+		if !conditionType.MatchString(p.token) {
+			return p.problem(fmt.Sprintf("%q is no condition type: a type is CamelCase or foo.example.com/CamelCase", p.token))
+		}
+	}
+	p.offset += len(p.token)
+	return nil
+}
+
+func (p *parser) unexpected(wanted string) error {
+	if p.token == "" {
+		return p.problem("expected " + wanted + ", found the end")
+	}
+	return p.problem(fmt.Sprintf("expected %s, found %q", wanted, p.token))
+}
+
+func (p *parser) problem(text string) error {
+	return &SyntaxError{Position: utf8.RuneCountInString(p.text[:p.start]) + 1, Problem: text}
+}
