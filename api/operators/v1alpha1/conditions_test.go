@@ -1,0 +1,115 @@
+package v1alpha1
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestConditionsAreConstants: nobody who sets a condition makes up a type or a reason: each is a documented constant of
+// an API package.
+func TestConditionsAreConstants(t *testing.T) {
+	files := 0
+	for _, folder := range []string{"internal", "cmd", "pkg"} {
+		root := filepath.Join("..", "..", "..", folder)
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil // a folder that is not there yet holds nothing to check
+			}
+			files++
+			checkFile(t, path)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 10 {
+		t.Errorf("only %d files were found: this test looks in the wrong place", files)
+	}
+}
+
+// checkFile looks for string literals where a condition's type or reason goes.
+func checkFile(t *testing.T, path string) {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := func(n ast.Node) {
+		t.Errorf("%s: a condition's type or reason must be a constant of an API package", set.Position(n.Pos()))
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if !isCondition(n.Type) {
+				return true
+			}
+			for _, element := range n.Elts {
+				if pair, ok := element.(*ast.KeyValueExpr); ok && isField(pair.Key) && isLiteral(pair.Value) {
+					report(pair)
+				} else if !ok && isLiteral(element) && isProblem(n.Type) && element == n.Elts[0] {
+					report(element)
+				}
+			}
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				selector, ok := left.(*ast.SelectorExpr)
+				if ok && selector.Sel.Name == "Reason" && len(n.Rhs) == len(n.Lhs) && isLiteral(n.Rhs[i]) {
+					report(left)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func isCondition(e ast.Expr) bool {
+	selector, ok := e.(*ast.SelectorExpr)
+	return ok && strings.HasSuffix(selector.Sel.Name, "Condition") || isProblem(e)
+}
+
+// isProblem is true for the type that carries a reason to a condition.
+func isProblem(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "Problem"
+}
+
+func isField(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	return ok && (name.Name == "Type" || name.Name == "Reason")
+}
+
+func isLiteral(e ast.Expr) bool {
+	literal, ok := e.(*ast.BasicLit)
+	return ok && literal.Kind == token.STRING
+}
+
+// TestConstantsAreDocumented: each says, in its own comment, what it means.
+func TestConstantsAreDocumented(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "conditions.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	constants := 0
+	for _, declaration := range file.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			constant := spec.(*ast.ValueSpec)
+			constants++
+			if !strings.HasPrefix(constant.Doc.Text(), constant.Names[0].Name) {
+				t.Errorf("%s has no comment of its own", constant.Names[0].Name)
+			}
+		}
+	}
+	if constants < 20 {
+		t.Errorf("only %d constants were found", constants)
+	}
+}
