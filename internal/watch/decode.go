@@ -1,0 +1,326 @@
+package watch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+)
+
+// decoder reads custom resources from a stream of JSON in one pass. It keeps the conditions that it was told to look
+// for, buffers no object, and takes any JSON: what is not of the expected type is passed over, for that is no more
+// wrong than a condition that is not there.
+type decoder struct {
+	json  *jsontext.Decoder
+	types map[string]uint16
+	// patterns interns the patterns seen, since few differ.
+	patterns map[string]string
+
+	scratch   []byte
+	key       []byte
+	version   []byte
+	pattern   []byte
+	namespace []byte
+	name      []byte
+}
+
+// record is one object, or the error that came in place of one. Its bytes are good until the decoder reads on.
+type record struct {
+	key, version []byte
+	pattern      string
+	initialEnd   bool           // a bookmark has the annotation that ends the initial list
+	failure      *metav1.Status // what an ERROR event tells
+}
+
+// maxInterned bounds what a decoder remembers of patterns.
+const maxInterned = 4096
+
+func newDecoder(r io.Reader, types map[string]uint16) *decoder {
+	return &decoder{
+		json:     jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+		types:    types,
+		patterns: map[string]string{},
+	}
+}
+
+// event reads the next watch event. At the end of the stream the error is io.EOF.
+func (d *decoder) event() (kind apiwatch.EventType, r record, err error) {
+	err = d.members(func(name string) (err error) {
+		switch name {
+		case `"type"`:
+			d.scratch, err = d.appendText(d.scratch[:0])
+			kind = eventType(d.scratch)
+			return err
+		case `"object"`:
+			r, err = d.object(true)
+			return err
+		default:
+			return d.json.SkipValue()
+		}
+	})
+	if err == nil && kind == "" {
+		err = errors.New("a watch event without a type")
+	}
+	return kind, r, err
+}
+
+func eventType(text []byte) apiwatch.EventType {
+	switch string(text) {
+	case string(apiwatch.Added):
+		return apiwatch.Added
+	case string(apiwatch.Modified):
+		return apiwatch.Modified
+	case string(apiwatch.Deleted):
+		return apiwatch.Deleted
+	default:
+		return apiwatch.EventType(text)
+	}
+}
+
+// list reads a list response. What is none is an error, and not a list of nothing.
+func (d *decoder) list() (meta metav1.ListMeta, objects contents, err error) {
+	isList := false
+	err = d.members(func(name string) error {
+		switch name {
+		case `"metadata"`:
+			return d.listMeta(&meta)
+		case `"items"`:
+			kind := d.json.PeekKind()
+			isList = kind == '[' || kind == 'n'
+			objects = contents{}
+			return d.elements(func() error {
+				r, err := d.object(false)
+				if err == nil {
+					objects.set(string(r.key), r.pattern)
+				}
+				return err
+			})
+		default:
+			return d.json.SkipValue()
+		}
+	})
+	if err == nil && !isList {
+		err = errors.New("the response has no items")
+	}
+	if err != nil {
+		err = fmt.Errorf("decoding a list: %w", err)
+	}
+	return meta, objects, err
+}
+
+func (d *decoder) listMeta(out *metav1.ListMeta) error {
+	return d.members(func(name string) (err error) {
+		switch name {
+		case `"resourceVersion"`:
+			out.ResourceVersion, err = d.text()
+		case `"continue"`:
+			out.Continue, err = d.text()
+		default:
+			err = d.json.SkipValue()
+		}
+		return err
+	})
+}
+
+// object reads a custom resource, or, where it may be one, a Status that tells of an error.
+func (d *decoder) object(mayFail bool) (r record, err error) {
+	d.version, d.pattern, d.namespace, d.name = d.version[:0], d.pattern[:0], d.namespace[:0], d.name[:0]
+	err = d.members(func(name string) error {
+		switch name {
+		case `"metadata"`:
+			return d.metadata(&r)
+		case `"status"`:
+			d.pattern = d.pattern[:0]
+			return d.status()
+		case `"message"`, `"reason"`, `"code"`:
+			if mayFail {
+				if r.failure == nil {
+					r.failure = &metav1.Status{Status: metav1.StatusFailure}
+				}
+				return d.errorField(name, r.failure)
+			}
+		}
+		return d.json.SkipValue()
+	})
+	d.key = append(append(append(d.key[:0], d.namespace...), keySeparator), d.name...)
+	r.key, r.version, r.pattern = d.key, d.version, d.intern(d.pattern)
+	return r, err
+}
+
+func (d *decoder) metadata(r *record) error {
+	d.version, d.namespace, d.name, r.initialEnd = d.version[:0], d.namespace[:0], d.name[:0], false
+	return d.members(func(name string) (err error) {
+		switch name {
+		case `"name"`:
+			d.name, err = d.appendText(d.name[:0])
+		case `"namespace"`:
+			d.namespace, err = d.appendText(d.namespace[:0])
+		case `"resourceVersion"`:
+			d.version, err = d.appendText(d.version[:0])
+		case `"annotations"`:
+			r.initialEnd = false
+			err = d.members(func(name string) (err error) {
+				if name != `"`+metav1.InitialEventsAnnotationKey+`"` {
+					return d.json.SkipValue()
+				}
+				d.scratch, err = d.appendText(d.scratch[:0])
+				r.initialEnd = string(d.scratch) == "true"
+				return err
+			})
+		default:
+			err = d.json.SkipValue()
+		}
+		return err
+	})
+}
+
+func (d *decoder) status() error {
+	return d.members(func(name string) error {
+		if name != `"conditions"` {
+			return d.json.SkipValue()
+		}
+		d.pattern = d.pattern[:0]
+		return d.elements(d.condition)
+	})
+}
+
+// condition adds one condition to the pattern, if it is looked for. Of several of one type the first counts, as it
+// does for every reader that looks a condition up.
+func (d *decoder) condition() error {
+	var number uint16
+	var known bool
+	status := Unknown
+	err := d.members(func(name string) (err error) {
+		switch name {
+		case `"type"`:
+			d.scratch, err = d.appendText(d.scratch[:0])
+			number, known = d.types[string(d.scratch)]
+		case `"status"`:
+			d.scratch, err = d.appendText(d.scratch[:0])
+			status = statusOf(d.scratch)
+		default:
+			err = d.json.SkipValue()
+		}
+		return err
+	})
+	if err == nil && known && !patternHas(d.pattern, number) {
+		d.pattern = appendToPattern(d.pattern, number, status)
+	}
+	return err
+}
+
+func (d *decoder) errorField(name string, status *metav1.Status) error {
+	if name == `"code"` {
+		value, err := d.json.ReadValue()
+		if err == nil {
+			// Not a number: the code stays 0, which reads as an unknown error.
+			_, _ = fmt.Sscan(string(value), &status.Code)
+		}
+		return err
+	}
+	text, err := d.text()
+	if name == `"reason"` {
+		status.Reason = metav1.StatusReason(text)
+	} else {
+		status.Message = text
+	}
+	return err
+}
+
+// members calls yield with the quoted name of each member of the next value, which must then read the member's value.
+// The name is good until it does. What is no object is passed over.
+func (d *decoder) members(yield func(name string) error) error {
+	if d.json.PeekKind() != '{' {
+		return d.json.SkipValue()
+	}
+	if _, err := d.json.ReadToken(); err != nil {
+		return err
+	}
+	for d.json.PeekKind() == '"' {
+		name, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := yield(memberName(name)); err != nil {
+			return err
+		}
+	}
+	_, err := d.json.ReadToken()
+	return err
+}
+
+// elements calls yield for each element of the next value, which must read it. What is no array is passed over.
+func (d *decoder) elements(yield func() error) error {
+	if d.json.PeekKind() != '[' {
+		return d.json.SkipValue()
+	}
+	if _, err := d.json.ReadToken(); err != nil {
+		return err
+	}
+	for kind := d.json.PeekKind(); kind != ']' && kind != 0; kind = d.json.PeekKind() {
+		if err := yield(); err != nil {
+			return err
+		}
+	}
+	_, err := d.json.ReadToken()
+	return err
+}
+
+// memberNames are those that the decoder looks for. Any other is the empty name, which none of them is, so that
+// reading a name allocates nothing.
+var memberNames = func() map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{
+		"type", "object", "metadata", "items", "resourceVersion", "continue", "status", "message", "reason", "code",
+		"name", "namespace", "annotations", "conditions", metav1.InitialEventsAnnotationKey,
+	} {
+		out[`"`+name+`"`] = `"` + name + `"`
+	}
+	return out
+}()
+
+func memberName(quoted []byte) string {
+	if name, ok := memberNames[string(quoted)]; ok || bytes.IndexByte(quoted, '\\') < 0 {
+		return name
+	}
+	return memberNames[`"`+string(appendUnquoted(nil, quoted))+`"`]
+}
+
+// text reads a string. What is no string reads as the empty one.
+func (d *decoder) text() (string, error) {
+	text, err := d.appendText(nil)
+	return string(text), err
+}
+
+func (d *decoder) appendText(to []byte) ([]byte, error) {
+	if d.json.PeekKind() != '"' {
+		return to, d.json.SkipValue()
+	}
+	value, err := d.json.ReadValue()
+	if err != nil {
+		return to, err
+	}
+	return appendUnquoted(to, value), nil
+}
+
+// appendUnquoted appends the text of a string that a decoder has read. What is not UTF-8 becomes U+FFFD.
+func appendUnquoted(to, quoted []byte) []byte {
+	to, _ = jsontext.AppendUnquote(to, quoted) // it is a string, so the error can only be that it is not all UTF-8
+	return to
+}
+
+func (d *decoder) intern(pattern []byte) string {
+	if p, ok := d.patterns[string(pattern)]; ok {
+		return p
+	}
+	if len(d.patterns) == maxInterned {
+		clear(d.patterns)
+	}
+	p := string(pattern)
+	d.patterns[p] = p
+	return p
+}

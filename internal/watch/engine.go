@@ -1,0 +1,121 @@
+package watch
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Target is what one Reflector reads, and as whom.
+type Target struct {
+	// Identity is the service account to impersonate. The zero value reads as the engine itself.
+	Identity types.NamespacedName
+
+	// Resource to read.
+	Resource schema.GroupVersionResource
+
+	// Namespace to read; empty means all, or a cluster-scoped resource.
+	Namespace string
+}
+
+// Engine reads custom resources for Subscriptions. It is safe for concurrent use.
+type Engine struct {
+	config *rest.Config
+	log    logr.Logger
+
+	mu      sync.Mutex
+	sources map[Target]*source
+	clients map[types.NamespacedName]rest.Interface
+	closed  bool
+}
+
+// New makes an Engine that talks to the API server of the given config. Close it to end its watches.
+func New(config *rest.Config, log logr.Logger) *Engine {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // one watch per Target: API priority and fairness is limit enough
+	config.Timeout = 0
+	config.AcceptContentTypes = "application/json"
+	config.ContentType = "application/json"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return &Engine{
+		config:  config,
+		log:     log,
+		sources: map[Target]*source{},
+		clients: map[types.NamespacedName]rest.Interface{},
+	}
+}
+
+// Subscribe has the objects of a target judged from now on. Close the Subscription to end that.
+//
+// The error means that no client could be made for the target's identity; what goes wrong later, such as a missing
+// right, is in the Subscription's Snapshot and heals by itself.
+func (e *Engine) Subscribe(request Request) (*Subscription, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fmt.Errorf("subscribing to %s: the engine is closed", request.Target.Resource)
+	}
+	s, ok := e.sources[request.Target]
+	if !ok {
+		client, err := e.client(request.Target.Identity)
+		if err != nil {
+			return nil, err
+		}
+		s = newSource(request.Target, client, e.log)
+		e.sources[request.Target] = s
+	}
+	sub := &Subscription{engine: e, source: s, request: request}
+	s.subscribe(sub)
+	return sub, nil
+}
+
+// Close ends all watches. Subscriptions keep their last Snapshot.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	for target, s := range e.sources {
+		s.stop()
+		delete(e.sources, target)
+	}
+}
+
+// unsubscribe ends a Subscription, and its source where it was the last one.
+func (e *Engine) unsubscribe(sub *Subscription) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := sub.source
+	if s.unsubscribe(sub) > 0 || e.sources[s.target] != s {
+		return
+	}
+	s.stop()
+	delete(e.sources, s.target)
+}
+
+// client is the one client of an identity. All share their connections.
+func (e *Engine) client(identity types.NamespacedName) (rest.Interface, error) {
+	if c, ok := e.clients[identity]; ok {
+		return c, nil
+	}
+	config := rest.CopyConfig(e.config)
+	if identity.Name != "" {
+		config.Impersonate = rest.ImpersonationConfig{
+			UserName: fmt.Sprintf("system:serviceaccount:%s:%s", identity.Namespace, identity.Name),
+		}
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making an HTTP client for service account %s: %w", identity, err)
+	}
+	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for service account %s: %w", identity, err)
+	}
+	e.clients[identity] = c
+	return c, nil
+}

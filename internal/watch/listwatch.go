@@ -1,0 +1,149 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// listWatch reads a target through the decoder.
+type listWatch struct {
+	target Target
+	client rest.Interface
+	types  map[string]uint16
+
+	// failed is told why a list or watch failed, and worked that a watch is open.
+	failed func(error)
+	worked func()
+}
+
+var _ cache.ListerWatcherWithContext = listWatch{}
+
+// ListWithContext lists the target's objects.
+func (l listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := l.list(ctx, options)
+	if err != nil {
+		l.failed(err)
+		return nil, err
+	}
+	return list, nil
+}
+
+func (l listWatch) list(ctx context.Context, options metav1.ListOptions) (*page, error) {
+	body, err := l.stream(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }() // read to its end, or failed
+	meta, objects, err := newDecoder(body, l.types).list()
+	if err != nil {
+		return nil, err
+	}
+	return &page{ListMeta: meta, Items: []whole{{Object: noMeta, contents: objects}}}, nil
+}
+
+// WatchWithContext watches the target's objects.
+func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+	options.Watch = true
+	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
+	body, err := l.stream(ctx, options)
+	if err != nil {
+		if isLastWord(err, initial) {
+			l.failed(err)
+		}
+		return nil, err
+	}
+	events := &eventStream{decoder: newDecoder(body, l.types), body: body}
+	if initial {
+		events.initial = &whole{Object: noMeta, streamed: true}
+	} else {
+		l.worked()
+	}
+	return apiwatch.NewStreamWatcher(events, apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding")), nil
+}
+
+// isLastWord is true where a Reflector does not list at once after that error of a watch. A list may work, or tells more.
+func isLastWord(err error, initial bool) bool {
+	if initial {
+		return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+	}
+	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err)
+}
+
+// List and Watch are what a ListerWatcher has besides; a Reflector calls neither where the two above are there.
+func (l listWatch) List(options metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), options)
+}
+
+// Watch is like List.
+func (l listWatch) Watch(options metav1.ListOptions) (apiwatch.Interface, error) {
+	return l.WatchWithContext(context.Background(), options)
+}
+
+func (l listWatch) stream(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
+	body, err := l.client.Get().
+		AbsPath("/apis", l.target.Resource.Group, l.target.Resource.Version).
+		NamespaceIfScoped(l.target.Namespace, l.target.Namespace != "").
+		Resource(l.target.Resource.Resource).
+		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+		Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", l.target.Resource.GroupResource(), err)
+	}
+	return body, nil
+}
+
+// eventStream is a decoder as a StreamWatcher wants it.
+type eventStream struct {
+	decoder *decoder
+	body    io.ReadCloser
+
+	// initial is the initial list for as long as it comes, and end is the bookmark that follows it.
+	initial *whole
+	end     *object
+}
+
+// Decode reads the next event. The events of the initial list are one.
+func (s *eventStream) Decode() (apiwatch.EventType, runtime.Object, error) {
+	if end := s.end; end != nil {
+		s.end = nil
+		return apiwatch.Bookmark, end, nil
+	}
+	for {
+		kind, r, err := s.decoder.event()
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return "", nil, io.ErrUnexpectedEOF // as is: a lost connection is worth a new watch, not a new list
+		case err != nil:
+			return "", nil, err
+		case kind == apiwatch.Error && r.failure == nil:
+			return kind, &metav1.Status{Status: metav1.StatusFailure}, nil
+		case kind == apiwatch.Error:
+			return kind, r.failure, nil
+		case s.initial == nil:
+			return kind, newObject(r), nil
+		case kind == apiwatch.Added, kind == apiwatch.Modified:
+			s.initial.set(string(r.key), r.pattern)
+		case kind == apiwatch.Deleted:
+			s.initial.unset(string(r.key))
+		case kind == apiwatch.Bookmark && r.initialEnd:
+			initial := s.initial
+			s.initial, s.end = nil, newObject(r)
+			return apiwatch.Added, initial, nil
+		}
+	}
+}
+
+// Close ends the stream.
+func (s *eventStream) Close() { _ = s.body.Close() } // a stream that we end has nothing left to tell
