@@ -1,0 +1,77 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/probe"
+)
+
+// FieldOwner is the name under which operator-status writes OLM's objects.
+const FieldOwner = "operator-status"
+
+// GateReconciler has OperatorConditions say what the Probes of their names say. It never creates one: OLM does, for
+// every ClusterServiceVersion.
+type GateReconciler struct {
+	Client client.Client
+	Clock  func() time.Time
+
+	// Self is the OperatorCondition of operator-status itself, which is never gated.
+	Self types.NamespacedName
+}
+
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorconditions,verbs=get;list;watch;patch
+
+// Reconcile writes an OperatorCondition's Upgradeable when the Probe's answer changed.
+func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	condition := &operatorsv2.OperatorCondition{}
+	if err := r.Client.Get(ctx, request.NamespacedName, condition); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	says, err := probe.Find(ctx, r.Client, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	desired := Gate(condition.Spec.Conditions, says, metav1.NewTime(r.Clock()))
+	if request.NamespacedName == r.Self || !transition(condition.Spec.Conditions, desired) {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, r.write(ctx, condition, desired)
+}
+
+// write writes the whole list, which is atomic, provided that nobody else has since it was read.
+func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) error {
+	before := condition.DeepCopy()
+	condition.Spec.Conditions = desired
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, condition, patch, client.FieldOwner(FieldOwner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // what it is now is on its way to the cache, and brings it back here
+	}
+	if err != nil {
+		return fmt.Errorf("setting Upgradeable in OperatorCondition %s: %w", client.ObjectKeyFromObject(condition), err)
+	}
+	log.FromContext(ctx).Info("Told OLM whether the operator may be updated", "conditions", desired)
+	return nil
+}
+
+// SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes.
+func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("operatorcondition-gate").
+		For(&operatorsv2.OperatorCondition{}).
+		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
+		Complete(r)
+}

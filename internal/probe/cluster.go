@@ -1,0 +1,155 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Indexes of the cache.
+const (
+	// IndexCRDGroup finds CustomResourceDefinitions by their API group.
+	IndexCRDGroup = "spec.group"
+
+	// IndexOwnedCRD finds ClusterServiceVersions by the CustomResourceDefinitions they own.
+	IndexOwnedCRD = "spec.customresourcedefinitions.owned.name"
+
+	// IndexNamedCRD finds Probes by the names of their resources.
+	IndexNamedCRD = "spec.probeResources.name"
+)
+
+const csvCRD = "clusterserviceversions.operators.coreos.com"
+
+// csvOf is the ClusterServiceVersion of that name; nil where there is none, or none can be, for their kind is not
+// installed. A copy that OLM made in another namespace is none.
+func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*olm.ClusterServiceVersion, error) {
+	if served, err := serves(ctx, c, csvCRD, olm.GroupVersion); err != nil || !served {
+		return nil, err
+	}
+	csv := &olm.ClusterServiceVersion{}
+	if err := c.Get(ctx, key, csv); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("getting ClusterServiceVersion %s: %w", key, err)
+	}
+	if csv.IsCopied() {
+		return nil, nil
+	}
+	return csv, nil
+}
+
+// Find is the Probe of that name; nil where there is none.
+func Find(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1alpha1.Probe, error) {
+	out := &v1alpha1.Probe{}
+	if err := c.Get(ctx, key, out); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("getting Probe %s: %w", key, err)
+	}
+	return out, nil
+}
+
+// serves tells whether a CustomResourceDefinition is there and serves that version.
+func serves(ctx context.Context, c client.Reader, name, version string) (bool, error) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return established(crd) && slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Served
+	}), nil
+}
+
+// ownedCRDObjects are those that the ClusterServiceVersion owns and that are there.
+func ownedCRDObjects(ctx context.Context, c client.Reader, csv *olm.ClusterServiceVersion) ([]*apiextensions.CustomResourceDefinition, error) {
+	var out []*apiextensions.CustomResourceDefinition
+	for _, name := range ownedCRDs(csv) {
+		crd := &apiextensions.CustomResourceDefinition{}
+		if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", name, err)
+		} else if err == nil {
+			out = append(out, crd)
+		}
+	}
+	return out, nil
+}
+
+// siblings are the ClusterServiceVersions of a namespace.
+func siblings(ctx context.Context, c client.Reader, namespace string) ([]olm.ClusterServiceVersion, error) {
+	list := &olm.ClusterServiceVersionList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the ClusterServiceVersions of namespace %s: %w", namespace, err)
+	}
+	return list.Items, nil
+}
+
+// findCRD is the CustomResourceDefinition of that name, or the only one of the API group of that name.
+func findCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.CustomResourceDefinition, *Problem, error) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	err := c.Get(ctx, types.NamespacedName{Name: name}, crd)
+	if err == nil {
+		return usable(crd)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", name, err)
+	}
+	group := &apiextensions.CustomResourceDefinitionList{}
+	if err := c.List(ctx, group, client.MatchingFields{IndexCRDGroup: name}); err != nil {
+		return nil, nil, fmt.Errorf("listing the CustomResourceDefinitions of group %s: %w", name, err)
+	}
+	switch len(group.Items) {
+	case 0:
+		return nil, &Problem{v1alpha1.ReasonResourceNotFound, fmt.Sprintf(
+			"There is no CustomResourceDefinition, and no API group, named %s", name)}, nil
+	case 1:
+		return usable(&group.Items[0])
+	default:
+		return nil, &Problem{v1alpha1.ReasonResourceAmbiguous, fmt.Sprintf(
+			"API group %s holds %d CustomResourceDefinitions: name one of them, such as %s",
+			name, len(group.Items), firstName(group.Items))}, nil
+	}
+}
+
+func firstName(crds []apiextensions.CustomResourceDefinition) string {
+	out := crds[0].Name
+	for _, crd := range crds {
+		out = min(out, crd.Name)
+	}
+	return out
+}
+
+func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, *Problem, error) {
+	if _, ok := servedVersion(crd); ok && established(crd) {
+		return crd, nil, nil
+	}
+	return nil, &Problem{v1alpha1.ReasonResourceNotFound, fmt.Sprintf(
+		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
+}
+
+func established(crd *apiextensions.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue
+	})
+}
+
+// servedVersion is the version to read: the stored one where it is served, since it needs no conversion.
+func servedVersion(crd *apiextensions.CustomResourceDefinition) (schema.GroupVersionResource, bool) {
+	out := schema.GroupVersionResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+	for _, v := range crd.Spec.Versions {
+		if v.Served && (v.Storage || out.Version == "") {
+			out.Version = v.Name
+		}
+	}
+	return out, out.Version != ""
+}

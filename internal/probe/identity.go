@@ -1,0 +1,165 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	authorization "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// serviceAccounts are the names of the service accounts that a ClusterServiceVersion's deployments run under and its
+// permissions are for, sorted.
+func serviceAccounts(csv *olm.ClusterServiceVersion) []string {
+	strategy := csv.Spec.InstallStrategy.StrategySpec
+	var out []string
+	for _, d := range strategy.DeploymentSpecs {
+		if name := d.Spec.Template.Spec.ServiceAccountName; name != "" {
+			out = append(out, name)
+		} else {
+			out = append(out, "default")
+		}
+	}
+	for _, p := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
+		out = append(out, p.ServiceAccountName)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// targetNamespaces are the namespaces that a Probe's operator looks after; none means all.
+func targetNamespaces(probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) []string {
+	if csv == nil {
+		return probe.Spec.Namespaces
+	}
+	var out []string
+	for n := range strings.SplitSeq(csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey], ",") {
+		if n = strings.TrimSpace(n); n != "" {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// candidates are the service accounts, of those that exist, that a Probe may read with, in order. Where there is none,
+// the problem says why.
+func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) ([]types.NamespacedName, *Problem, error) {
+	var names []string
+	switch {
+	case probe.Spec.ServiceAccountName != "":
+		names = []string{probe.Spec.ServiceAccountName}
+	case csv != nil:
+		names = serviceAccounts(csv)
+	default:
+		return nil, &Problem{v1alpha1.ReasonNoIdentity, fmt.Sprintf(
+			"There is no ClusterServiceVersion %s to take a service account from: set spec.serviceAccountName", probe.Name)}, nil
+	}
+	var out []types.NamespacedName
+	for _, name := range names {
+		account := &metav1.PartialObjectMetadata{}
+		account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+		key := types.NamespacedName{Namespace: probe.Namespace, Name: name}
+		if err := r.Client.Get(ctx, key, account); client.IgnoreNotFound(err) != nil {
+			return nil, nil, fmt.Errorf("getting service account %s: %w", key, err)
+		} else if err == nil {
+			out = append(out, key)
+		}
+	}
+	if len(out) > 0 {
+		return out, nil, nil
+	}
+	if len(names) == 0 {
+		return nil, &Problem{v1alpha1.ReasonNoIdentity, fmt.Sprintf(
+			"ClusterServiceVersion %s names no service account: set spec.serviceAccountName", probe.Name)}, nil
+	}
+	return nil, &Problem{v1alpha1.ReasonNoIdentity, fmt.Sprintf(
+		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
+}
+
+// choose picks the first candidate that may list and watch all the targets; where none may, the first. A choice that
+// works is kept, so that asking costs nothing while all is well.
+func (r *StatusReconciler) choose(ctx context.Context, probe types.NamespacedName, candidates []types.NamespacedName, targets []watch.Target) (types.NamespacedName, error) {
+	if len(candidates) == 1 {
+		return candidates[0], nil
+	}
+	for _, candidate := range candidates {
+		if r.readsAll(probe, candidate, targets) {
+			return candidate, nil
+		}
+	}
+	for _, candidate := range candidates {
+		allowed, err := r.mayReadAll(ctx, candidate, targets)
+		if err != nil {
+			return types.NamespacedName{}, err
+		}
+		if allowed {
+			return candidate, nil
+		}
+	}
+	return candidates[0], nil
+}
+
+func (r *StatusReconciler) readsAll(probe, account types.NamespacedName, targets []watch.Target) bool {
+	for _, t := range targets {
+		t.Identity = account
+		if !r.readings.has(probe, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.NamespacedName, targets []watch.Target) (bool, error) {
+	for _, t := range targets {
+		for _, verb := range []string{"list", "watch"} {
+			review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+				User:   fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name),
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
+				ResourceAttributes: &authorization.ResourceAttributes{
+					Namespace: t.Namespace, Verb: verb,
+					Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
+				},
+			}}
+			if err := r.Client.Create(ctx, review); err != nil {
+				return false, fmt.Errorf("asking whether service account %s may %s %s: %w", account, verb, t.Resource.GroupResource(), err)
+			}
+			if !review.Status.Allowed {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// readProblem says what a failed list or watch means for the admin.
+func readProblem(t watch.Target, err error) *Problem {
+	where := "in all namespaces"
+	if t.Namespace != "" {
+		where = "in namespace " + t.Namespace
+	}
+	if apierrors.IsForbidden(err) {
+		return &Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
+			"Service account %s may not list and watch %s %s: grant it that", t.Identity, t.Resource.GroupResource(), where)}
+	}
+	text := err.Error()
+	if len(text) > maxQuoted {
+		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
+	}
+	return &Problem{v1alpha1.ReasonReadFailed, fmt.Sprintf(
+		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, text)}
+}
+
+// maxQuoted bounds how much of an error a message quotes, in bytes.
+const maxQuoted = 512

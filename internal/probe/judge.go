@@ -1,0 +1,96 @@
+package probe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// Expressions are what a Probe asks of one resource. Each may be nil.
+type Expressions struct {
+	Upgradeable *expression.Expression
+	Important   *expression.Expression
+
+	// Invalid is true where something should say when to update, but cannot be read. It is unknown, then.
+	Invalid bool
+}
+
+// types are the condition types that the expressions name.
+func (e Expressions) types() []string {
+	var out []string
+	if e.Upgradeable != nil {
+		out = append(out, e.Upgradeable.Types()...)
+	}
+	if e.Important != nil {
+		out = append(out, e.Important.Types()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// judge says what a custom resource's conditions mean.
+func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
+	lookup := func(conditionType string) expression.Value {
+		for _, c := range conditions {
+			if c.Type == conditionType {
+				return valueOf(c.Status)
+			}
+		}
+		return expression.Unknown
+	}
+	out := watch.Verdict{Unknown: e.Invalid}
+	var decisive []expression.Literal
+	if e.Upgradeable != nil {
+		value := e.Upgradeable.Evaluate(lookup)
+		out.Unknown = out.Unknown || value == expression.Unknown
+		if value == expression.False {
+			literals := e.Upgradeable.Decisive(lookup)
+			out.Blocks = sentence(conditions, literals)
+			decisive = append(decisive, literals...)
+		}
+	}
+	if e.Important != nil && e.Important.Evaluate(lookup) == expression.True {
+		literals := e.Important.Decisive(lookup)
+		out.Tells = sentence(conditions, literals)
+		decisive = append(decisive, literals...)
+	}
+	out.Reasons = inOrderOf(conditions, decisive)
+	return out
+}
+
+// sentence says which status the conditions have that the literals are about: "Migrating is True, Ready is False".
+func sentence(conditions []watch.Condition, literals []expression.Literal) string {
+	var out []string
+	for _, c := range conditions {
+		if slices.ContainsFunc(literals, func(l expression.Literal) bool { return l.Type == c.Type }) {
+			out = append(out, c.Type+" is "+valueOf(c.Status).String())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// inOrderOf spells the literals, each once, in the order of the conditions that they are about.
+func inOrderOf(conditions []watch.Condition, literals []expression.Literal) []string {
+	var out []string
+	for _, c := range conditions {
+		for _, l := range literals {
+			if l.Type == c.Type && !slices.Contains(out, l.String()) {
+				out = append(out, l.String())
+			}
+		}
+	}
+	return out
+}
+
+func valueOf(s watch.Status) expression.Value {
+	switch s {
+	case watch.True:
+		return expression.True
+	case watch.False:
+		return expression.False
+	default:
+		return expression.Unknown
+	}
+}

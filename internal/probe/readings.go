@@ -1,0 +1,86 @@
+package probe
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// Reader reads custom resources: a *watch.Engine.
+type Reader interface {
+	Subscribe(watch.Request) (*watch.Subscription, error)
+}
+
+// reading is what a Probe has read: one of its resources, in one namespace or all. Equal readings share.
+type reading struct {
+	target                 watch.Target
+	upgradeable, important string
+	invalid                bool
+}
+
+// readings are the Subscriptions of each Probe.
+type readings struct {
+	reader Reader
+	notify func(probe types.NamespacedName, urgent bool)
+
+	mu      sync.Mutex
+	byProbe map[types.NamespacedName]map[reading]*watch.Subscription
+}
+
+// keep makes the Subscriptions of a Probe those that are wanted. What it has already stays as it is, and what is new
+// begins before what is no longer wanted ends.
+func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressions) (map[reading]*watch.Subscription, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.byProbe[probe]
+	now := make(map[reading]*watch.Subscription, len(wanted))
+	for want, expressions := range wanted {
+		if sub, ok := had[want]; ok {
+			now[want] = sub
+			continue
+		}
+		sub, err := r.reader.Subscribe(watch.Request{
+			Target: want.target,
+			Types:  expressions.types(),
+			Judge:  expressions.judge,
+			Listed: v1alpha1.MaxStatusProbeResources,
+			Notify: func(urgent bool) { r.notify(probe, urgent) },
+		})
+		if err != nil {
+			closeAll(now, had)
+			return nil, err
+		}
+		now[want] = sub
+	}
+	closeAll(had, now)
+	if len(now) == 0 {
+		delete(r.byProbe, probe)
+	} else {
+		r.byProbe[probe] = now
+	}
+	return now, nil
+}
+
+// closeAll closes those Subscriptions that are not among the others.
+func closeAll(subs, others map[reading]*watch.Subscription) {
+	for key, sub := range subs {
+		if _, ok := others[key]; !ok {
+			sub.Close()
+		}
+	}
+}
+
+// has tells whether a Probe reads that target without an error.
+func (r *readings) has(probe types.NamespacedName, target watch.Target) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, sub := range r.byProbe[probe] {
+		if key.target == target {
+			return sub.Snapshot().Err == nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package probe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/expression"
+)
+
+// Problem is something that keeps a Probe from telling all: a reason of its condition Synced, and a sentence.
+type Problem struct {
+	Reason  string
+	Message string
+}
+
+// FromAnnotations is the Probe that the annotations of its CustomResourceDefinitions ask for, under the name of the
+// ClusterServiceVersion that owns them. It is nil where none is annotated.
+//
+// An annotation that is no expression is left out of the Probe, whose validation would refuse it, and told among the
+// problems; what else is annotated stands.
+func FromAnnotations(csv *olm.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []Problem) {
+	var resources []v1alpha1.ProbeResource
+	var problems []Problem
+	for _, crd := range crds {
+		resource, invalid, annotated := resourceOf(crd)
+		if annotated {
+			resources = append(resources, resource)
+			problems = append(problems, invalid...)
+		}
+	}
+	if len(resources) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(resources, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
+	if cut := len(resources) - v1alpha1.MaxProbeResources; cut > 0 {
+		problems = append(problems, Problem{v1alpha1.ReasonTooManyResources, fmt.Sprintf(
+			"%d CustomResourceDefinitions of %s are annotated and a Probe holds %d: the last %d by name are not read",
+			len(resources), csv.Name, v1alpha1.MaxProbeResources, cut)})
+		resources = resources[:v1alpha1.MaxProbeResources]
+	}
+	return &v1alpha1.Probe{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       csv.Namespace,
+			Name:            csv.Name,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
+		},
+		Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources},
+	}, problems
+}
+
+// resourceOf reads the annotations of one CustomResourceDefinition.
+func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.ProbeResource, problems []Problem, annotated bool) {
+	out.Name = crd.Name
+	for _, a := range []struct {
+		name  string
+		parse func(string) (*expression.Expression, error)
+		field *string
+	}{
+		{v1alpha1.AnnotationUpgradeable, expression.Parse, &out.Upgradeable},
+		{v1alpha1.AnnotationImportant, expression.ParseAny, &out.Important},
+	} {
+		text, ok := crd.Annotations[a.name]
+		if !ok {
+			continue
+		}
+		annotated = true
+		if _, err := a.parse(text); err != nil {
+			problems = append(problems, Problem{v1alpha1.ReasonInvalidExpression, fmt.Sprintf(
+				"Annotation %s of CustomResourceDefinition %s is no expression: %v", a.name, crd.Name, err)})
+			continue
+		}
+		*a.field = text
+	}
+	return out, problems, annotated
+}
+
+// invalidUpgradeable is true where the annotation that should say when to update says nothing that can be read.
+func invalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
+	text, ok := crd.Annotations[v1alpha1.AnnotationUpgradeable]
+	if !ok {
+		return false
+	}
+	_, err := expression.Parse(text)
+	return err != nil
+}
+
+func ownerReference(csv *olm.ClusterServiceVersion) metav1.OwnerReference {
+	return *metav1.NewControllerRef(csv, olm.SchemeGroupVersion.WithKind(olm.ClusterServiceVersionKind))
+}
+
+// ownedByCSV is true for a Probe that was made for a ClusterServiceVersion, this one or an earlier one of its name.
+func ownedByCSV(probe *v1alpha1.Probe) bool {
+	owner := metav1.GetControllerOf(probe)
+	return owner != nil && owner.Kind == olm.ClusterServiceVersionKind && owner.Name == probe.Name
+}
+
+// ownedCRDs are the names of the CustomResourceDefinitions that a ClusterServiceVersion owns.
+func ownedCRDs(csv *olm.ClusterServiceVersion) []string {
+	var out []string
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		out = append(out, d.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// beingReplaced is true once an update of the ClusterServiceVersion has begun. Its CustomResourceDefinitions then
+// carry the annotations of the version that comes, which the one that still runs knows nothing of.
+func beingReplaced(csv *olm.ClusterServiceVersion, namespace []olm.ClusterServiceVersion) bool {
+	if csv.Status.Phase == olm.CSVPhaseReplacing || csv.Status.Phase == olm.CSVPhaseDeleting {
+		return true
+	}
+	return slices.ContainsFunc(namespace, func(other olm.ClusterServiceVersion) bool {
+		return other.Spec.Replaces == csv.Name && other.Name != csv.Name
+	})
+}

@@ -1,0 +1,134 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the
+// CustomResourceDefinitions it owns. A Probe of that name that someone else owns is never touched.
+type SpecReconciler struct {
+	Client client.Client
+}
+
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=create;update;delete
+
+// Reconcile makes, mends or removes the Probe of one ClusterServiceVersion.
+func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	csv, err := csvOf(ctx, r.Client, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	actual, err := Find(ctx, r.Client, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if csv == nil {
+		return reconcile.Result{}, r.remove(ctx, actual)
+	}
+	others, err := siblings(ctx, r.Client, csv.Namespace)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if beingReplaced(csv, others) {
+		return reconcile.Result{}, nil
+	}
+	crds, err := ownedCRDObjects(ctx, r.Client, csv)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	desired, _ := FromAnnotations(csv, crds)
+	return reconcile.Result{}, r.apply(ctx, actual, desired)
+}
+
+// apply makes the actual Probe the desired one. Either may be nil.
+func (r *SpecReconciler) apply(ctx context.Context, actual, desired *v1alpha1.Probe) error {
+	switch {
+	case desired == nil:
+		return r.remove(ctx, actual)
+	case actual == nil:
+		return done(ctx, "creating", desired, r.Client.Create(ctx, desired, client.FieldOwner(FieldOwner)))
+	case !annotated(actual):
+		return nil
+	}
+	out := actual.DeepCopy()
+	out.Spec = desired.Spec
+	out.OwnerReferences = desired.OwnerReferences
+	if equality.Semantic.DeepEqual(out, actual) {
+		return nil
+	}
+	return done(ctx, "updating", out, r.Client.Update(ctx, out, client.FieldOwner(FieldOwner)))
+}
+
+// remove deletes a Probe that was made from annotations.
+func (r *SpecReconciler) remove(ctx context.Context, actual *v1alpha1.Probe) error {
+	if actual == nil || !annotated(actual) || !ownedByCSV(actual) {
+		return nil
+	}
+	asSeen := client.Preconditions{UID: &actual.UID, ResourceVersion: &actual.ResourceVersion}
+	return done(ctx, "deleting", actual, r.Client.Delete(ctx, actual, asSeen))
+}
+
+// annotated is true for a Probe whose spec is ours, from annotations.
+func annotated(probe *v1alpha1.Probe) bool {
+	return probe.Spec != nil && probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations
+}
+
+// done logs what was done to a Probe. It passes over errors that only say that the cache was behind: what is new is on
+// its way there, and brings the Probe back.
+func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) error {
+	switch {
+	case err == nil:
+		log.FromContext(ctx).Info("Followed the CRD annotations", "by", what, "probe", client.ObjectKeyFromObject(probe))
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+		return nil
+	}
+	return fmt.Errorf("%s Probe %s, as CRD annotations ask: %w", what, client.ObjectKeyFromObject(probe), err)
+}
+
+// SetupWithManager has a Probe's spec looked at when its ClusterServiceVersion or one that replaces it, a
+// CustomResourceDefinition that it owns, or the Probe itself changes.
+func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("probe-spec").
+		For(&olm.ClusterServiceVersion{}).
+		Watches(&olm.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(replacedBy)).
+		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.owning)).
+		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
+		Complete(r)
+}
+
+func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
+	csv, ok := o.(*olm.ClusterServiceVersion)
+	if !ok || csv.Spec.Replaces == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: csv.Namespace, Name: csv.Spec.Replaces}}}
+}
+
+func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
+	list := &olm.ClusterServiceVersionList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{IndexOwnedCRD: crd.GetName()}); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that own a CustomResourceDefinition")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package probe
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+func annotatedCRD(name string, annotations ...string) *apiextensions.CustomResourceDefinition {
+	out := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
+	for i := 0; i < len(annotations); i += 2 {
+		out.Annotations[annotations[i]] = annotations[i+1]
+	}
+	return out
+}
+
+func TestFromAnnotations(t *testing.T) {
+	csv := &olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "foo.v1", UID: "u"}}
+	var many []*apiextensions.CustomResourceDefinition
+	for i := range v1alpha1.MaxProbeResources + 2 {
+		many = append(many, annotatedCRD(fmt.Sprintf("c%03d.example.com", i), v1alpha1.AnnotationUpgradeable, "Ready"))
+	}
+	cases := map[string]struct {
+		reason   string
+		crds     []*apiextensions.CustomResourceDefinition
+		want     []v1alpha1.ProbeResource // nil: no Probe
+		count    int
+		problems []Problem
+	}{
+		"NoOptIn": {
+			reason: "Who annotates nothing gets no Probe, and annotations of others are no business of ours.",
+			crds:   []*apiextensions.CustomResourceDefinition{annotatedCRD("a", "olm.operatorframework.io/condition.Other", "A")},
+		},
+		"Sorted": {
+			reason: "The order in which CRDs come does not matter.",
+			crds: []*apiextensions.CustomResourceDefinition{
+				annotatedCRD("b", v1alpha1.AnnotationImportant, "B"), annotatedCRD("c"), annotatedCRD("a", v1alpha1.AnnotationUpgradeable, "!A"),
+			},
+			want: []v1alpha1.ProbeResource{{Name: "a", Upgradeable: "!A"}, {Name: "b", Important: "B"}},
+		},
+		"InvalidIsLeftOut": {
+			reason: "What is no expression is told, and what else is annotated stands.",
+			crds: []*apiextensions.CustomResourceDefinition{
+				annotatedCRD("a", v1alpha1.AnnotationUpgradeable, "", v1alpha1.AnnotationImportant, "A || B"),
+				annotatedCRD("b", v1alpha1.AnnotationImportant, "A && B"),
+			},
+			want: []v1alpha1.ProbeResource{{Name: "a", Important: "A || B"}, {Name: "b"}},
+			problems: []Problem{
+				{v1alpha1.ReasonInvalidExpression, "Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition a " +
+					"is no expression: position 1: expected a condition type, found the end"},
+				{v1alpha1.ReasonInvalidExpression, "Annotation olm.operatorframework.io/condition.Important of CustomResourceDefinition b " +
+					"is no expression: position 3: only || may join condition types here"},
+			},
+		},
+		"TooMany": {
+			reason: "What a Probe has no room for is told.",
+			crds:   many,
+			count:  v1alpha1.MaxProbeResources,
+			problems: []Problem{{v1alpha1.ReasonTooManyResources,
+				"66 CustomResourceDefinitions of foo.v1 are annotated and a Probe holds 64: the last 2 by name are not read"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			probe, problems := FromAnnotations(csv, tc.crds)
+			if diff := cmp.Diff(tc.problems, problems); diff != "" {
+				t.Errorf("%s\nproblems: -want +got\n%s", tc.reason, diff)
+			}
+			switch {
+			case tc.want == nil && tc.count == 0:
+				if probe != nil {
+					t.Errorf("%s\ngot %+v, want none", tc.reason, probe.Spec)
+				}
+				return
+			case tc.count > 0:
+				if n := len(probe.Spec.ProbeResources); n != tc.count {
+					t.Errorf("%s\ngot %d resources", tc.reason, n)
+				}
+				return
+			}
+			if diff := cmp.Diff(&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: tc.want}, probe.Spec); diff != "" {
+				t.Errorf("%s\nspec: -want +got\n%s", tc.reason, diff)
+			}
+			if !ownedByCSV(probe) || probe.Name != csv.Name || probe.Namespace != csv.Namespace {
+				t.Errorf("the Probe is not that of its ClusterServiceVersion: %+v", probe.ObjectMeta)
+			}
+		})
+	}
+}
+
+func TestBeingReplaced(t *testing.T) {
+	this := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}
+	next := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v2"}}
+	next.Spec.Replaces = "foo.v1"
+	replacing := this
+	replacing.Status.Phase = olm.CSVPhaseReplacing
+	itself := this
+	itself.Spec.Replaces = "foo.v1"
+	cases := map[string]struct {
+		reason string
+		csv    olm.ClusterServiceVersion
+		others []olm.ClusterServiceVersion
+		want   bool
+	}{
+		"Alone":    {"Nothing replaces it.", this, []olm.ClusterServiceVersion{this}, false},
+		"NextIs":   {"As soon as its successor is there.", this, []olm.ClusterServiceVersion{this, next}, true},
+		"TheNext":  {"The successor itself is not.", next, []olm.ClusterServiceVersion{this, next}, false},
+		"ByPhase":  {"OLM may say so first.", replacing, nil, true},
+		"Nonsense": {"One that replaces itself is not taken at its word.", itself, []olm.ClusterServiceVersion{itself}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := beingReplaced(&tc.csv, tc.others); got != tc.want {
+				t.Errorf("%s\ngot %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	parsed := func(upgradeable, important string) Expressions {
+		return parse(v1alpha1.ProbeResource{Upgradeable: upgradeable, Important: important})
+	}
+	conditions := func(c ...any) []watch.Condition {
+		var out []watch.Condition
+		for i := 0; i < len(c); i += 2 {
+			out = append(out, watch.Condition{Type: c[i].(string), Status: c[i+1].(watch.Status)})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason      string
+		expressions Expressions
+		conditions  []watch.Condition
+		want        watch.Verdict
+	}{
+		"Enhancement": {
+			reason:      "Reasons come in the order of the custom resource's own conditions.",
+			expressions: parsed("!Migrating", "BadConnectivity || UnhealthyDatabase"),
+			conditions:  conditions("Migrating", watch.True, "UnhealthyDatabase", watch.True, "BadConnectivity", watch.True),
+			want: watch.Verdict{
+				Blocks: "Migrating is True", Tells: "UnhealthyDatabase is True, BadConnectivity is True",
+				Reasons: []string{"!Migrating", "UnhealthyDatabase", "BadConnectivity"},
+			},
+		},
+		"MustBeTrue": {
+			reason:      "What must be true and is not, is said to be False.",
+			expressions: parsed("Done && Ready", ""),
+			conditions:  conditions("Ready", watch.False, "Done", watch.True),
+			want:        watch.Verdict{Blocks: "Ready is False", Reasons: []string{"Ready"}},
+		},
+		"Unknown": {
+			reason:      "What does not say holds nothing.",
+			expressions: parsed("!Migrating", "Bad"),
+			want:        watch.Verdict{Unknown: true},
+		},
+		"OnlyImportant": {
+			reason:      "Who is not asked whether to update is not unknown either.",
+			expressions: parsed("", "Bad"),
+			want:        watch.Verdict{},
+		},
+		"Invalid": {
+			reason:      "An expression that cannot be read is unknown, and the other is read.",
+			expressions: parsed("A B", "Bad"),
+			conditions:  conditions("Bad", watch.True),
+			want:        watch.Verdict{Unknown: true, Tells: "Bad is True", Reasons: []string{"Bad"}},
+		},
+		"SameLiteralTwice": {
+			reason:      "A reason is told once.",
+			expressions: Expressions{Upgradeable: must(expression.Parse("!A")), Important: must(expression.ParseAny("A"))},
+			conditions:  conditions("A", watch.True),
+			want:        watch.Verdict{Blocks: "A is True", Tells: "A is True", Reasons: []string{"!A", "A"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.expressions.judge(tc.conditions)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func must(e *expression.Expression, err error) *expression.Expression {
+	if err != nil {
+		panic(err)
+	}
+	return e
+}

@@ -1,0 +1,315 @@
+package probe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// Inputs is everything that a Probe's status depends on, read at one moment.
+type Inputs struct {
+	Probe     *v1alpha1.Probe
+	Resources []Resource // as spec.probeResources names them
+	Problems  []Problem  // with the annotations that the spec was made from
+
+	// Outdated is true where those annotations have changed, and the spec is about to.
+	Outdated bool
+
+	// GateConflict says, if not empty, that the operator sets its OperatorCondition itself.
+	GateConflict string
+
+	Now metav1.Time
+}
+
+// Resource is what is known of one of the resources that a Probe names.
+type Resource struct {
+	Expressions
+
+	CRD  string // the name of its CustomResourceDefinition
+	Kind string
+
+	// Absent is true where there is no such resource, and so no custom resource either.
+	Absent bool
+
+	// Problem keeps the resource from being read, or tells of its absence.
+	Problem *Problem
+
+	// Snapshots are what was read, one a namespace where not all are.
+	Snapshots []watch.Snapshot
+}
+
+// unread is true where the custom resources are not known: they cannot be read, or have not been so far.
+func (r Resource) unread() bool {
+	if r.Absent {
+		return false
+	}
+	return len(r.Snapshots) == 0 || slices.ContainsFunc(r.Snapshots, func(s watch.Snapshot) bool { return !s.Filled })
+}
+
+// Status says what a Probe's status is, given in. It reads nothing else and changes nothing.
+func Status(in Inputs) v1alpha1.ProbeStatus {
+	out := in.Probe.Status.DeepCopy()
+	out.ObservedGeneration = in.Probe.Generation
+	f := gather(in)
+	for _, concern := range []func(Inputs, findings, *v1alpha1.ProbeStatus){
+		probeResources,
+		upgradeable,
+		important,
+		synced,
+		gateConflict,
+	} {
+		concern(in, f, out)
+	}
+	return *out
+}
+
+func set(in Inputs, out *v1alpha1.ProbeStatus, c metav1.Condition) {
+	c.LastTransitionTime = in.Now
+	c.ObservedGeneration = in.Probe.Generation
+	meta.SetStatusCondition(&out.Conditions, c)
+}
+
+// findings are what all resources of a Probe say together.
+type findings struct {
+	listed  []finding
+	summary v1alpha1.ProbeSummary
+
+	// unread is true where not all is known, and allUnread where nothing is. Of what is not known the last word stands,
+	// if there was one.
+	unread, allUnread bool
+}
+
+// finding is a custom resource that has something to say: as the status lists it, and in words.
+type finding struct {
+	v1alpha1.ProbeResourceStatus
+	blocks, tells string
+}
+
+// gather adds up the resources. Of one that is not known, what the status says so far is carried over.
+func gather(in Inputs) findings {
+	out := findings{allUnread: len(in.Resources) > 0}
+	for _, r := range in.Resources {
+		if r.unread() {
+			out.unread = true
+			out.carry(r, in.Probe.Status.ProbeResources)
+			continue
+		}
+		out.allUnread = false
+		for _, s := range r.Snapshots {
+			out.add(r, s)
+		}
+	}
+	if said := in.Probe.Status.Summary; said != nil && out.allUnread {
+		out.summary = *said
+	}
+	slices.SortStableFunc(out.listed, compareFindings)
+	if cut := len(out.listed) - v1alpha1.MaxStatusProbeResources; cut > 0 {
+		out.listed = out.listed[:v1alpha1.MaxStatusProbeResources]
+		out.summary.Omitted += int32(cut)
+	}
+	return out
+}
+
+func (f *findings) add(r Resource, s watch.Snapshot) {
+	f.summary.Total += int32(s.Total)
+	f.summary.NotUpgradeable += int32(s.Blocking)
+	f.summary.Important += int32(s.Important)
+	f.summary.Unknown += int32(s.Unknown)
+	f.summary.Omitted += int32(s.Omitted)
+	for _, item := range s.Items {
+		f.listed = append(f.listed, finding{
+			ProbeResourceStatus: v1alpha1.ProbeResourceStatus{
+				Resource: r.CRD, Kind: r.Kind, Namespace: item.Namespace, Name: item.Name,
+				Blocking: item.Blocks != "", Reasons: item.Reasons,
+			},
+			blocks: item.Blocks,
+			tells:  item.Tells,
+		})
+	}
+}
+
+// carry takes the custom resources of a resource from the status so far.
+func (f *findings) carry(r Resource, listed []v1alpha1.ProbeResourceStatus) {
+	for _, item := range listed {
+		if item.Resource != r.CRD {
+			continue
+		}
+		carried := finding{ProbeResourceStatus: item}
+		f.summary.Total++
+		if item.Blocking {
+			f.summary.NotUpgradeable++
+			carried.blocks = strings.Join(item.Reasons, ", ")
+		} else {
+			f.summary.Important++
+			carried.tells = strings.Join(item.Reasons, ", ")
+		}
+		f.listed = append(f.listed, carried)
+	}
+}
+
+func compareFindings(a, b finding) int {
+	if a.Blocking != b.Blocking {
+		if a.Blocking {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// probeResources lists the findings.
+func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
+	out.ProbeResources = nil
+	for _, item := range f.listed {
+		out.ProbeResources = append(out.ProbeResources, item.ProbeResourceStatus)
+	}
+	if !f.unread || out.Summary != nil {
+		out.Summary = &f.summary
+	}
+}
+
+// upgradeable says whether anything holds the update. What is unknown does not.
+func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
+	if f.allUnread && said(out, v1alpha1.ConditionUpgradeable) {
+		return
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue}
+	switch n := f.summary; {
+	case n.NotUpgradeable > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotUpgradeable
+		c.Message = "Waiting for " + name(f.listed, n.NotUpgradeable, func(f finding) string { return f.blocks })
+	case f.unread && !said(out, c.Type):
+		notRead(&c)
+	case n.Total == 0:
+		c.Reason, c.Message = v1alpha1.ReasonNoResources, "There are no custom resources, so nothing holds the update"
+	case n.Unknown > 0:
+		c.Reason, c.Message = v1alpha1.ReasonSomeUnknown, fmt.Sprintf(
+			"Nothing holds the update; %d of %d custom resources cannot be judged, for their conditions do not say", n.Unknown, n.Total)
+	default:
+		c.Reason, c.Message = v1alpha1.ReasonAllUpgradeable, fmt.Sprintf("None of %d custom resources holds the update", n.Total)
+	}
+	set(in, out, c)
+}
+
+// important says whether there is anything that the cluster admin should see.
+func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
+	if f.allUnread && said(out, v1alpha1.ConditionImportant) {
+		return
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionImportant, Status: metav1.ConditionFalse}
+	switch n := f.summary; {
+	case n.Important > 0:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonConditionsTrue
+		c.Message = name(f.listed, n.Important, func(f finding) string { return f.tells })
+	case f.unread && !said(out, c.Type):
+		notRead(&c)
+	default:
+		c.Reason, c.Message = v1alpha1.ReasonNothingImportant, "No important condition is True"
+	}
+	set(in, out, c)
+}
+
+// synced says whether the status tells all that the spec asks for.
+func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue}
+	switch problems := problemsOf(in); {
+	case len(problems) > 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problems[0].Reason, sentences(problems)
+	case f.unread:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonSyncing, "Reading the custom resources for the first time"
+	default:
+		c.Reason, c.Message = v1alpha1.ReasonSynced, "All resources of the Probe are being read"
+	}
+	set(in, out, c)
+}
+
+// gateConflict says where the operator's own word stands in the way of the Probe's.
+func gateConflict(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
+	if in.GateConflict == "" {
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionGateConflict)
+		return
+	}
+	set(in, out, metav1.Condition{
+		Type: v1alpha1.ConditionGateConflict, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonSetByOperator, Message: in.GateConflict,
+	})
+}
+
+// said is true where the status has a word on that condition already.
+func said(out *v1alpha1.ProbeStatus, conditionType string) bool {
+	c := meta.FindStatusCondition(out.Conditions, conditionType)
+	return c != nil && c.Status != metav1.ConditionUnknown
+}
+
+func notRead(c *metav1.Condition) {
+	c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotRead, "The custom resources have not been read yet"
+}
+
+// maxNamed is how many custom resources, or problems, a message names.
+const maxNamed = 5
+
+// name names the first of those, of a total, about which words has something to say.
+func name(listed []finding, total int32, words func(finding) string) string {
+	var out []string
+	for _, f := range listed {
+		if text := words(f); text != "" && len(out) < maxNamed {
+			out = append(out, fmt.Sprintf("%s: %s", objectName(f.ProbeResourceStatus), text))
+		}
+	}
+	if more := int(total) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, "; ")
+}
+
+func objectName(r v1alpha1.ProbeResourceStatus) string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// severity orders problems: first those without which nothing at all is read.
+var severity = []string{
+	v1alpha1.ReasonNoIdentity,
+	v1alpha1.ReasonForbidden,
+	v1alpha1.ReasonReadFailed,
+	v1alpha1.ReasonInvalidExpression,
+	v1alpha1.ReasonTooManyResources,
+	v1alpha1.ReasonResourceAmbiguous,
+	v1alpha1.ReasonResourceNotFound,
+}
+
+func problemsOf(in Inputs) []Problem {
+	out := slices.Clone(in.Problems)
+	for _, r := range in.Resources {
+		if r.Problem != nil {
+			out = append(out, *r.Problem)
+		}
+	}
+	slices.SortFunc(out, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(severity, a.Reason), slices.Index(severity, b.Reason)),
+			cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(out)
+}
+
+func sentences(problems []Problem) string {
+	var out []string
+	for i, p := range problems {
+		if i == maxNamed {
+			out = append(out, fmt.Sprintf("and %d more", len(problems)-i))
+			break
+		}
+		out = append(out, p.Message)
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,290 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+const generation = 3
+
+// read is a resource of which everything was read.
+func read(counts watch.Counts, items ...watch.Item) Resource {
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Snapshots: []watch.Snapshot{{Filled: true, Counts: counts, Items: items}}}
+}
+
+func blocking(name string) watch.Item {
+	return watch.Item{Namespace: "default", Name: name, Verdict: watch.Verdict{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}
+}
+
+func telling(name string) watch.Item {
+	return watch.Item{Namespace: "default", Name: name, Verdict: watch.Verdict{Tells: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
+}
+
+// unreadable is a resource that cannot be read.
+func unreadable(reason string) Resource {
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Problem: &Problem{reason, reason + " it is"}}
+}
+
+func listed(name string, isBlocking bool, reasons ...string) v1alpha1.ProbeResourceStatus {
+	return v1alpha1.ProbeResourceStatus{
+		Resource: "foos.example.com", Kind: "Foo", Namespace: "default", Name: name, Blocking: isBlocking, Reasons: reasons,
+	}
+}
+
+// held is a status by which foo-example held the update, a while ago.
+func held() v1alpha1.ProbeStatus {
+	return Status(Inputs{
+		Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
+		Resources: []Resource{read(watch.Counts{Total: 7, Blocking: 1, Unknown: 2}, blocking("foo-example"))},
+		Now:       metav1.Unix(1000, 0),
+	})
+}
+
+func TestStatus(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		before     v1alpha1.ProbeStatus
+		in         Inputs
+		conditions []string // "Type=Status/Reason: message"
+		listed     []v1alpha1.ProbeResourceStatus
+		summary    *v1alpha1.ProbeSummary
+	}{
+		"NoResources": {
+			reason: "Without custom resources nothing holds the update.",
+			in:     Inputs{Resources: []Resource{read(watch.Counts{})}},
+			conditions: []string{
+				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			summary: &v1alpha1.ProbeSummary{},
+		},
+		"OneBlocks": {
+			reason: "A single custom resource holds the update, and is named with what it says.",
+			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 1, Unknown: 1}, blocking("foo-example"))}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating")},
+			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1, Unknown: 1},
+		},
+		"SomeUnknown": {
+			reason: "What is unknown does not hold the update, and the reason tells how much there is of it.",
+			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Unknown: 2})}},
+			conditions: []string{
+				"Upgradeable=True/SomeUnknown: Nothing holds the update; 2 of 3 custom resources cannot be judged, for their conditions do not say",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 3, Unknown: 2},
+		},
+		"ManyBlock": {
+			reason: "Messages name the first few and count the rest; blockers are listed before what is merely important.",
+			in: Inputs{Resources: []Resource{
+				read(watch.Counts{Total: 9, Blocking: 1, Important: 1}, blocking("zzz"), telling("aaa")),
+				read(watch.Counts{Total: 9, Blocking: 7}, blocking("b1"), blocking("b2"), blocking("b3"), blocking("b4"), blocking("b5"), blocking("b6"), blocking("b7")),
+			}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/b1: Migrating is True; Foo default/b2: Migrating is True; " +
+					"Foo default/b3: Migrating is True; Foo default/b4: Migrating is True; Foo default/b5: Migrating is True; and 3 more",
+				"Important=True/ConditionsTrue: Foo default/aaa: BadConnectivity is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			listed: []v1alpha1.ProbeResourceStatus{
+				listed("b1", true, "!Migrating"), listed("b2", true, "!Migrating"), listed("b3", true, "!Migrating"),
+				listed("b4", true, "!Migrating"), listed("b5", true, "!Migrating"), listed("b6", true, "!Migrating"),
+				listed("b7", true, "!Migrating"), listed("zzz", true, "!Migrating"), listed("aaa", false, "BadConnectivity"),
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 18, NotUpgradeable: 8, Important: 1},
+		},
+		"NotReadYet": {
+			reason: "Before the first read nothing is claimed, not even a count.",
+			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo", Snapshots: []watch.Snapshot{{}}}}},
+			conditions: []string{
+				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
+				"Important=Unknown/NotRead: The custom resources have not been read yet",
+				"Synced=Unknown/Syncing: Reading the custom resources for the first time",
+			},
+		},
+		"ForbiddenKeepsTheLastWord": {
+			reason: "Where the truth cannot be read the last word is kept, word for word and count for count.",
+			before: held(),
+			in:     Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/Forbidden: Forbidden it is",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating")},
+			summary: &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 2},
+		},
+		"AbsentDoesNotBlock": {
+			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
+			before: held(),
+			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problem: &Problem{v1alpha1.ReasonResourceNotFound, "It is gone"}}}},
+			conditions: []string{
+				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/ResourceNotFound: It is gone",
+			},
+			summary: &v1alpha1.ProbeSummary{},
+		},
+		"OneOfTwoUnreadable": {
+			reason: "What can be read is judged anew, beside the last word about what cannot.",
+			before: held(),
+			in: Inputs{Resources: []Resource{
+				unreadable(v1alpha1.ReasonNoIdentity),
+				{CRD: "bars.example.com", Kind: "Bar", Snapshots: []watch.Snapshot{{Filled: true, Counts: watch.Counts{Total: 2}}}},
+			}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/NoIdentity: NoIdentity it is",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating")},
+			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1},
+		},
+		"StaleButKnown": {
+			reason: "What was read before reading failed is still the best there is.",
+			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
+				Problem:   &Problem{v1alpha1.ReasonReadFailed, "The API server says no"},
+				Snapshots: []watch.Snapshot{{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}},
+			conditions: []string{
+				"Upgradeable=True/AllUpgradeable: None of 4 custom resources holds the update",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/ReadFailed: The API server says no",
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 4},
+		},
+		"WorstProblemFirst": {
+			reason: "Synced gives the reason of the worst problem and the sentences of all.",
+			in: Inputs{
+				Resources: []Resource{{CRD: "a", Absent: true, Problem: &Problem{v1alpha1.ReasonResourceNotFound, "There is no a"}}, unreadable(v1alpha1.ReasonForbidden)},
+				Problems:  []Problem{{v1alpha1.ReasonInvalidExpression, "Position 1 is wrong"}},
+			},
+			conditions: []string{
+				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
+				"Important=Unknown/NotRead: The custom resources have not been read yet",
+				"Synced=False/Forbidden: Forbidden it is; Position 1 is wrong; There is no a",
+			},
+		},
+		"GateConflict": {
+			reason: "The operator's own word in its OperatorCondition is told for as long as it stands.",
+			in:     Inputs{Resources: []Resource{read(watch.Counts{})}, GateConflict: "The operator sets it"},
+			conditions: []string{
+				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+				"GateConflict=True/SetByOperator: The operator sets it",
+			},
+			summary: &v1alpha1.ProbeSummary{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: tc.before}
+			tc.in.Now = metav1.Unix(2000, 0)
+			got := Status(tc.in)
+			var conditions []string
+			for _, c := range got.Conditions {
+				conditions = append(conditions, fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message))
+			}
+			if diff := cmp.Diff(tc.conditions, conditions); diff != "" {
+				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.listed, got.ProbeResources); diff != "" {
+				t.Errorf("%s\nprobeResources: -want +got\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.summary, got.Summary); diff != "" {
+				t.Errorf("%s\nsummary: -want +got\n%s", tc.reason, diff)
+			}
+			checkStable(t, tc.in, got)
+		})
+	}
+}
+
+// checkStable: the same inputs, later, give the same status, but for a word that is carried over.
+func checkStable(t *testing.T, in Inputs, status v1alpha1.ProbeStatus) {
+	t.Helper()
+	in.Probe = in.Probe.DeepCopy()
+	in.Probe.Status = status
+	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
+	if diff := cmp.Diff(status, Status(in)); diff != "" {
+		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
+	}
+}
+
+func TestStatusCap(t *testing.T) {
+	var items []watch.Item
+	for i := range v1alpha1.MaxStatusProbeResources {
+		items = append(items, blocking(fmt.Sprintf("foo-%02d", i)))
+	}
+	snapshot := watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 100, Blocking: 100}, Items: items, Omitted: 50}
+	got := Status(Inputs{
+		Probe: &v1alpha1.Probe{},
+		Resources: []Resource{
+			{CRD: "a", Kind: "A", Snapshots: []watch.Snapshot{snapshot, snapshot}},
+			{CRD: "b", Kind: "B", Snapshots: []watch.Snapshot{snapshot}},
+		},
+	})
+	if n := len(got.ProbeResources); n != v1alpha1.MaxStatusProbeResources {
+		t.Errorf("%d custom resources are listed", n)
+	}
+	if diff := cmp.Diff(&v1alpha1.ProbeSummary{Total: 300, NotUpgradeable: 300, Omitted: 250}, got.Summary); diff != "" {
+		t.Errorf("what is not listed is counted: -want +got\n%s", diff)
+	}
+	if m := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionUpgradeable).Message; !strings.HasSuffix(m, "; and 295 more") {
+		t.Errorf("the message counts what it does not name: %s", m)
+	}
+}
+
+func TestLastTransitionTime(t *testing.T) {
+	before := held()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: before}
+	after := Status(Inputs{Probe: probe, Now: metav1.Unix(2000, 0), Resources: []Resource{
+		read(watch.Counts{Total: 8, Blocking: 2}, blocking("foo-example"), blocking("second")),
+	}})
+	c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionUpgradeable)
+	if c.LastTransitionTime != metav1.Unix(1000, 0) {
+		t.Errorf("lastTransitionTime moved to %v with the message, though the status stayed", c.LastTransitionTime)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Unix(10000, 0)
+	status := func(reason string, age time.Duration) v1alpha1.ProbeStatus {
+		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionSynced, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-age)),
+		}}}
+	}
+	cases := map[string]struct {
+		reason string
+		status v1alpha1.ProbeStatus
+		want   time.Duration
+	}{
+		"Synced":        {"What is well needs no second look.", status(v1alpha1.ReasonSynced, time.Hour), 0},
+		"JustForbidden": {"A right may be on its way.", status(v1alpha1.ReasonForbidden, 0), time.Second},
+		"ForAWhile":     {"The longer it lasts, the less often.", status(v1alpha1.ReasonForbidden, 8*time.Second), 8 * time.Second},
+		"ForLong":       {"But never less than twice a minute.", status(v1alpha1.ReasonForbidden, time.Hour), 30 * time.Second},
+		"ClockBack":     {"A clock that went back makes no hot loop.", status(v1alpha1.ReasonForbidden, -time.Hour), time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := retryAfter(tc.status, now); got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
