@@ -1,0 +1,88 @@
+package manager_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/expression"
+)
+
+func checkAdmission(t *testing.T, reason string, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s\ngot %v, want no error", reason, err)
+	case want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want)):
+		t.Errorf("%s\ngot %v, want it refused with %q", reason, err, want)
+	}
+}
+
+func lower(s string) string { return strings.ToLower(s) }
+
+// TestAdmissionKnowsTheLanguage: the rules of the CRD accept what the parser does, and nothing else. The texts are
+// random walks over the language's tokens, most of them just off it.
+func TestAdmissionKnowsTheLanguage(t *testing.T) {
+	namespace := cluster.Namespace(t, "language")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	tokens := []string{"A", "Ready", "x.example.com/Done", "!", "(", ")", "&&", "||", " ", "\t", "\n", "&", "a-", "X/y", "_", "ü", "=="}
+	accepted := 0
+	for range 600 {
+		text := randomText(r, tokens)
+		for _, kind := range []struct {
+			resource v1alpha1.ProbeResource
+			parse    func(string) (*expression.Expression, error)
+		}{
+			{v1alpha1.ProbeResource{Name: "a.b", Upgradeable: text}, expression.Parse},
+			{v1alpha1.ProbeResource{Name: "a.b", Important: text}, expression.ParseAny},
+		} {
+			p := probeNamed(namespace, "p")
+			p.Spec = &v1alpha1.ProbeSpec{ProbeResources: []v1alpha1.ProbeResource{kind.resource}}
+			_, parseErr := kind.parse(text)
+			err := cluster.Client.Create(t.Context(), p, client.DryRunAll)
+			if (err == nil) != (parseErr == nil) {
+				t.Fatalf("%q: the API server says %v, the parser %v", text, err, parseErr)
+			}
+			if err == nil {
+				accepted++
+			}
+		}
+	}
+	if accepted < 50 {
+		t.Errorf("only %d texts were accepted: the walk says little", accepted)
+	}
+}
+
+// randomText is mostly an expression, with a slip now and then.
+func randomText(r *rand.Rand, tokens []string) string {
+	var out strings.Builder
+	depth := 0
+	for i := range 1 + r.IntN(6) {
+		if i > 0 {
+			out.WriteString([]string{"&&", " || ", "||"}[r.IntN(3)])
+		}
+		for r.IntN(3) == 0 {
+			out.WriteString([]string{"!", "(", " "}[r.IntN(3)])
+		}
+		out.WriteString(tokens[r.IntN(3)])
+		depth = strings.Count(out.String(), "(") - strings.Count(out.String(), ")")
+		if depth > 0 && r.IntN(2) == 0 {
+			out.WriteString(")")
+		}
+	}
+	depth = strings.Count(out.String(), "(") - strings.Count(out.String(), ")")
+	out.WriteString(strings.Repeat(")", max(depth, 0)))
+	text := out.String()
+	if r.IntN(2) == 0 {
+		at := r.IntN(len(text) + 1)
+		text = text[:at] + tokens[r.IntN(len(tokens))] + text[at:]
+	}
+	return text
+}

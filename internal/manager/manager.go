@@ -1,0 +1,246 @@
+// Package manager puts the stages together. It alone knows every room.
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	olmv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/olm"
+	"github.com/operator-status/operator-status/internal/probe"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// UserAgent is how the API server's audit log names the manager, whoever it impersonates.
+const UserAgent = "operator-status"
+
+// Options of a manager. The zero value serves neither metrics nor health, and elects no leader.
+type Options struct {
+	// MetricsAddress to serve metrics on, to those whom the API server lets; empty or "0" for none.
+	MetricsAddress string
+
+	// MetricsCertDir holds tls.crt and tls.key to serve them with; empty for a certificate of our own.
+	MetricsCertDir string
+
+	// HealthAddress to serve /healthz and /readyz on; empty or "0" for none.
+	HealthAddress string
+
+	// LeaderElect has one of several managers act.
+	LeaderElect bool
+
+	// LeaderElectionNamespace holds the lease; empty for the manager's own namespace.
+	LeaderElectionNamespace string
+}
+
+// Scheme knows every kind that the manager reads or writes.
+func Scheme() (*runtime.Scheme, error) {
+	out := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme,
+		apiextensions.AddToScheme,
+		olmv1alpha1.AddToScheme,
+		operatorsv2.AddToScheme,
+		v1alpha1.AddToScheme,
+	} {
+		if err := add(out); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// New puts a manager together that acts on the cluster of that config.
+func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = UserAgent
+	config.QPS = -1 // API priority and fairness is limit enough
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme,
+		Cache:  cache.Options{DefaultTransform: probe.Strip},
+		Metrics: metricsserver.Options{
+			BindAddress:    orNone(o.MetricsAddress),
+			SecureServing:  true,
+			CertDir:        o.MetricsCertDir,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		HealthProbeBindAddress:        orNone(o.HealthAddress),
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              "operator-status",
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a manager: %w", err)
+	}
+	if err := addHealthChecks(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, addControllers(ctx, mgr, config)
+}
+
+func orNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
+
+func addHealthChecks(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("alive", func(*http.Request) error { return nil }); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	err := mgr.AddReadyzCheck("caches", func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("still reading the cluster for the first time")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// addControllers adds the stages. Those that need kinds which may not be installed start when these are.
+func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config) error {
+	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
+	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		engine.Close()
+		return nil
+	})); err != nil {
+		return fmt.Errorf("adding the watch engine: %w", err)
+	}
+	if err := probe.IndexCache(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	status, err := probe.NewStatusReconciler(mgr.GetClient(), engine).SetupWithManager(mgr)
+	if err != nil {
+		return fmt.Errorf("adding the Probe status controller: %w", err)
+	}
+	installed, err := gateOnCRDs(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	installed.when(olmv1alpha1.SchemeGroupVersion.WithKind(olmv1alpha1.ClusterServiceVersionKind), func() error {
+		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+		if err := (&probe.SpecReconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("adding the Probe spec controller: %w", err)
+		}
+		return alsoWatch(mgr, status, &olmv1alpha1.ClusterServiceVersion{})
+	})
+	installed.when(operatorsv2.GroupVersion.WithKind("OperatorCondition"), func() error {
+		reconciler := &olm.GateReconciler{Client: mgr.GetClient(), Clock: time.Now, Self: self()}
+		if err := reconciler.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("adding the OperatorCondition gate: %w", err)
+		}
+		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
+	})
+	return nil
+}
+
+// alsoWatch has a controller look at what has the name of an object of another kind.
+func alsoWatch(mgr ctrl.Manager, c controller.Controller, kind client.Object) error {
+	return c.Watch(source.Kind(mgr.GetCache(), kind, &handler.EnqueueRequestForObject{}))
+}
+
+// crdGate starts what needs a kind when its CustomResourceDefinition is there.
+type crdGate struct {
+	ctx    context.Context
+	mapper meta.RESTMapper
+	gate   *gate.Gate[schema.GroupVersionKind]
+	failed chan error
+}
+
+// gateOnCRDs adds a gate to the manager, which ends with an error if something cannot be started: the next run tries
+// again, whereas going on would leave a stage out and tell nobody.
+func gateOnCRDs(ctx context.Context, mgr ctrl.Manager) (*crdGate, error) {
+	out := &crdGate{
+		ctx:    ctx,
+		mapper: mgr.GetRESTMapper(),
+		gate:   &gate.Gate[schema.GroupVersionKind]{},
+		failed: make(chan error),
+	}
+	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case err := <-out.failed:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	})); err != nil {
+		return nil, fmt.Errorf("adding the CRD gate: %w", err)
+	}
+	err := customresourcesgate.Setup(mgr, xpcontroller.Options{
+		Logger: logging.NewLogrLogger(mgr.GetLogger().WithName("crd-gate")),
+		Gate:   out.gate,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("adding the CRD gate: %w", err)
+	}
+	return out, nil
+}
+
+func (g *crdGate) when(kind schema.GroupVersionKind, start func() error) {
+	g.gate.Register(func() {
+		err := g.awaitDiscovery(kind)
+		if err == nil {
+			err = start()
+		}
+		if err != nil && g.ctx.Err() == nil {
+			g.failed <- fmt.Errorf("starting what waited for %s: %w", kind.Kind, err)
+		}
+	}, kind)
+}
+
+// awaitDiscovery waits until the API server lists a kind, which it does a little after it says that it is established.
+func (g *crdGate) awaitDiscovery(kind schema.GroupVersionKind) error {
+	return wait.PollUntilContextTimeout(g.ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		_, err := g.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// self is our own OperatorCondition, where OLM installed us.
+func self() types.NamespacedName {
+	return types.NamespacedName{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("OPERATOR_CONDITION_NAME")}
+}

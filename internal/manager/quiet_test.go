@@ -1,0 +1,70 @@
+package manager_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// TestQuietCluster: where nothing changes, the manager asks nothing and writes nothing. Counted over a minute, with 200
+// custom resources and 20 Probes, by the API server's own audit log.
+func TestQuietCluster(t *testing.T) {
+	c := testcluster.Start(t)
+	c.InstallOLM(t)
+	m := c.StartManager(t)
+	const probes, foosEach, quiet = 20, 10, 60 * time.Second
+	var names []types.NamespacedName
+	for i := range probes {
+		group := fmt.Sprintf("quiet%d.example.com", i)
+		namespace := c.Namespace(t, "quiet")
+		account(t, c, namespace, group)
+		c.Apply(t, namespace, crd("foos", group, upgradeableNotMigrating, importantConnectivity))
+		for j := range foosEach {
+			foo(t, c, group, namespace, fmt.Sprintf("foo-%d", j), []string{"Migrating=True", "Migrating=False", "BadConnectivity=True"}[j%3])
+		}
+		operator := csv(namespace, "foo-operator.v1", "foos."+group)
+		c.Create(t, operator)
+		names = append(names, key(operator))
+	}
+	for _, name := range names {
+		awaitProbe(t, c, name, "Upgradeable=False/NotUpgradeable", "Important=True/ConditionsTrue", "Synced=True/Synced")
+	}
+	since := c.AwaitIdle(t, 3*time.Second)
+
+	// Nothing is to happen here, so there is nothing to wait for but the time.
+	time.Sleep(time.Until(since.Add(quiet)))
+
+	writes, reads := 0, 0
+	for _, r := range c.Requests(t, since) {
+		switch {
+		case r.ObjectRef.Resource == "leases":
+		case r.IsWrite():
+			writes++
+			t.Errorf("a write: %s %s", r.Verb, r.URI)
+		case r.Verb != "watch":
+			reads++
+			t.Errorf("a request: %s %s", r.Verb, r.URI)
+		}
+	}
+	t.Logf("%d probes, %d custom resources, %s: %d writes, %d requests besides watches", probes, probes*foosEach, quiet, writes, reads)
+
+	t.Log("and the log is one of a manager that acts: a flip is written")
+	p := probeNamed(names[0].Namespace, names[0].Name)
+	flipped := newFoo("quiet0.example.com", p.Namespace, "foo-1")
+	c.Await(t, flipped, func() string { return "" })
+	say(t, c, flipped, "Migrating=True")
+	c.Await(t, p, func() string {
+		if p.Status.Summary.NotUpgradeable != 5 {
+			return fmt.Sprintf("want 5 not upgradeable, got %d", p.Status.Summary.NotUpgradeable)
+		}
+		return ""
+	})
+	if n := len(c.Requests(t, since)); n == 0 {
+		t.Error("the audit log does not show the manager's requests at all")
+	}
+	m.CheckAlive(t)
+}

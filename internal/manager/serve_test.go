@@ -1,0 +1,122 @@
+package manager_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// freeAddress is a loopback address that nobody listened on a moment ago.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // it was only to find the address
+	return l.Addr().String()
+}
+
+// awaitStatus gets a URL until the answer has that status, and returns the body.
+func awaitStatus(t *testing.T, url, token string, want int) string {
+	t.Helper()
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // a self-signed certificate
+	var last string
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			return false, err
+		}
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+		response, err := insecure.Do(request)
+		if err != nil {
+			last = err.Error()
+			return false, nil
+		}
+		defer func() { _ = response.Body.Close() }() // read as far as it is wanted
+		body, err := io.ReadAll(response.Body)
+		last = fmt.Sprintf("%s\n%s", response.Status, body)
+		return response.StatusCode == want, err
+	})
+	if err != nil {
+		t.Fatalf("getting %s: want %d, got %s: %v", url, want, last, err)
+	}
+	return last
+}
+
+// TestServes: health for the kubelet, and metrics for those whom the API server lets, and nobody else.
+func TestServes(t *testing.T) {
+	health, metrics := freeAddress(t), freeAddress(t)
+	m := cluster.StartManager(t, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)
+	awaitStatus(t, "http://"+health+"/healthz", "", http.StatusOK)
+	awaitStatus(t, "http://"+health+"/readyz", "", http.StatusOK)
+
+	namespace := cluster.Namespace(t, "metrics")
+	for _, name := range []string{"reader", "nobody"} {
+		cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	}
+	cluster.Create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-status-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "reader"}},
+	})
+	url := "https://" + metrics + "/metrics"
+	awaitStatus(t, url, "", http.StatusUnauthorized)
+	awaitStatus(t, url, cluster.Token(t, types.NamespacedName{Namespace: namespace, Name: "nobody"}), http.StatusForbidden)
+	body := awaitStatus(t, url, cluster.Token(t, types.NamespacedName{Namespace: namespace, Name: "reader"}), http.StatusOK)
+	if !strings.Contains(body, "\nrest_client_requests_total{") {
+		t.Errorf("the metrics do not tell of the manager's requests:\n%s", body)
+	}
+	m.CheckAlive(t)
+}
+
+// TestLeaderElection: of two managers one acts, and one that is asked to end hands over at once.
+func TestLeaderElection(t *testing.T) {
+	const flag = "--leader-election-namespace=operator-status-system"
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "operator-status-system", Name: "operator-status"}}
+	holder := func() string {
+		if lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	first := cluster.StartManager(t, "--leader-elect", flag)
+	cluster.Await(t, lease, func() string {
+		if holder() == "" {
+			return "nobody holds the lease"
+		}
+		return ""
+	})
+	leader := holder()
+	second := cluster.StartManager(t, "--leader-elect", flag)
+	first.Terminate(t)
+	cluster.Await(t, lease, func() string {
+		if holder() == "" || holder() == leader {
+			return "the second manager has not taken over"
+		}
+		return ""
+	})
+	namespace := cluster.Namespace(t, "leader")
+	p := userProbe(namespace, "led", v1alpha1.ProbeResource{Name: "foos.not-there.example.com", Upgradeable: "!Migrating"})
+	cluster.Create(t, p)
+	awaitProbe(t, cluster, key(p), "Synced=False/ResourceNotFound")
+	second.CheckAlive(t)
+}

@@ -1,0 +1,280 @@
+package manager_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// cluster is shared by the tests that need no API server of their own. Each has its namespaces and CRDs for itself.
+var cluster *testcluster.Cluster
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the manager, a process of its own, logs for itself
+	os.Exit(testcluster.Run(m, func(c *testcluster.Cluster) { cluster = c }))
+}
+
+// crd is a CustomResourceDefinition with annotations, "key: value" a line. The kind of foos is Foo.
+func crd(plural, group string, annotations ...string) string {
+	singular := strings.TrimSuffix(plural, "s")
+	var lines strings.Builder
+	for _, a := range annotations {
+		fmt.Fprintf(&lines, "    %s\n", a)
+	}
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: %[1]s.%[2]s
+  annotations:
+    example.com/of: a-test
+%[4]s
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {plural: %[1]s, singular: %[3]s, kind: %[5]s, listKind: %[5]sList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`, plural, group, singular, lines.String(), strings.ToUpper(singular[:1])+singular[1:])
+}
+
+const (
+	upgradeableNotMigrating = `olm.operatorframework.io/condition.Upgradeable: "!Migrating"`
+	importantConnectivity   = `olm.operatorframework.io/condition.Important: "BadConnectivity || UnhealthyDatabase"`
+)
+
+// csv is a ClusterServiceVersion that owns CustomResourceDefinitions and runs under the account foo-operator.
+func csv(namespace, name string, owned ...string) *olm.ClusterServiceVersion {
+	out := &olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out.Spec.DisplayName = name
+	out.Spec.InstallStrategy.StrategyName = olm.InstallStrategyNameDeployment
+	out.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
+	out.Spec.InstallStrategy.StrategySpec.Permissions = []olm.StrategyDeploymentPermissions{
+		{ServiceAccountName: "foo-operator", Rules: []rbacv1.PolicyRule{}},
+	}
+	for _, o := range owned {
+		out.Spec.CustomResourceDefinitions.Owned = append(out.Spec.CustomResourceDefinitions.Owned,
+			olm.CRDDescription{Name: o, Version: "v1", Kind: "Foo"})
+	}
+	return out
+}
+
+// account creates the service account foo-operator, with the right to read a group in all namespaces.
+func account(t testing.TB, c *testcluster.Cluster, namespace, group string) {
+	t.Helper()
+	c.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
+	grantAll(t, c, namespace, group)
+}
+
+func grantAll(t testing.TB, c *testcluster.Cluster, namespace, group string) {
+	t.Helper()
+	name := "foo-operator-of-" + namespace
+	c.Create(t,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{group}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "foo-operator"}},
+		})
+}
+
+// grantIn gives foo-operator of one namespace the right to read a group in another, by a Role.
+func grantIn(t testing.TB, c *testcluster.Cluster, accountNamespace, namespace, group string) {
+	t.Helper()
+	c.Create(t,
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{group}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "foo-operator"},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: accountNamespace, Name: "foo-operator"}},
+		})
+}
+
+func newFoo(group, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Foo"}}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+// foo creates a Foo, with conditions "Type=Status".
+func foo(t testing.TB, c *testcluster.Cluster, group, namespace, name string, conditions ...string) *unstructured.Unstructured {
+	t.Helper()
+	o := newFoo(group, namespace, name)
+	c.Create(t, o)
+	if len(conditions) > 0 {
+		say(t, c, o, conditions...)
+	}
+	return o
+}
+
+func getFoo(t testing.TB, group, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	o := newFoo(group, namespace, name)
+	if err := cluster.Client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, o); err != nil {
+		t.Fatalf("getting Foo %s/%s: %v", namespace, name, err)
+	}
+	return o
+}
+
+// say has a Foo say conditions "Type=Status", and no others.
+func say(t testing.TB, c *testcluster.Cluster, o *unstructured.Unstructured, conditions ...string) {
+	t.Helper()
+	list := []any{}
+	for _, condition := range conditions {
+		conditionType, status, _ := strings.Cut(condition, "=")
+		list = append(list, map[string]any{"type": conditionType, "status": status, "reason": "Test"})
+	}
+	o.Object["status"] = map[string]any{"conditions": list}
+	if err := c.Client.Status().Update(context.Background(), o); err != nil {
+		t.Fatalf("updating the status of Foo %s: %v", o.GetName(), err)
+	}
+}
+
+func crdNamed(name string) *apiextensions.CustomResourceDefinition {
+	return &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// annotate states in an annotation of a CustomResourceDefinition when to update; empty, it removes the annotation.
+func annotate(t testing.TB, crd, upgradeable string) {
+	t.Helper()
+	o := crdNamed(crd)
+	if err := cluster.Client.Get(context.Background(), key(o), o); err != nil {
+		t.Fatal(err)
+	}
+	before := o.DeepCopy()
+	if upgradeable == "" {
+		delete(o.Annotations, v1alpha1.AnnotationUpgradeable)
+	} else {
+		metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.AnnotationUpgradeable, upgradeable)
+	}
+	if err := cluster.Client.Patch(context.Background(), o, client.MergeFrom(before)); err != nil {
+		t.Fatalf("annotating %s: %v", crd, err)
+	}
+}
+
+func mustDelete(t testing.TB, o client.Object) {
+	t.Helper()
+	if err := cluster.Client.Delete(context.Background(), o); err != nil {
+		t.Fatalf("deleting %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+func probeNamed(namespace, name string) *v1alpha1.Probe {
+	return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// userProbe is a Probe that its author owns.
+func userProbe(namespace, name string, resources ...v1alpha1.ProbeResource) *v1alpha1.Probe {
+	p := probeNamed(namespace, name)
+	p.Spec = &v1alpha1.ProbeSpec{ServiceAccountName: "foo-operator", ProbeResources: resources}
+	return p
+}
+
+// awaitProbe waits until a Probe's conditions are "Type=Status/Reason", and returns it. Each type and reason it comes by
+// must be a registered one.
+func awaitProbe(t testing.TB, c *testcluster.Cluster, key types.NamespacedName, want ...string) *v1alpha1.Probe {
+	t.Helper()
+	p := probeNamed(key.Namespace, key.Name)
+	c.Await(t, p, func() string {
+		var got []string
+		checkRegistered(t, p)
+		for _, condition := range p.Status.Conditions {
+			got = append(got, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
+		}
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
+			}
+		}
+		if p.Spec != nil && p.Spec.Manager != v1alpha1.ManagerOperator && p.Status.ObservedGeneration != p.Generation {
+			return "the status is of an earlier generation"
+		}
+		return ""
+	})
+	return p
+}
+
+// checkRegistered: every type and reason that operator-status writes is a constant of the API.
+func checkRegistered(t testing.TB, p *v1alpha1.Probe) {
+	t.Helper()
+	if p.Spec == nil || p.Spec.Manager == v1alpha1.ManagerOperator {
+		return
+	}
+	for _, c := range p.Status.Conditions {
+		if !registered[c.Type] || !registered[c.Reason] {
+			t.Errorf("Probe %s: condition %s or reason %s is no constant of the API", p.Name, c.Type, c.Reason)
+		}
+	}
+}
+
+// registered are the values of the API's constants.
+var registered = func() map[string]bool {
+	file := filepath.Join(testcluster.Root(), "api", "operators", "v1alpha1", "conditions.go")
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		panic(err)
+	}
+	out := map[string]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			if value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value); err == nil {
+				out[value] = true
+			}
+		}
+		return true
+	})
+	return out
+}()
+
+func message(p *v1alpha1.Probe, conditionType string) string {
+	c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+	if c == nil {
+		return ""
+	}
+	return c.Message
+}
+
+func checkEqual(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+func key(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
+
+func replace(s, old, with string) string { return strings.Replace(s, old, with, 1) }

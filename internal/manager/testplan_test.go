@@ -1,0 +1,239 @@
+package manager_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// TestPlan is the enhancement's test plan. Its last two bullets are the other way round than its own examples; the
+// examples win: an expression states when the operator is upgradeable, so a false one blocks.
+func TestPlan(t *testing.T) {
+	cluster.InstallOLM(t)
+	cluster.StartManager(t)
+	cases := []struct {
+		name       string
+		reason     string
+		annotation string
+		foos       [][]string
+		want       []string
+	}{
+		{
+			name:   "NoOptIn",
+			reason: "Who annotates nothing gets no Probe, and OLM does what it always did.",
+			foos:   [][]string{{"Migrating=True"}},
+		},
+		{
+			name:       "NoCRs",
+			reason:     "Updates are not blocked if no CRs exist.",
+			annotation: upgradeableNotMigrating,
+			want:       []string{"Upgradeable=True/NoResources", "Synced=True/Synced"},
+		},
+		{
+			name:       "CannotBeCalculated",
+			reason:     "Updates are not blocked if a CR exists but its conditions do not say.",
+			annotation: upgradeableNotMigrating,
+			foos:       [][]string{nil, {"SomethingElse=True"}, {"Migrating=Unknown"}},
+			want:       []string{"Upgradeable=True/SomeUnknown", "Synced=True/Synced"},
+		},
+		{
+			name:       "Allows",
+			reason:     "Updates are not blocked if a CR exists and the expression allows them.",
+			annotation: upgradeableNotMigrating,
+			foos:       [][]string{{"Migrating=False"}},
+			want:       []string{"Upgradeable=True/AllUpgradeable", "Synced=True/Synced"},
+		},
+		{
+			name:       "Forbids",
+			reason:     "Updates are blocked if a single CR forbids them, whatever the others say.",
+			annotation: upgradeableNotMigrating,
+			foos:       [][]string{{"Migrating=False"}, {"Migrating=True"}, nil},
+			want:       []string{"Upgradeable=False/NotUpgradeable", "Synced=True/Synced"},
+		},
+	}
+	for i, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Log(tc.reason)
+			group := fmt.Sprintf("plan%d.example.com", i)
+			namespace := cluster.Namespace(t, "plan")
+			account(t, cluster, namespace, group)
+			cluster.Apply(t, namespace, crd("foos", group, tc.annotation))
+			for j, conditions := range tc.foos {
+				foo(t, cluster, group, namespace, fmt.Sprintf("foo-%d", j), conditions...)
+			}
+			operator := csv(namespace, "foo-operator.v1.0.0", "foos."+group)
+			cluster.Create(t, operator)
+			if tc.want == nil {
+				awaitNoProbe(t, namespace, operator.Name)
+				return
+			}
+			p := awaitProbe(t, cluster, key(operator), tc.want...)
+			checkEqual(t, "total", int32(len(tc.foos)), p.Status.Summary.Total)
+		})
+	}
+}
+
+// awaitNoProbe waits until the manager has seen a ClusterServiceVersion without making a Probe of it. That it has is
+// known by a later one, in the same queue, whose Probe is there.
+func awaitNoProbe(t *testing.T, namespace, name string) {
+	t.Helper()
+	group := "later-than-" + namespace + ".example.com"
+	cluster.Apply(t, namespace, crd("foos", group, upgradeableNotMigrating))
+	later := csv(namespace, "zz-later", "foos."+group)
+	cluster.Create(t, later)
+	awaitProbe(t, cluster, key(later))
+	err := cluster.Client.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &v1alpha1.Probe{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("getting Probe %s: got %v, want not found", name, err)
+	}
+}
+
+// TestBadInput: any input gets a clear reason, does no harm to what else the Probe reads, and heals.
+func TestBadInput(t *testing.T) {
+	cluster.InstallOLM(t)
+	m := cluster.StartManager(t)
+	t.Cleanup(func() { m.CheckAlive(t) })
+
+	t.Run("InvalidAnnotation", func(t *testing.T) {
+		namespace := cluster.Namespace(t, "annotation")
+		account(t, cluster, namespace, "invalid.example.com")
+		cluster.Apply(t, namespace, crd("bads", "invalid.example.com", `olm.operatorframework.io/condition.Upgradeable: "Ready && && Done"`))
+		cluster.Apply(t, namespace, crd("goods", "invalid.example.com", upgradeableNotMigrating, importantConnectivity))
+		cluster.Create(t, csv(namespace, "foo-operator.v1", "bads.invalid.example.com", "goods.invalid.example.com"))
+		name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1"}
+		p := awaitProbe(t, cluster, name, "Synced=False/InvalidExpression", "Upgradeable=True/NoResources")
+		checkEqual(t, "message", `Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition bads.invalid.example.com `+
+			`is no expression: position 10: expected a condition type, found "&&"`, message(p, v1alpha1.ConditionSynced))
+
+		annotate(t, "bads.invalid.example.com", "Ready && Done")
+		p = awaitProbe(t, cluster, name, "Synced=True/Synced")
+		checkEqual(t, "spec", []v1alpha1.ProbeResource{
+			{Name: "bads.invalid.example.com", Upgradeable: "Ready && Done"},
+			{Name: "goods.invalid.example.com", Upgradeable: "!Migrating", Important: "BadConnectivity || UnhealthyDatabase"},
+		}, p.Spec.ProbeResources)
+	})
+
+	t.Run("UnknownCRD", func(t *testing.T) {
+		namespace := cluster.Namespace(t, "unknown")
+		account(t, cluster, namespace, "unknown.example.com")
+		p := userProbe(namespace, "unknown", v1alpha1.ProbeResource{Name: "foos.unknown.example.com", Upgradeable: "!Migrating"})
+		cluster.Create(t, p)
+		awaitProbe(t, cluster, key(p), "Synced=False/ResourceNotFound", "Upgradeable=True/NoResources")
+
+		cluster.Apply(t, namespace, crd("foos", "unknown.example.com"))
+		foo(t, cluster, "unknown.example.com", namespace, "foo", "Migrating=True")
+		awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
+
+		mustDelete(t, crdNamed("foos.unknown.example.com"))
+		awaitProbe(t, cluster, key(p), "Synced=False/ResourceNotFound", "Upgradeable=True/NoResources")
+	})
+
+	t.Run("AmbiguousGroup", func(t *testing.T) {
+		namespace := cluster.Namespace(t, "ambiguous")
+		account(t, cluster, namespace, "two.example.com")
+		cluster.Apply(t, namespace, crd("foos", "two.example.com"))
+		cluster.Apply(t, namespace, crd("bars", "two.example.com"))
+		p := userProbe(namespace, "two", v1alpha1.ProbeResource{Resource: "two.example.com", Upgradeable: "!Migrating"})
+		cluster.Create(t, p)
+		p = awaitProbe(t, cluster, key(p), "Synced=False/ResourceAmbiguous")
+		checkEqual(t, "message", "API group two.example.com holds 2 CustomResourceDefinitions: name one of them, such as bars.two.example.com",
+			message(p, v1alpha1.ConditionSynced))
+	})
+
+	t.Run("Forbidden", func(t *testing.T) {
+		namespace := cluster.Namespace(t, "forbidden")
+		cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
+		cluster.Apply(t, namespace, crd("foos", "forbidden.example.com"))
+		foo(t, cluster, "forbidden.example.com", namespace, "foo", "Migrating=True")
+		p := userProbe(namespace, "forbidden", v1alpha1.ProbeResource{Name: "foos.forbidden.example.com", Upgradeable: "!Migrating"})
+		cluster.Create(t, p)
+		p = awaitProbe(t, cluster, key(p), "Synced=False/Forbidden", "Upgradeable=Unknown/NotRead")
+		checkEqual(t, "message", "Service account "+namespace+"/foo-operator may not list and watch foos.forbidden.example.com in all namespaces: grant it that",
+			message(p, v1alpha1.ConditionSynced))
+		if p.Status.Summary != nil {
+			t.Errorf("summary of what was never read: %+v", p.Status.Summary)
+		}
+
+		grantAll(t, cluster, namespace, "forbidden.example.com")
+		awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
+	})
+
+	t.Run("NoIdentity", func(t *testing.T) {
+		namespace := cluster.Namespace(t, "nobody")
+		cluster.Apply(t, namespace, crd("foos", "nobody.example.com"))
+		foo(t, cluster, "nobody.example.com", namespace, "foo", "Migrating=True")
+		p := userProbe(namespace, "nobody", v1alpha1.ProbeResource{Name: "foos.nobody.example.com", Upgradeable: "!Migrating"})
+		cluster.Create(t, p)
+		p = awaitProbe(t, cluster, key(p), "Synced=False/NoIdentity", "Upgradeable=Unknown/NotRead")
+		checkEqual(t, "message", "No service account foo-operator exists in namespace "+namespace, message(p, v1alpha1.ConditionSynced))
+
+		account(t, cluster, namespace, "nobody.example.com")
+		awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
+
+		mustDelete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
+		p = awaitProbe(t, cluster, key(p), "Synced=False/NoIdentity", "Upgradeable=False/NotUpgradeable")
+		checkEqual(t, "the last word is kept", 1, len(p.Status.ProbeResources))
+	})
+
+	t.Run("WeirdConditions", func(t *testing.T) {
+		namespace := cluster.Namespace(t, "weird")
+		account(t, cluster, namespace, "weird.example.com")
+		cluster.Apply(t, namespace, crd("foos", "weird.example.com"))
+		for i, status := range []any{
+			"a string", map[string]any{}, map[string]any{"conditions": "no list"}, map[string]any{"conditions": []any{"no object", int64(7), nil}},
+			map[string]any{"conditions": []any{map[string]any{"type": int64(1), "status": true}}},
+			map[string]any{"conditions": map[string]any{"type": "Migrating", "status": "True"}},
+		} {
+			o := newFoo("weird.example.com", namespace, fmt.Sprintf("foo-%d", i))
+			cluster.Create(t, o)
+			o.Object["status"] = status
+			if err := cluster.Client.Status().Update(t.Context(), o); err != nil {
+				t.Logf("the API server refuses %v: %v", status, err)
+			}
+		}
+		foo(t, cluster, "weird.example.com", namespace, "twice", "Migrating=True", "Migrating=False")
+		p := userProbe(namespace, "weird", v1alpha1.ProbeResource{Name: "foos.weird.example.com", Upgradeable: "!Migrating"})
+		cluster.Create(t, p)
+		p = awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
+		checkEqual(t, "summary", &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 6}, p.Status.Summary)
+	})
+}
+
+// TestAdmission: what is invalid in a spec never gets in.
+func TestAdmission(t *testing.T) {
+	namespace := cluster.Namespace(t, "admission")
+	resource := func(r v1alpha1.ProbeResource) *v1alpha1.ProbeSpec {
+		return &v1alpha1.ProbeSpec{ProbeResources: []v1alpha1.ProbeResource{r}}
+	}
+	cases := map[string]struct {
+		reason string
+		spec   *v1alpha1.ProbeSpec
+		want   string
+	}{
+		"NilSpec":           {"An operator may keep the status all by itself.", nil, ""},
+		"Both":              {"Two names for one thing are one too many.", resource(v1alpha1.ProbeResource{Name: "a.b", Resource: "c.d"}), "two spellings of one field"},
+		"Neither":           {"Something must be named.", resource(v1alpha1.ProbeResource{Upgradeable: "A"}), "name is required"},
+		"Pod":               {"A pod of its own comes later.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationPod}, "isolation Pod is not available yet"},
+		"Shared":            {"Shared is what there is.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationShared}, ""},
+		"OperatorResources": {"An operator that writes the status has nothing read for it.", &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b"}}}, "probeResources must be empty"},
+		"UnknownManager":    {"Only the two of the enhancement.", &v1alpha1.ProbeSpec{Manager: "somebody"}, "Unsupported value"},
+		"Dangling":          {"An expression ends with a condition type.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "A &&"}), "upgradeable is no expression"},
+		"Unbalanced":        {"Parentheses pair.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "(A || B"}), "parentheses do not pair"},
+		"ImportantAnd":      {"Important only knows ||.", resource(v1alpha1.ProbeResource{Name: "a.b", Important: "A && B"}), "important is no expression"},
+		"EvenIfAnnotated":   {"That holds whoever owns the spec.", &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b", Upgradeable: "A B"}}}, "upgradeable is no expression"},
+		"Qualified":         {"Domains and parentheses are fine.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "!x.example.com/Migrating && (A || !B)", Important: "C||x.y/D"}), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := probeNamed(namespace, "p-"+fmt.Sprint(len(name))+"-"+lower(name))
+			p.Spec = tc.spec
+			checkAdmission(t, tc.reason, cluster.Client.Create(t.Context(), p), tc.want)
+		})
+	}
+}
