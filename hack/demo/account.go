@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// userName is how the API server calls a service account.
+func userName(account types.NamespacedName) string {
+	return fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name)
+}
+
+// token is one by which the API server knows a service account.
+func (s *stage) token(ctx context.Context, account types.NamespacedName) (string, error) {
+	o := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	request := &authenticationv1.TokenRequest{}
+	if err := s.admin.SubResource("token").Create(ctx, o, request); err != nil {
+		return "", fmt.Errorf("getting a token for service account %s: %w", account, err)
+	}
+	return request.Status.Token, nil
+}
+
+// as is a client that is a service account, and has its rights alone.
+func (s *stage) as(ctx context.Context, account types.NamespacedName) (client.Client, error) {
+	token, err := s.token(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	config := rest.AnonymousClientConfig(s.config)
+	config.BearerToken = token
+	out, err := client.New(config, client.Options{Scheme: s.admin.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting as service account %s: %w", account, err)
+	}
+	return out, nil
+}
+
+// writeKubeconfig writes one that holds a service account's token and nothing more.
+func (s *stage) writeKubeconfig(ctx context.Context, account types.NamespacedName) (path string, err error) {
+	token, err := s.token(ctx, account)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(s.dir, account.Name+".kubeconfig")
+	err = clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{
+			"demo": {Server: s.config.Host, CertificateAuthorityData: s.config.CAData},
+		},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account.Name: {Token: token}},
+		Contexts:       map[string]*clientcmdapi.Context{"demo": {Cluster: "demo", AuthInfo: account.Name}},
+		CurrentContext: "demo",
+	}, path)
+	if err != nil {
+		return "", fmt.Errorf("writing the kubeconfig of service account %s: %w", account, err)
+	}
+	return path, nil
+}
+
+// readersOfFoos are the users in whose names the manager has made requests for Foos, as the audit log tells of them.
+func (s *stage) readersOfFoos() ([]string, error) {
+	log, err := os.ReadFile(filepath.Join(s.clusterDir(), "audit.log"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	var out []string
+	for line := range bytes.Lines(log) {
+		var request struct {
+			User, ImpersonatedUser struct{ Username string }
+			ObjectRef              struct{ Resource string }
+		}
+		if err := json.Unmarshal(line, &request); err != nil {
+			continue // the last one, which is being written
+		}
+		if request.ObjectRef.Resource != "foos" || request.User.Username != userName(managerAccount) {
+			continue
+		}
+		if request.ImpersonatedUser.Username == "" {
+			request.ImpersonatedUser.Username = request.User.Username
+		}
+		out = append(out, request.ImpersonatedUser.Username)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// patience is how long a step waits for what should come at once.
+const patience = 30 * time.Second
+
+// await watches an object until it says what is wanted, and returns it as it is then.
+func await[T client.Object](ctx context.Context, s *stage, o T, want string, says func(T) string) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	failed := &unexpected{want: want, saw: "no such object"}
+	gvk, err := apiutil.GVKForObject(o, s.admin.Scheme())
+	if err != nil {
+		return o, err
+	}
+	failed.what = fmt.Sprintf("%s %s", gvk.Kind, client.ObjectKeyFromObject(o))
+	for {
+		done, err := watchOnce(ctx, s, o, func(now client.Object) bool {
+			if now == nil {
+				failed.saw, failed.object = "it is gone", nil
+				return false
+			}
+			o = now.(T)
+			failed.saw, failed.object = says(o), withoutNoise(o)
+			return failed.saw == want
+		})
+		switch {
+		case done:
+			return o, nil
+		case err != nil && ctx.Err() == nil:
+			return o, fmt.Errorf("watching %s: %w", failed.what, errors.Join(err, failed))
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return o, fmt.Errorf("after %s: %w", duration(patience), failed)
+		case ctx.Err() != nil:
+			return o, ctx.Err()
+		}
+	}
+}
+
+// watchOnce passes an object to look, as it is and whenever it changes, nil if it is deleted, until look is content. It
+// returns early where the API server ends the watch, and fails where the manager ends by itself.
+func watchOnce(ctx context.Context, s *stage, o client.Object, look func(client.Object) bool) (done bool, err error) {
+	list, err := listOf(s.admin, o)
+	if err != nil {
+		return false, err
+	}
+	w, err := s.admin.Watch(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()})
+	if err != nil {
+		return false, err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-s.manager.ended():
+			return false, errors.New("the manager has ended")
+		case event, open := <-w.ResultChan():
+			switch {
+			case !open:
+				return false, nil
+			case event.Type == watch.Error:
+				return false, apierrors.FromObject(event.Object)
+			case event.Type == watch.Deleted:
+				look(nil)
+			case event.Type != watch.Bookmark && look(event.Object.(client.Object)):
+				return true, nil
+			}
+		}
+	}
+}
+
+func listOf(c client.Client, o client.Object) (client.ObjectList, error) {
+	gvk, err := apiutil.GVKForObject(o, c.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	gvk.Kind += "List"
+	list, err := c.Scheme().New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return list.(client.ObjectList), nil
+}
+
+// withoutNoise is an object without what no reader looks for.
+func withoutNoise(o client.Object) client.Object {
+	o = o.DeepCopyObject().(client.Object)
+	o.SetManagedFields(nil)
+	return o
+}

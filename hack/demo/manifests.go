@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/operator-framework/api/crds"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// scenes are the manifests of the story, for a reader to open.
+//
+//go:embed story/*.yaml
+var scenes embed.FS
+
+// scene reads the objects of one of them.
+func scene(name string) ([]*unstructured.Unstructured, error) {
+	text, err := scenes.ReadFile("story/" + name)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading story/%s: %w", name, err)
+	}
+	return objects, nil
+}
+
+func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		err := documents.Decode(o)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			out = append(out, o)
+		}
+	}
+}
+
+// configDefault is what config/default installs on any cluster.
+func (s *stage) configDefault(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	build := command(ctx, s.bin("kustomize"), "build", "config/default")
+	build.Dir = s.root
+	var problem bytes.Buffer
+	build.Stderr = &problem
+	manifests, err := build.Output()
+	if err != nil {
+		return nil, fmt.Errorf("building config/default: %w\n%s", err, problem.String())
+	}
+	objects, err := decode(manifests)
+	if err != nil {
+		return nil, fmt.Errorf("reading config/default: %w", err)
+	}
+	return objects, nil
+}
+
+// kindsOfOLM are the CustomResourceDefinitions, as OLM ships them, of the kinds that the story needs.
+func kindsOfOLM() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, crd := range []*apiextensions.CustomResourceDefinition{crds.ClusterServiceVersion(), crds.OperatorCondition()} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", crd.Name, err)
+		}
+		out = append(out, &unstructured.Unstructured{Object: content})
+	}
+	return out, nil
+}
+
+// create creates objects, as an admin does. When it returns, the API server serves those that are new kinds.
+func (s *stage) create(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		if err := s.admin.Create(ctx, o); err != nil {
+			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" {
+			if err := s.awaitServed(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitServed returns when every served version of a CustomResourceDefinition can be listed.
+func (s *stage) awaitServed(ctx context.Context, o *unstructured.Unstructured) error {
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd); err != nil {
+		return fmt.Errorf("reading CustomResourceDefinition %s: %w", o.GetName(), err)
+	}
+	for _, version := range crd.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind + "List"})
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+			last = s.admin.List(ctx, list, client.Limit(1))
+			return last == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for the API server to serve %s %s: %w", crd.Name, version.Name, errors.Join(err, last))
+		}
+	}
+	return nil
+}
