@@ -1,0 +1,95 @@
+# operator-status. `make help` lists what there is to do.
+
+SHELL = /usr/bin/env bash -o pipefail
+.SHELLFLAGS = -ec
+MAKEFLAGS += --no-print-directory
+
+# The image to build and deploy.
+IMG ?= operator-status:latest
+
+BIN := $(CURDIR)/bin
+export CGO_ENABLED = 0
+
+# Tools are built from modules of exact versions: see hack/tools/go.mod.
+TOOLS := controller-gen kustomize golangci-lint
+controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
+kustomize      := sigs.k8s.io/kustomize/kustomize/v5
+golangci-lint  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+##@ General
+
+.PHONY: all
+all: build ## Build everything (the default).
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*##"} /^[a-zA-Z_-]+:.*?##/ {printf "  %-16s %s\n", $$1, $$2} /^##@/ {printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+
+##@ Try it
+
+.PHONY: demo
+demo: build tools controlplane ## Play the story of an update that waits, on a control plane of its own. KEEP=1 leaves it running.
+	@go run ./hack/demo
+
+##@ Develop
+
+.PHONY: generate
+generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
+	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	@$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: check-generated
+check-generated: ## Fail if what is generated is not current.
+	@before=$$(cat api/*/*/zz_generated.*.go config/crd/bases/* config/rbac/role.yaml | sha256sum); \
+	$(MAKE) generate; \
+	after=$$(cat api/*/*/zz_generated.*.go config/crd/bases/* config/rbac/role.yaml | sha256sum); \
+	[ "$$before" = "$$after" ] || { echo "generated files were not current: run 'make generate' and commit"; exit 1; }
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Vet and lint.
+	@go vet ./...
+	@$(BIN)/golangci-lint run
+	@cd hack/devcluster && go vet ./... && $(BIN)/golangci-lint run --config ../../.golangci.yml
+
+.PHONY: test
+test: check-generated lint build tools controlplane ## Check generated files, vet, lint, and run the unit and API-server tests.
+	@cd hack/devcluster && go test ./...
+	@go test -count=1 -timeout=30m ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz the expression parser for a minute.
+	@go test ./internal/expression -run '^$$' -fuzz FuzzParse -fuzztime 1m
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/manager.
+	@go build -trimpath -o $(BIN)/manager ./cmd/manager
+
+.PHONY: image
+image: ## Build the image IMG. CONTAINER_TOOL is docker unless set.
+	$(or $(CONTAINER_TOOL),docker) build -t $(IMG) .
+
+.PHONY: build-installer
+build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml: the CRD, the manager, its rights.
+	@mkdir -p dist
+	@$(BIN)/kustomize build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
+
+##@ What the above need
+
+.PHONY: tools
+tools: $(BIN)/controller-gen $(BIN)/kustomize ## Build the tools, but for the linter.
+
+$(TOOLS:%=$(BIN)/%): $(BIN)/%: hack/tools/go.mod hack/tools/go.sum
+	@echo "building $* (once)"
+	@mkdir -p $(BIN)
+	@cd hack/tools && go build -o $@ $($*)
+
+.PHONY: controlplane
+controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on, once.
+	@$(BIN)/devcluster build
+
+$(BIN)/devcluster: $(wildcard hack/devcluster/*.go) hack/devcluster/go.mod
+	@echo "building devcluster"
+	@cd hack/devcluster && go build -o $@ .
