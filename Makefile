@@ -55,7 +55,11 @@ lint: $(BIN)/golangci-lint ## Vet and lint.
 .PHONY: test
 test: check-generated lint build tools controlplane ## Check generated files, vet, lint, and run the unit and API-server tests.
 	@cd hack/devcluster && go test ./...
-	@go test -count=1 -timeout=30m ./...
+	@go test -count=1 -timeout=30m $$(go list ./... | grep -v /e2e)
+
+.PHONY: e2e
+e2e: build tools controlplane ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
+	@go test -count=1 -timeout=30m -v ./e2e/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz the expression parser for a minute.
