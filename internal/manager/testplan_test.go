@@ -164,6 +164,24 @@ func TestBadInput(t *testing.T) {
 		awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
 	})
 
+	t.Run("ForbiddenInOneNamespace", func(t *testing.T) {
+		operators, readable, forbidden := cluster.Namespace(t, "some"), cluster.Namespace(t, "readable"), cluster.Namespace(t, "unreadable")
+		cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operators, Name: "foo-operator"}})
+		grantIn(t, cluster, operators, readable, "some.example.com")
+		cluster.Apply(t, operators, crd("foos", "some.example.com"))
+		foo(t, cluster, "some.example.com", readable, "foo", "Migrating=True")
+		foo(t, cluster, "some.example.com", forbidden, "foo", "Migrating=True")
+		p := userProbe(operators, "some", v1alpha1.ProbeResource{Name: "foos.some.example.com", Upgradeable: "!Migrating"})
+		p.Spec.Namespaces = []string{readable, forbidden}
+		cluster.Create(t, p)
+		p = awaitProbe(t, cluster, key(p), "Synced=False/Forbidden", "Upgradeable=False/NotUpgradeable")
+		checkEqual(t, "what can be read is counted", int32(1), p.Status.Summary.Total)
+
+		grantIn(t, cluster, operators, forbidden, "some.example.com")
+		p = awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
+		checkEqual(t, "and then all", int32(2), p.Status.Summary.Total)
+	})
+
 	t.Run("NoIdentity", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "nobody")
 		cluster.Apply(t, namespace, crd("foos", "nobody.example.com"))

@@ -41,16 +41,22 @@ type Resource struct {
 	// Problem keeps the resource from being read, or tells of its absence.
 	Problem *Problem
 
-	// Snapshots are what was read, one a namespace where not all are.
-	Snapshots []watch.Snapshot
+	// Read is what was read: in each namespace, where not all are. Without an identity to read with there is nothing.
+	Read []Read
 }
 
-// unread is true where the custom resources are not known: they cannot be read, or have not been so far.
+// Read is what was read of a resource in one namespace, or in all where that is empty.
+type Read struct {
+	Namespace string
+	watch.Snapshot
+}
+
+// unread is true where custom resources are not known: they cannot be read, or have not been so far.
 func (r Resource) unread() bool {
 	if r.Absent {
 		return false
 	}
-	return len(r.Snapshots) == 0 || slices.ContainsFunc(r.Snapshots, func(s watch.Snapshot) bool { return !s.Filled })
+	return len(r.Read) == 0 || slices.ContainsFunc(r.Read, func(s Read) bool { return !s.Filled })
 }
 
 // Status says what a Probe's status is, given in. It reads nothing else and changes nothing.
@@ -96,14 +102,19 @@ type finding struct {
 func gather(in Inputs) findings {
 	out := findings{allUnread: len(in.Resources) > 0}
 	for _, r := range in.Resources {
-		if r.unread() {
-			out.unread = true
-			out.carry(r, in.Probe.Status.ProbeResources)
+		out.unread = out.unread || r.unread()
+		if len(r.Read) == 0 && !r.Absent {
+			out.carry(r, "", in.Probe.Status.ProbeResources)
 			continue
 		}
-		out.allUnread = false
-		for _, s := range r.Snapshots {
-			out.add(r, s)
+		out.allUnread = out.allUnread && !r.Absent
+		for _, s := range r.Read {
+			if s.Filled {
+				out.allUnread = false
+				out.add(r, s.Snapshot)
+			} else {
+				out.carry(r, s.Namespace, in.Probe.Status.ProbeResources)
+			}
 		}
 	}
 	if said := in.Probe.Status.Summary; said != nil && out.allUnread {
@@ -135,10 +146,10 @@ func (f *findings) add(r Resource, s watch.Snapshot) {
 	}
 }
 
-// carry takes the custom resources of a resource from the status so far.
-func (f *findings) carry(r Resource, listed []v1alpha1.ProbeResourceStatus) {
+// carry takes the custom resources of a resource, in a namespace or all, from the status so far.
+func (f *findings) carry(r Resource, namespace string, listed []v1alpha1.ProbeResourceStatus) {
 	for _, item := range listed {
-		if item.Resource != r.CRD {
+		if item.Resource != r.CRD || namespace != "" && item.Namespace != namespace {
 			continue
 		}
 		carried := finding{ProbeResourceStatus: item}
@@ -170,7 +181,7 @@ func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	for _, item := range f.listed {
 		out.ProbeResources = append(out.ProbeResources, item.ProbeResourceStatus)
 	}
-	if !f.unread || out.Summary != nil {
+	if !f.allUnread || out.Summary != nil {
 		out.Summary = &f.summary
 	}
 }

@@ -234,7 +234,7 @@ func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
 	for _, resource := range p {
 		for _, key := range resource.readings {
 			snapshot := subs[key].Snapshot()
-			resource.Snapshots = append(resource.Snapshots, snapshot)
+			resource.Read = append(resource.Read, Read{Namespace: key.target.Namespace, Snapshot: snapshot})
 			if snapshot.Err != nil && resource.Problem == nil {
 				resource.Problem = readProblem(key.target, snapshot.Err)
 			}

@@ -19,7 +19,7 @@ const generation = 3
 
 // read is a resource of which everything was read.
 func read(counts watch.Counts, items ...watch.Item) Resource {
-	return Resource{CRD: "foos.example.com", Kind: "Foo", Snapshots: []watch.Snapshot{{Filled: true, Counts: counts, Items: items}}}
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: counts, Items: items}}}}
 }
 
 func blocking(name string) watch.Item {
@@ -111,7 +111,7 @@ func TestStatus(t *testing.T) {
 		},
 		"NotReadYet": {
 			reason: "Before the first read nothing is claimed, not even a count.",
-			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo", Snapshots: []watch.Snapshot{{}}}}},
+			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{}}}}},
 			conditions: []string{
 				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
 				"Important=Unknown/NotRead: The custom resources have not been read yet",
@@ -146,7 +146,7 @@ func TestStatus(t *testing.T) {
 			before: held(),
 			in: Inputs{Resources: []Resource{
 				unreadable(v1alpha1.ReasonNoIdentity),
-				{CRD: "bars.example.com", Kind: "Bar", Snapshots: []watch.Snapshot{{Filled: true, Counts: watch.Counts{Total: 2}}}},
+				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
 			}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating",
@@ -156,11 +156,32 @@ func TestStatus(t *testing.T) {
 			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating")},
 			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1},
 		},
+		"OneOfTwoNamespacesUnreadable": {
+			reason: "The namespaces that can be read have their say, beside the last word about the others.",
+			before: held(),
+			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
+				Problem: &Problem{v1alpha1.ReasonForbidden, "Not in default"},
+				Read: []Read{
+					{Namespace: "default"},
+					{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 5, Blocking: 1},
+						Items: []watch.Item{{Namespace: "other", Name: "foo", Verdict: watch.Verdict{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}}}},
+				}}}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating; Foo other/foo: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/Forbidden: Not in default",
+			},
+			listed: []v1alpha1.ProbeResourceStatus{
+				listed("foo-example", true, "!Migrating"),
+				{Resource: "foos.example.com", Kind: "Foo", Namespace: "other", Name: "foo", Blocking: true, Reasons: []string{"!Migrating"}},
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 6, NotUpgradeable: 2},
+		},
 		"StaleButKnown": {
 			reason: "What was read before reading failed is still the best there is.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problem:   &Problem{v1alpha1.ReasonReadFailed, "The API server says no"},
-				Snapshots: []watch.Snapshot{{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}},
+				Problem: &Problem{v1alpha1.ReasonReadFailed, "The API server says no"},
+				Read:    []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
 			conditions: []string{
 				"Upgradeable=True/AllUpgradeable: None of 4 custom resources holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -179,6 +200,7 @@ func TestStatus(t *testing.T) {
 				"Important=Unknown/NotRead: The custom resources have not been read yet",
 				"Synced=False/Forbidden: Forbidden it is; Position 1 is wrong; There is no a",
 			},
+			summary: &v1alpha1.ProbeSummary{},
 		},
 		"GateConflict": {
 			reason: "The operator's own word in its OperatorCondition is told for as long as it stands.",
@@ -231,12 +253,12 @@ func TestStatusCap(t *testing.T) {
 	for i := range v1alpha1.MaxStatusProbeResources {
 		items = append(items, blocking(fmt.Sprintf("foo-%02d", i)))
 	}
-	snapshot := watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 100, Blocking: 100}, Items: items, Omitted: 50}
+	snapshot := Read{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 100, Blocking: 100}, Items: items, Omitted: 50}}
 	got := Status(Inputs{
 		Probe: &v1alpha1.Probe{},
 		Resources: []Resource{
-			{CRD: "a", Kind: "A", Snapshots: []watch.Snapshot{snapshot, snapshot}},
-			{CRD: "b", Kind: "B", Snapshots: []watch.Snapshot{snapshot}},
+			{CRD: "a", Kind: "A", Read: []Read{snapshot, snapshot}},
+			{CRD: "b", Kind: "B", Read: []Read{snapshot}},
 		},
 	})
 	if n := len(got.ProbeResources); n != v1alpha1.MaxStatusProbeResources {
