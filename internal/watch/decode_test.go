@@ -1,0 +1,501 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+)
+
+// asked are the condition types that the tests of the decoder look for, in the order of their numbers.
+var asked = []string{"Migrating", "Ready", "Datenbank läuft 🚀"}
+
+func askedNumbers() map[string]uint16 {
+	out := map[string]uint16{}
+	for i, t := range asked {
+		out[t] = uint16(i)
+	}
+	return out
+}
+
+// seen is what the decoder makes of an event.
+type seen struct {
+	Kind                     apiwatch.EventType
+	Namespace, Name, Version string
+	Conditions               []Condition
+	InitialEnd               bool
+}
+
+func see(kind apiwatch.EventType, o *object) seen {
+	return seen{
+		Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), Version: o.GetResourceVersion(),
+		Conditions: conditionsOf(o.pattern, asked), InitialEnd: o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true",
+	}
+}
+
+func conditions(c ...Condition) []Condition { return append([]Condition{}, c...) }
+
+func TestDecodeEvent(t *testing.T) {
+	foo := func(c ...Condition) seen {
+		return seen{Kind: apiwatch.Modified, Namespace: "default", Name: "foo", Version: "7", Conditions: conditions(c...)}
+	}
+	const meta = `"metadata":{"name":"foo","namespace":"default","resourceVersion":"7"}`
+	modified := func(rest string) string { return `{"type":"MODIFIED","object":{` + meta + rest + `}}` }
+	status := func(conditions string) string { return modified(`,"status":{"conditions":` + conditions + `}`) }
+	many := func(n int) string {
+		var out strings.Builder
+		for i := range n {
+			fmt.Fprintf(&out, `{"type":"Other%d","status":"True","message":"of no interest"},`, i)
+		}
+		return out.String()
+	}
+	deep := strings.Repeat(`{"a":[`, 2000) + strings.Repeat(`]}`, 2000)
+
+	cases := map[string]struct {
+		reason string
+		event  string
+		want   seen
+	}{
+		"two conditions": {
+			reason: "The conditions looked for are kept, in the object's own order.",
+			event:  status(`[{"type":"Ready","status":"False"},{"type":"Other","status":"True"},{"type":"Migrating","status":"True"}]`),
+			want:   foo(Condition{"Ready", False}, Condition{"Migrating", True}),
+		},
+		"no status":          {reason: "No status, no conditions.", event: modified(``), want: foo()},
+		"status null":        {reason: "A null is as good as nothing.", event: modified(`,"status":null`), want: foo()},
+		"status a string":    {reason: "A status of the wrong type is passed over.", event: modified(`,"status":"fine"`), want: foo()},
+		"conditions missing": {reason: "A status may have other fields alone.", event: modified(`,"status":{"phase":"x"}`), want: foo()},
+		"conditions null":    {reason: "A null is as good as nothing.", event: status(`null`), want: foo()},
+		"conditions empty":   {reason: "No conditions.", event: status(`[]`), want: foo()},
+		"conditions an object": {
+			reason: "Conditions that are no list are passed over.",
+			event:  status(`{"type":"Ready","status":"True"}`), want: foo(),
+		},
+		"conditions a number": {reason: "Conditions that are no list are passed over.", event: status(`12e3`), want: foo()},
+		"conditions of other things": {
+			reason: "What is no condition is passed over, and those between still count.",
+			event:  status(`["Ready",null,1,true,[{"type":"Migrating","status":"True"}],{"type":"Ready","status":"True"},{}]`),
+			want:   foo(Condition{"Ready", True}),
+		},
+		"type of the wrong type": {
+			reason: "A type that is no string names nothing.",
+			event:  status(`[{"type":1,"status":"True"},{"type":null,"status":"True"},{"type":{"type":"Ready"},"status":"True"},{"status":"True"}]`),
+			want:   foo(),
+		},
+		"status of the wrong type": {
+			reason: "A condition without a readable status is Unknown, but there.",
+			event:  status(`[{"type":"Ready","status":true},{"type":"Migrating"}]`),
+			want:   foo(Condition{"Ready", Unknown}, Condition{"Migrating", Unknown}),
+		},
+		"unknown words": {
+			reason: "Only True and False, spelt so, are known.",
+			event:  status(`[{"type":"Ready","status":"true"},{"type":"Migrating","status":"Yes"}]`),
+			want:   foo(Condition{"Ready", Unknown}, Condition{"Migrating", Unknown}),
+		},
+		"type lowercase": {reason: "Types are compared as they are.", event: status(`[{"type":"ready","status":"True"}]`), want: foo()},
+		"a type twice": {
+			reason: "Of several conditions of one type the first counts, as for every reader that looks one up.",
+			event:  status(`[{"type":"Ready","status":"False"},{"type":"Ready","status":"True"}]`),
+			want:   foo(Condition{"Ready", False}),
+		},
+		"status before type": {
+			reason: "The order of a condition's fields does not matter.",
+			event:  status(`[{"status":"True","reason":"R","message":"m","type":"Ready"}]`),
+			want:   foo(Condition{"Ready", True}),
+		},
+		"other fields around": {
+			reason: "Other fields of status, named alike or nested, do not matter.",
+			event:  modified(`,"status":{"replicas":3,"children":[{"conditions":[{"type":"Migrating","status":"True"}]}],"conditions":[{"type":"Ready","status":"True"}],"status":"x","type":"Ready"}`),
+			want:   foo(Condition{"Ready", True}),
+		},
+		"conditions elsewhere": {
+			reason: "Conditions count in status alone.",
+			event:  modified(`,"spec":{"status":{"conditions":[{"type":"Migrating","status":"True"}]},"conditions":[{"type":"Ready","status":"True"}]}`),
+			want:   foo(),
+		},
+		"metadata last": {
+			reason: "The order of an object's fields does not matter, nor that of an event's.",
+			event:  `{"object":{"status":{"conditions":[{"type":"Ready","status":"True"}]},` + meta + `},"type":"MODIFIED"}`,
+			want:   foo(Condition{"Ready", True}),
+		},
+		"cluster-scoped": {
+			reason: "An object may have no namespace.",
+			event:  `{"type":"DELETED","object":{"metadata":{"name":"foo","resourceVersion":"7"}}}`,
+			want:   seen{Kind: apiwatch.Deleted, Name: "foo", Version: "7", Conditions: conditions()},
+		},
+		"metadata of the wrong types": {
+			reason: "Nothing that can be read is a reason to fail.",
+			event:  `{"type":"ADDED","object":{"metadata":{"name":7,"namespace":[],"resourceVersion":null,"annotations":"x"}}}`,
+			want:   seen{Kind: apiwatch.Added, Conditions: conditions()},
+		},
+		"escaped": {
+			reason: "Escaped text is the same text, in values and in names of fields.",
+			event:  `{"typ\u0065":"MODIFIED","object":{"metadata":{"n\u0061me":"f\u006fo","namespace":"default","resourceVersion":"7"},"status":{"c\u006fnditions":[{"type":"\u0052eady","status":"Tru\u0065"}]}}}`,
+			want:   foo(Condition{"Ready", True}),
+		},
+		"unicode": {
+			reason: "A type may hold any character, escaped or not.",
+			event:  status(`[{"type":"Datenbank l\u00e4uft \ud83d\ude80","status":"True","message":"🚀\u0000\ud800"},{"type":"Ready","status":"False"}]`),
+			want:   foo(Condition{asked[2], True}, Condition{"Ready", False}),
+		},
+		"invalid UTF-8": {
+			reason: "Bytes that are no text do not end a watch.",
+			event:  status("[{\"type\":\"Ready\xff\",\"status\":\"True\"},{\"type\":\"Migrating\",\"status\":\"True\",\"message\":\"\xc3\x28\"}]"),
+			want:   foo(Condition{"Migrating", True}),
+		},
+		"a field twice": {
+			reason: "Of several fields of one name the last counts, as it does for encoding/json.",
+			event: `{"type":"ADDED","type":"MODIFIED","object":{"metadata":{"name":"bar","namespace":"other","labels":{}},` + meta +
+				`,"status":{"conditions":[{"type":"Migrating","status":"True"}]},"status":{"conditions":[{"type":"Ready","status":"True"}],"conditions":[{"type":"Ready","status":"True","status":"False"}]}}}`,
+			want: foo(Condition{"Ready", False}),
+		},
+		"a status twice, the last empty": {
+			reason: "What a field said before it came again does not count.",
+			event:  modified(`,"status":{"conditions":[{"type":"Ready","status":"True"}]},"status":{}`),
+			want:   foo(),
+		},
+		"deep": {
+			reason: "Depth does not matter.",
+			event:  modified(`,"spec":` + deep + `,"status":{"deep":` + deep + `,"conditions":[{"message":` + deep + `,"type":"Ready","status":"True"}]}`),
+			want:   foo(Condition{"Ready", True}),
+		},
+		"very many conditions": {
+			reason: "Number does not matter.",
+			event:  status(`[` + many(50_000) + `{"type":"Ready","status":"True"}]`),
+			want:   foo(Condition{"Ready", True}),
+		},
+		"very long texts": {
+			reason: "Length does not matter, of what is kept or what is not.",
+			event:  status(`[{"type":"` + strings.Repeat("x", 3<<20) + `","status":"True"},{"type":"Ready","status":"` + strings.Repeat("True", 1<<20) + `"},{"type":"Migrating","status":"True","message":"` + strings.Repeat(`\n`, 3<<20) + `"}]`),
+			want:   foo(Condition{"Ready", Unknown}, Condition{"Migrating", True}),
+		},
+		"bookmark": {
+			reason: "A bookmark says how far the watch has come.",
+			event:  `{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"99","creationTimestamp":null},"spec":{}}}`,
+			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions()},
+		},
+		"end of the initial list": {
+			reason: "One bookmark ends the initial list.",
+			event:  `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"other":"true","k8s.io/initial-events-end":"true"},"resourceVersion":"99"}}}`,
+			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions(), InitialEnd: true},
+		},
+		"not the end of the initial list": {
+			reason: "The annotation must be true.",
+			event:  `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"false"},"resourceVersion":"99"}}}`,
+			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions()},
+		},
+		"no object": {
+			reason: "An event about nothing is one.",
+			event:  `{"type":"ADDED"}`,
+			want:   seen{Kind: apiwatch.Added, Conditions: conditions()},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			// Between two others, so that nothing of one is seen in the next.
+			const other = `{"type":"ADDED","object":{"metadata":{"name":"n","namespace":"ns","resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}},"status":{"conditions":[{"type":"Migrating","status":"False"}]}}}`
+			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(Condition{"Migrating", False})}
+			want := []seen{wantOther, tc.want, wantOther}
+			s := &eventStream{decoder: newDecoder(strings.NewReader(other+tc.event+"\n"+other), askedNumbers())}
+			var got []seen
+			for range want {
+				kind, o, err := s.Decode()
+				if err != nil {
+					t.Fatalf("%s\n%v", tc.reason, err)
+				}
+				got = append(got, see(kind, o.(*object)))
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Condition{})); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if _, _, err := s.Decode(); !errors.Is(err, io.EOF) {
+				t.Errorf("after the last event: want io.EOF, got %v", err)
+			}
+		})
+	}
+}
+
+func TestDecodeErrorEvent(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		object  string
+		is      func(error) bool
+		message string
+	}{
+		"expired": {
+			reason:  "A Reflector must know that it has to list again.",
+			object:  `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (9)","reason":"Expired","code":410}`,
+			is:      apierrors.IsResourceExpired,
+			message: "too old resource version: 1 (9)",
+		},
+		"gone": {
+			reason: "The code says it as well, in any order.",
+			object: `{"code":410,"reason":"Gone","status":"Failure"}`,
+			is:     apierrors.IsGone,
+		},
+		"too many requests": {
+			reason: "A Reflector must know that it has to wait.",
+			object: `{"status":"Failure","message":"later","reason":"TooManyRequests","details":{"retryAfterSeconds":1},"code":429}`,
+			is:     apierrors.IsTooManyRequests, message: "later",
+		},
+		"internal": {
+			reason: "What the API server failed at is told.",
+			object: `{"status":"Failure","message":"etcd \"is\" away","reason":"InternalError","code":500}`,
+			is:     apierrors.IsInternalError, message: `etcd "is" away`,
+		},
+		"of the wrong types": {
+			reason: "What cannot be read is an error all the same.",
+			object: `{"status":1,"message":{},"reason":[],"code":"x"}`,
+			is:     func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown },
+		},
+		"nothing": {
+			reason: "An error that does not say what it is, is one.",
+			object: `null`,
+			is:     func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown },
+		},
+	}
+	for name, tc := range cases {
+		for _, initial := range []*whole{nil, {Object: noMeta}} {
+			t.Run(fmt.Sprintf("%s/initial=%t", name, initial != nil), func(t *testing.T) {
+				text := `{"type":"ERROR","object":` + tc.object + `}`
+				s := &eventStream{decoder: newDecoder(strings.NewReader(text), askedNumbers()), initial: initial}
+				kind, o, err := s.Decode()
+				if err != nil || kind != apiwatch.Error {
+					t.Fatalf("%s\nwant an ERROR event, got %q, %v", tc.reason, kind, err)
+				}
+				told := apierrors.FromObject(o)
+				var status *apierrors.StatusError
+				if !errors.As(told, &status) || !tc.is(told) {
+					t.Errorf("%s\ngot %T: %#v", tc.reason, told, told)
+				} else if diff := cmp.Diff(tc.message, status.ErrStatus.Message); diff != "" {
+					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestDecodeCutOff: a Reflector goes on with a new watch after io.EOF and io.ErrUnexpectedEOF as they are, and lists all
+// again after any other error.
+func TestDecodeCutOff(t *testing.T) {
+	const event = `{"type":"MODIFIED","object":{"metadata":{"name":"fo\u006f","annotations":{"a":"b"}},"spec":[1.5e3,true,null],"status":{"conditions":[{"type":"Ready","status":"True"}]}}}`
+	lost := errors.New("connection lost")
+	for n := range len(event) {
+		for name, read := range map[string]struct {
+			from io.Reader
+			want error
+		}{
+			"all at once":       {strings.NewReader(event[:n]), io.ErrUnexpectedEOF},
+			"a byte at a time":  {iotest.OneByteReader(strings.NewReader(event[:n])), io.ErrUnexpectedEOF},
+			"by the transport":  {io.MultiReader(strings.NewReader(event[:n]), iotest.ErrReader(io.ErrUnexpectedEOF)), io.ErrUnexpectedEOF},
+			"by something else": {io.MultiReader(strings.NewReader(event[:n]), iotest.ErrReader(lost)), lost},
+		} {
+			want := read.want
+			if n == 0 && name != "by the transport" && name != "by something else" {
+				want = io.EOF
+			}
+			s := &eventStream{decoder: newDecoder(read.from, askedNumbers())}
+			_, _, err := s.Decode()
+			if isEOF := want != lost; isEOF && err != want || !errors.Is(err, want) { //nolint:errorlint // as is
+				t.Errorf("after %d bytes, %s: want %v, got %v", n, name, want, err)
+			}
+		}
+	}
+}
+
+func TestDecodeGarbage(t *testing.T) {
+	for _, text := range []string{
+		`}`, `]`, `,`, `x`, `{]`, `{"type"}`, `{"type":}`, `{"type":"ADDED",}`, `{"type":"ADDED" "object":{}}`, `{1:2}`,
+		`{"type":"ADDED","object":{"status":{"conditions":[{"type":"Ready"]}}}`, `{"type":"ADDED","object":[}`,
+		`{"type":"ADDED","object":{"metadata":{"name":"a` + "\n" + `b"}}}`, `<html>Bad Gateway</html>`, "\x00\x01\x02",
+		`{}`, `[]`, `7`, `null`, `{"type":7}`, strings.Repeat(`[`, 20_000), `{"type":"ADDED","object":` + strings.Repeat(`{"status":`, 20_000),
+	} {
+		s := &eventStream{decoder: newDecoder(strings.NewReader(text), askedNumbers())}
+		if kind, o, err := s.Decode(); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%.40q: want an error, got %v, %v, %v", text, kind, o, err)
+		}
+		for _, list := range []string{text, `{"items":` + text} {
+			if _, _, err := newDecoder(strings.NewReader(list), askedNumbers()).list(); err == nil {
+				t.Errorf("%.40q as a list: want an error", list)
+			}
+		}
+	}
+}
+
+func TestDecodeList(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		list   string
+		meta   metav1.ListMeta
+		want   map[string][]Condition
+	}{
+		"a page": {
+			reason: "A page tells how to get the next, wherever it tells it.",
+			list:   `{"kind":"FooList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a","namespace":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}},{"metadata":{"name":"b","namespace":"n"}}],"metadata":{"continue":"to\u006ben","remainingItemCount":5,"resourceVersion":"12"}}`,
+			meta:   metav1.ListMeta{ResourceVersion: "12", Continue: "token"},
+			want:   map[string][]Condition{"n\x00a": conditions(Condition{"Ready", True}), "n\x00b": conditions()},
+		},
+		"empty": {reason: "A list may be empty.", list: `{"metadata":{"resourceVersion":"1"},"items":[]}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
+		"null":  {reason: "An empty list may be null.", list: `{"metadata":{"resourceVersion":"1"},"items":null}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
+		"items twice": {
+			reason: "Of several fields of one name the last counts.",
+			list:   `{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}}],"items":[{"metadata":{"name":"b"}}]}`,
+			meta:   metav1.ListMeta{ResourceVersion: "1"},
+			want:   map[string][]Condition{"\x00b": conditions()},
+		},
+		"objects that look like a Status": {
+			reason: "Fields that a Status has are nothing special in an object of a list.",
+			list:   `{"metadata":{"resourceVersion":"1"},"items":[{"code":1,"message":"m","reason":"r","metadata":{"name":"a"},"status":"Failure"}]}`,
+			meta:   metav1.ListMeta{ResourceVersion: "1"},
+			want:   map[string][]Condition{"\x00a": conditions()},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			meta, objects, err := newDecoder(strings.NewReader(tc.list), askedNumbers()).list()
+			if err != nil {
+				t.Fatalf("%s\n%v", tc.reason, err)
+			}
+			var got map[string][]Condition
+			for key, number := range objects.objects {
+				if got == nil {
+					got = map[string][]Condition{}
+				}
+				got[key] = conditionsOf(objects.patterns.entries[number].pattern, asked)
+			}
+			if diff := cmp.Diff(tc.meta, meta) + cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestDecodeInitial: the Reflector is given an initial list as one object, whatever changes while it comes.
+func TestDecodeInitial(t *testing.T) {
+	event := func(kind, name, status string) string {
+		return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"resourceVersion":"5"},"status":{"conditions":[{"type":"Ready","status":%q}]}}}`+"\n", kind, name, status)
+	}
+	const bookmark = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6"}}}`
+	const end = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`
+	text := event("ADDED", "a", "True") + event("ADDED", "b", "True") + bookmark + event("ADDED", "c", "False") +
+		event("MODIFIED", "b", "Unknown") + event("DELETED", "a", "True") + event("DELETED", "z", "True") + end +
+		event("DELETED", "c", "False")
+	s := &eventStream{decoder: newDecoder(strings.NewReader(text), askedNumbers()), initial: &whole{Object: noMeta}}
+
+	kind, o, err := s.Decode()
+	w, ok := o.(*whole)
+	if err != nil || kind != apiwatch.Added || !ok {
+		t.Fatalf("want the list as one object that is added, got %v %T %v", kind, o, err)
+	}
+	got := map[string][]Condition{}
+	for key, number := range w.objects {
+		got[key] = conditionsOf(w.patterns.entries[number].pattern, asked)
+	}
+	want := map[string][]Condition{"\x00b": conditions(Condition{"Ready", Unknown}), "\x00c": conditions(Condition{"Ready", False})}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the list: -want +got\n%s", diff)
+	}
+
+	var rest []seen
+	for {
+		kind, o, err := s.Decode()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = append(rest, see(kind, o.(*object)))
+	}
+	wantRest := []seen{
+		{Kind: apiwatch.Bookmark, Version: "9", Conditions: conditions(), InitialEnd: true},
+		{Kind: apiwatch.Deleted, Name: "c", Version: "5", Conditions: conditions(Condition{"Ready", False})},
+	}
+	if diff := cmp.Diff(wantRest, rest); diff != "" {
+		t.Errorf("what follows: -want +got\n%s", diff)
+	}
+}
+
+// FuzzDecode: no bytes do harm, and of an object the decoder takes what a slow one would, that reads it whole.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"metadata":{"name":"foo","namespace":"default","resourceVersion":"7"},"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Ready","status":"False"},{"status":"False","type":"Migrating"}]}}`))
+	f.Add([]byte(`{"status":{"conditions":[{"type":"Migrating","status":1}],"conditions":{}},"status":null,"metadata":{"name":"\ud83d\ude80\ud800","annotations":{"k8s.io/initial-events-end":"true"}},"metadata":[]}`))
+	f.Add([]byte(`{"m\u0065tadata":{"name":"` + "\xff" + `"},"code":410,"reason":"Expired","message":"m"}`))
+	f.Add([]byte(`{}{"type":"ADDED"}`))
+	f.Add([]byte(`[{"type":"ADDED","object":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, decode := range []func(d *decoder) error{
+			func(d *decoder) error { _, _, err := d.event(); return err },
+			func(d *decoder) error { _, _, err := d.list(); return err },
+		} {
+			d := newDecoder(bytes.NewReader(data), askedNumbers())
+			for range len(data) + 2 { // each takes a byte at least
+				if err := decode(d); err != nil {
+					break
+				}
+			}
+		}
+		text := append(append([]byte(`{"object":`), data...), `,"type":"MODIFIED"}`...)
+		var event map[string]any
+		if !json.Valid(data) || json.Unmarshal(text, &event) != nil {
+			return
+		}
+		if _, ok := event["object"].(map[string]any); !ok {
+			return
+		}
+		kind, r, err := newDecoder(bytes.NewReader(text), askedNumbers()).event()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		got := reference{Key: string(r.key), Version: string(r.version), Pattern: r.pattern, InitialEnd: r.initialEnd}
+		if diff := cmp.Diff(referenceOf(event), got); diff != "" || kind != apiwatch.Modified {
+			t.Errorf("%s: %s: -want +got\n%s", text, kind, diff)
+		}
+	})
+}
+
+// reference is what is to be taken from an object.
+type reference struct {
+	Key, Version, Pattern string
+	InitialEnd            bool
+}
+
+// referenceOf takes it from an event that was read whole.
+func referenceOf(event map[string]any) reference {
+	text := func(in any, path ...string) string {
+		for _, p := range path {
+			m, _ := in.(map[string]any)
+			in = m[p]
+		}
+		s, _ := in.(string)
+		return s
+	}
+	object := event["object"].(map[string]any)
+	out := reference{
+		Key:        text(object, "metadata", "namespace") + "\x00" + text(object, "metadata", "name"),
+		Version:    text(object, "metadata", "resourceVersion"),
+		InitialEnd: text(object, "metadata", "annotations", metav1.InitialEventsAnnotationKey) == "true",
+	}
+	status, _ := object["status"].(map[string]any)
+	list, _ := status["conditions"].([]any)
+	found := map[string]bool{}
+	for _, c := range list {
+		conditionType := text(c, "type")
+		number, known := askedNumbers()[conditionType]
+		if !known || found[conditionType] {
+			continue
+		}
+		found[conditionType] = true
+		out.Pattern += string([]byte{byte(number >> 8), byte(number), byte(statusOf([]byte(text(c, "status"))))})
+	}
+	return out
+}

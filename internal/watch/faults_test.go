@@ -1,0 +1,276 @@
+package watch_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// testLostConnection: what happens between a connection that is cut and the next is not missed, nor is all listed again.
+func testLostConnection(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	p := newProxy(t, f.Cluster)
+	for i := range 5 {
+		f.say(t, n, fmt.Sprint("foo-", i), "Migrating=True")
+	}
+	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
+	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
+	f.say(t, n, "foo-4") // an event, so that the watch is worth going on with
+	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3")
+
+	resume := make(chan struct{})
+	var lists atomic.Int32
+	p.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if !isWatch(r) || isWatchList(r) {
+			lists.Add(1)
+		}
+		<-resume
+		return false
+	})
+	p.CloseClientConnections()
+	f.delete(t, f.foo(n, "foo-0"))
+	f.say(t, n, "foo-1")
+	f.say(t, n, "foo-9", "Migrating=True")
+	close(resume)
+	sub.awaits(t, 5, n+"/foo-2", n+"/foo-3", n+"/foo-9")
+	if got := lists.Load(); got > 0 {
+		t.Errorf("all was read again %d times", got)
+	}
+}
+
+// testExpiredWatch: where a watch cannot go on, all is read again, and what was deleted meanwhile is noticed.
+func testExpiredWatch(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	p := newProxy(t, f.Cluster)
+	for i := range 5 {
+		f.say(t, n, fmt.Sprint("foo-", i), "Migrating=True")
+	}
+	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
+	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
+	f.say(t, n, "foo-5", "Migrating=True") // an event, so that the watch is worth going on with
+	sub.awaits(t, 6, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4", n+"/foo-5")
+
+	resume := make(chan struct{})
+	var expired atomic.Int32
+	p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		<-resume
+		if !isWatch(r) || isWatchList(r) {
+			return false
+		}
+		expired.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintln(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}}`)
+		return true
+	})
+	p.CloseClientConnections()
+	f.delete(t, f.foo(n, "foo-0"))
+	f.delete(t, f.foo(n, "foo-1"))
+	f.delete(t, f.foo(n, "foo-5"))
+	f.say(t, n, "foo-2")
+	f.say(t, n, "foo-9", "Migrating=True")
+	close(resume)
+	sub.awaits(t, 4, n+"/foo-3", n+"/foo-4", n+"/foo-9")
+	if expired.Load() == 0 {
+		t.Error("no watch was told that it has expired")
+	}
+	f.say(t, n, "foo-3")
+	sub.awaits(t, 4, n+"/foo-4", n+"/foo-9")
+}
+
+// withoutWatchList: an API server that cannot stream the initial list is asked for it, page by page.
+func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fixture) {
+	return func(t *testing.T, f fixture) {
+		n := f.Namespace(t, "watch")
+		p := newProxy(t, f.Cluster)
+		var want []string
+		for i := range 25 {
+			name := fmt.Sprintf("foo-%02d", i)
+			if i%3 == 0 {
+				f.say(t, n, name, "Migrating=True")
+				want = append(want, n+"/"+name)
+			} else {
+				f.say(t, n, name, "Migrating=False")
+			}
+		}
+		var pages atomic.Int32
+		p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+			if isWatchList(r) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(code)
+				_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is forbidden for watch","reason":%q,"code":%d}`, reason, code)
+				return true
+			}
+			if !isWatch(r) { // as if there were no watch cache
+				query := r.URL.Query()
+				if query.Get("resourceVersion") == "0" {
+					query.Del("resourceVersion")
+				}
+				query.Set("limit", "7")
+				r.URL.RawQuery = query.Encode()
+				pages.Add(1)
+			}
+			return false
+		})
+		sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
+		sub.awaits(t, 25, want...)
+		if got := pages.Load(); got != 4 {
+			t.Errorf("want 4 pages, got %d", got)
+		}
+		f.say(t, n, "foo-00")
+		f.delete(t, f.foo(n, "foo-01"))
+		f.delete(t, f.foo(n, "foo-03"))
+		sub.awaits(t, 23, want[2:]...)
+		// One page at least is news, so are the three changes; that watch lists do not work is not.
+		if got := sub.count.Load(); got > 4 {
+			t.Errorf("notified %d times", got)
+		}
+	}
+}
+
+func testBrokenJSON(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	p := newProxy(t, f.Cluster)
+	f.say(t, n, "a", "Migrating=True")
+	answers := []string{
+		``, `{`, `<html>Bad Gateway</html>`, "\x1f\x8b\x08\x00", `{"type":"ADDED","object":{"metadata":{"name":`, `{"items":[{"metadata":{"name":"x"}},`,
+		`{"type":"ADDED","object":{"metadata":{"name":"x"},"status":{"conditions":[{"type":"Migrating","status":"True"}]}}}{{{`,
+	}
+	var asked atomic.Int32
+	broken := func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, answers[int(asked.Add(1))%len(answers)])
+		return true
+	}
+	p.answers(broken)
+	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
+	sub.awaitErr(t, "anything", func(error) bool { return true })
+	start, before := time.Now(), asked.Load()
+	eventually(t, "it has been tried some more times", func() bool { return asked.Load() >= before+4 })
+	// Each attempt is a watch and a list, and there are half a second and one between them.
+	if took := time.Since(start); took < time.Second {
+		t.Errorf("%d requests in %v", asked.Load()-before, took)
+	}
+	if got := sub.Snapshot(); got.Filled || got.Total != 0 {
+		t.Errorf("nothing can be known: got %+v", got)
+	}
+	p.answers(nil)
+	sub.awaits(t, 1, n+"/a")
+
+	p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		return isWatch(r) && !isWatchList(r) && broken(w, r)
+	})
+	p.CloseClientConnections()
+	f.say(t, n, "b", "Migrating=True")
+	sub.awaits(t, 2, n+"/a", n+"/b")
+}
+
+// testSlowJSON: an event counts when it has come whole, and not before.
+func testSlowJSON(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	p := newProxy(t, f.Cluster)
+	bytes := make(chan byte)
+	p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		for {
+			select {
+			case b := <-bytes:
+				_, _ = w.Write([]byte{b})
+				w.(http.Flusher).Flush()
+			case <-r.Context().Done():
+				return true
+			}
+		}
+	})
+	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
+	send := func(text string) {
+		for i := range len(text) {
+			bytes <- text[i]
+		}
+	}
+	send(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"` + n + `","resourceVersion":"5"},"status":{"conditions":[{"type":"Migrating","status":"True"}]}}}` + "\n")
+	send(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+	if sub.Snapshot().Filled {
+		t.Error("the initial list has not come to its end")
+	}
+	send("}\n")
+	sub.awaits(t, 1, n+"/a")
+	send(`{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"` + n + `","resourceVersion":"7"},"status":{"conditions":[{"type":"Migrating","status":"Fal`)
+	sub.awaits(t, 1, n+"/a")
+	send(`se"}]}}}` + "\n")
+	sub.awaits(t, 1)
+}
+
+// testServerAway: what cannot be read because nobody answers is told as well, and heals.
+func testServerAway(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	f.say(t, n, "a", "Migrating=True")
+	p := newProxy(t, f.Cluster)
+	engine := newEngine(t, p.config())
+	sub := subscribe(t, engine, f.target(), "Migrating")
+	sub.awaits(t, 1, n+"/a")
+
+	address := p.Listener.Addr().String()
+	if err := p.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.CloseClientConnections()
+	if got := sub.awaitErr(t, "anything", func(error) bool { return true }); got.Total != 1 {
+		t.Errorf("what was known stays: got %+v", got)
+	}
+	target := f.target()
+	target.Namespace = n
+	late := subscribe(t, engine, target, "Migrating")
+	late.awaitErr(t, "anything", func(error) bool { return true })
+
+	f.delete(t, f.foo(n, "a"))
+	f.say(t, n, "b", "Migrating=True")
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = p.Config.Serve(listener) }() // ends with the proxy
+	sub.awaits(t, 1, n+"/b")
+	late.awaits(t, 1, n+"/b")
+}
+
+// testCloseEndsAll runs by itself, for it looks at all goroutines.
+func testCloseEndsAll(t *testing.T, f fixture) {
+	p := newProxy(t, f.Cluster)
+	engine := newEngine(t, p.config())
+	var subs []subscription
+	for i := range 20 {
+		target := f.target()
+		target.Namespace = "n" + strconv.Itoa(i)
+		subs = append(subs, subscribe(t, engine, target, "Migrating"))
+	}
+	for _, s := range subs {
+		s.awaits(t, 0)
+	}
+	eventually(t, "20 requests are open", func() bool { _, open := p.counts(); return open == 20 })
+	for _, s := range subs[:10] {
+		s.Close()
+	}
+	eventually(t, "10 requests are open", func() bool { _, open := p.counts(); return open == 10 })
+	engine.Close()
+	eventually(t, "no request is open", func() bool { _, open := p.counts(); return open == 0 })
+	eventually(t, "no goroutine reads any more", func() bool {
+		return !strings.Contains(stacks(), "(*Reflector)") && !strings.Contains(stacks(), "(*eventStream)")
+	})
+	if all, _ := p.counts(); all != 20 {
+		t.Errorf("want 20 requests, got %d", all)
+	}
+}
+
+// stacks are those of all goroutines.
+func stacks() string {
+	buffer := make([]byte, 1<<20)
+	return string(buffer[:runtime.Stack(buffer, true)])
+}

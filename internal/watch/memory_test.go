@@ -1,0 +1,245 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// BenchmarkMemoryPerObject tells how much memory is held for each custom resource, and how much more it was while all
+// were read. The server is in the same process, but makes no garbage. What the engine costs with no custom resource is
+// left out.
+func BenchmarkMemoryPerObject(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				settled, peak := heapOf(b, n)
+				b.ReportMetric(settled/float64(n), "settled-B/CR")
+				b.ReportMetric(peak/float64(n), "peak-B/CR")
+				b.ReportMetric(peak/settled, "peak/settled")
+			}
+		})
+	}
+}
+
+// heapOf is what the heap grows by when n objects are read, settled and at its highest.
+func heapOf(b *testing.B, n int) (settled, peak float64) {
+	server := manyObjects(b, n)
+	engine := New(&rest.Config{Host: server.URL}, logr.Discard())
+	defer engine.Close()
+
+	base := heapAfterGC()
+	highest, stop := watchHeap()
+	sub := subscribeAndFill(b, engine)
+	stop()
+	after := heapAfterGC()
+	if got := sub.Snapshot().Total; got != n {
+		b.Fatalf("read %d objects of %d", got, n)
+	}
+	return float64(after) - float64(base), float64(*highest) - float64(base)
+}
+
+// BenchmarkResidentPerObject is the same by the reckoning of the kernel, in a process of its own.
+func BenchmarkResidentPerObject(b *testing.B) {
+	for b.Loop() {
+		few, many := residentOf(b, 10_000), residentOf(b, 100_000)
+		const more = 90_000
+		settled, peak := float64(many.settled-few.settled)/more, float64(many.peak-few.peak)/more
+		b.ReportMetric(settled, "settled-B/CR")
+		b.ReportMetric(peak, "peak-B/CR")
+		b.ReportMetric(float64(many.peak)/float64(many.settled), "peak/settled-of-process")
+	}
+}
+
+type resident struct{ settled, peak int }
+
+// readerURL has a test process read from that server and tell how large it is, instead of running tests.
+const readerURL = "WATCH_TEST_READER_URL"
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(readerURL); url != "" {
+		readAndTell(url)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func readAndTell(url string) {
+	engine := New(&rest.Config{Host: url}, logr.Discard())
+	filled := make(chan struct{}, 1)
+	sub, err := engine.Subscribe(request(filled))
+	if err != nil {
+		panic(err)
+	}
+	for !sub.Snapshot().Filled {
+		<-filled
+	}
+	peak := fromProc("VmHWM")
+	debug.FreeOSMemory()
+	fmt.Println(fromProc("VmRSS"), peak)
+	engine.Close()
+}
+
+func residentOf(b *testing.B, n int) (out resident) {
+	server := manyObjects(b, n)
+	process := exec.CommandContext(context.Background(), os.Args[0])
+	process.Env = append(os.Environ(), readerURL+"="+server.URL)
+	process.Stderr = os.Stderr
+	text, err := process.Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(text), &out.settled, &out.peak); err != nil {
+		b.Fatalf("%v: %s", err, text)
+	}
+	return out
+}
+
+func fromProc(field string) int {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			kilobytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+			if err != nil {
+				panic(err)
+			}
+			return kilobytes << 10
+		}
+	}
+	panic("no " + field)
+}
+
+func subscribeAndFill(b *testing.B, engine *Engine) *Subscription {
+	b.Helper()
+	notified := make(chan struct{}, 1)
+	sub, err := engine.Subscribe(request(notified))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for !sub.Snapshot().Filled {
+		<-notified
+	}
+	return sub
+}
+
+// request asks for conditions that some of manyObjects have.
+func request(notified chan<- struct{}) Request {
+	return Request{
+		Target: Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}},
+		Types:  []string{"Migrating", "Ready"},
+		Judge: func(conditions []Condition) Verdict {
+			for _, c := range conditions {
+				if c.Type == "Migrating" && c.Status == True {
+					return Verdict{Blocks: "Migrating is True"}
+				}
+			}
+			return Verdict{}
+		},
+		Listed: 20,
+		Notify: func(bool) {
+			select {
+			case notified <- struct{}{}:
+			default:
+			}
+		},
+	}
+}
+
+// manyObjects serves a watch list of n custom resources of about 2 KB, and not one byte more of them.
+func manyObjects(b *testing.B, n int) *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("sendInitialEvents") != "true" {
+			http.Error(w, "watch, with the initial events", http.StatusBadRequest)
+			return
+		}
+		out := bufio.NewWriterSize(w, 64<<10)
+		var event []byte
+		for i := range n {
+			status := "False"
+			if i%100 == 0 {
+				status = "True"
+			}
+			event = append(event[:0], `{"type":"ADDED","object":`...)
+			event = appendFoo(event, i, status, "")
+			event = append(event, "}\n"...)
+			_, _ = out.Write(event) // a reader that is gone is no concern of ours
+		}
+		_, _ = out.WriteString(`{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"900000","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n")
+		_ = out.Flush()
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	b.Cleanup(server.Close)
+	return server
+}
+
+// appendFoo appends a custom resource of about 2 KB, and more in its spec.
+func appendFoo(to []byte, i int, migrating, more string) []byte {
+	to = append(to, `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"annotations":{"example.com/team":"payments","kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"example.com/v1\",\"kind\":\"Foo\",\"metadata\":{\"name\":\"instance\"},\"spec\":{\"replicas\":3,\"storage\":{\"class\":\"fast\",\"size\":\"100Gi\"}}}\n"},"creationTimestamp":"2026-03-01T09:00:00Z","generation":4,"labels":{"app.kubernetes.io/instance":"foo","app.kubernetes.io/managed-by":"argocd","app.kubernetes.io/name":"foo"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{},"f:storage":{"f:class":{},"f:size":{}},"f:template":{"f:resources":{"f:limits":{"f:cpu":{},"f:memory":{}}}}}},"manager":"argocd-controller","operation":"Apply","time":"2026-03-01T09:00:00Z"},{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:observedGeneration":{}}},"manager":"foo-operator","operation":"Update","subresource":"status","time":"2026-03-01T09:01:00Z"}],"name":"instance-`...)
+	to = appendPadded(to, i)
+	to = append(to, `","namespace":"tenant-`...)
+	to = appendPadded(to, i%500)
+	to = append(to, `","resourceVersion":"`...)
+	to = appendPadded(to, 100_000+i)
+	to = append(to, `","uid":"7e1a2f0c-3a44-4c55-9b1e-0123456789ab"},"spec":{"replicas":3,"storage":{"class":"fast","size":"100Gi"},"template":{"env":[{"name":"LOG_LEVEL","value":"info"},{"name":"REGION","value":"eu-central-1"}],"resources":{"limits":{"cpu":"2","memory":"4Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}`...)
+	to = append(to, more...)
+	to = append(to, `}},"status":{"conditions":[{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"All 3 replicas are ready","observedGeneration":4,"reason":"ReplicasReady","status":"True","type":"Ready"},{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"No migration is running","reason":"Idle","status":"`...)
+	to = append(to, migrating...)
+	return append(to, `","type":"Migrating"},{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"Backups run every night","reason":"Scheduled","status":"True","type":"BackupScheduled"}],"observedGeneration":4,"replicas":3,"endpoints":["10.0.0.1:5432","10.0.0.2:5432","10.0.0.3:5432"]}}`...)
+}
+
+func appendPadded(to []byte, i int) []byte {
+	for unit := 100_000; unit > 1 && i < unit; unit /= 10 {
+		to = append(to, '0')
+	}
+	return strconv.AppendInt(to, int64(i), 10)
+}
+
+func heapAfterGC() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers let go
+	return heap()
+}
+
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// watchHeap notes the highest that the heap gets, garbage and all, until it is stopped.
+func watchHeap() (highest *uint64, stop func()) {
+	highest = new(uint64)
+	var stopped atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		for !stopped.Load() {
+			metrics.Read(sample)
+			*highest = max(*highest, sample[0].Value.Uint64())
+			time.Sleep(200 * time.Microsecond)
+		}
+	}()
+	return highest, func() { stopped.Store(true); <-done }
+}

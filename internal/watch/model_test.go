@@ -1,0 +1,287 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// client is a Subscription of the model, and what it should know.
+type client struct {
+	*Subscription
+	types []string
+	salt  uint32
+	known map[string]Verdict // by what an object says
+
+	filled           bool
+	notified, urgent int
+}
+
+// judge is a Judge as good as any: what it says depends on all that a Judge may look at.
+func (c *client) judge(conditions []Condition) Verdict {
+	h := fnv.New32a()
+	fmt.Fprint(h, c.salt)
+	for _, condition := range conditions {
+		if slices.Contains(c.types, condition.Type) {
+			fmt.Fprintf(h, "%s=%d ", condition.Type, condition.Status)
+		}
+	}
+	var v Verdict
+	n := h.Sum32() / 16
+	if n%4 == 0 {
+		v.Blocks = fmt.Sprint("blocks ", n%16)
+	}
+	if n%5 == 0 {
+		v.Tells = fmt.Sprint("tells ", n%3)
+		v.Reasons = []string{fmt.Sprint(n % 7)}
+	}
+	v.Unknown = n%3 == 0
+	return v
+}
+
+// want is the Snapshot that the client should get, reckoned from all objects.
+func (c *client) want(objects map[string]string) Snapshot {
+	if !c.filled {
+		return Snapshot{}
+	}
+	out := Snapshot{Filled: true}
+	for name, says := range objects {
+		v, ok := c.known[says]
+		if !ok {
+			v = c.judge(spelt(says))
+			c.known[says] = v
+		}
+		out.Total++
+		if v.Blocks != "" {
+			out.Blocking++
+		}
+		if v.Tells != "" {
+			out.Important++
+		}
+		if v.Unknown {
+			out.Unknown++
+		}
+		if v.Blocks != "" || v.Tells != "" {
+			namespace, name, _ := strings.Cut(name, "/")
+			out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Verdict: v})
+		}
+	}
+	slices.SortFunc(out.Items, func(a, b Item) int {
+		rank := func(i Item) int {
+			if i.Blocks != "" {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	if len(out.Items) > c.request.Listed {
+		out.Omitted = len(out.Items) - c.request.Listed
+		out.Items = out.Items[:c.request.Listed]
+	}
+	if len(out.Items) == 0 {
+		out.Items = nil
+	}
+	return out
+}
+
+// spelt are the conditions of an object, each type once.
+func spelt(says string) []Condition {
+	var out []Condition
+	for condition := range strings.FieldsSeq(says) {
+		conditionType, status, _ := strings.Cut(condition, "=")
+		if !slices.ContainsFunc(out, func(c Condition) bool { return c.Type == conditionType }) {
+			out = append(out, Condition{conditionType, statusOf([]byte(status))})
+		}
+	}
+	return out
+}
+
+// TestModel has many Subscriptions come and go while objects change, and reckons after each step what they should know.
+func TestModel(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	for run := range uint64(8) {
+		t.Run(fmt.Sprint(run), func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, run)), 1500) })
+	}
+}
+
+func runModel(t *testing.T, random *rand.Rand, steps int) {
+	m := &model{random: random, engine: silentEngine(t)}
+	m.subscribe(t)
+	for step := range steps {
+		before := map[*client]Snapshot{}
+		for _, c := range m.clients {
+			before[c] = c.want(m.objects)
+			c.notified, c.urgent = 0, 0
+		}
+		did := m.step(t)
+		if problem := m.check(before); problem != "" {
+			t.Fatalf("step %d: %s: %s", step, did, problem)
+		}
+	}
+}
+
+// model is what there is, and who looks at it.
+type model struct {
+	random  *rand.Rand
+	engine  *Engine
+	clients []*client
+
+	now, before script            // the reading that goes on, and one that has ended
+	objects     map[string]string // by name, what they say
+	most        int               // objects since all were replaced
+}
+
+func (m *model) name() string { return fmt.Sprintf("ns%d/foo-%d", m.random.IntN(5), m.random.IntN(60)) }
+
+func (m *model) conditionType() string { return string(rune('A' + m.random.IntN(6))) }
+
+func (m *model) says() string {
+	var out []string
+	for range m.random.IntN(5) {
+		out = append(out, m.conditionType()+"="+[]string{"True", "False", "Unknown"}[m.random.IntN(3)])
+	}
+	return strings.Join(out, " ")
+}
+
+func (m *model) subscribe(t *testing.T) string {
+	c := &client{salt: m.random.Uint32(), known: map[string]Verdict{}}
+	for range 1 + m.random.IntN(3) {
+		c.types = append(c.types, m.conditionType())
+	}
+	sub, err := m.engine.Subscribe(Request{
+		Target: foos, Types: c.types, Judge: c.judge, Listed: m.random.IntN(12),
+		Notify: func(urgent bool) {
+			c.notified++
+			if urgent {
+				c.urgent++
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Subscription = sub
+	if len(m.clients) == 0 { // a new source
+		m.now, m.before, m.objects, m.most = script{}, script{}, map[string]string{}, 0
+	}
+	if current := scriptOf(sub); current.reading != m.now.reading {
+		m.before, m.now = m.now, current
+	} else {
+		c.filled = sub.source.filled == m.now.round // it asks for nothing new, so all is known to it at once
+	}
+	m.clients = append(m.clients, c)
+	return fmt.Sprintf("subscribe to %v", c.types)
+}
+
+func (m *model) unsubscribe(t *testing.T) string {
+	i := m.random.IntN(len(m.clients))
+	m.clients[i].Close()
+	m.clients = slices.Delete(m.clients, i, i+1)
+	if len(m.clients) == 0 {
+		return "unsubscribe the last, and " + m.subscribe(t)
+	}
+	return fmt.Sprint("unsubscribe ", i)
+}
+
+func (m *model) replace() string {
+	if m.random.IntN(3) == 0 {
+		m.objects = map[string]string{}
+	}
+	for range m.random.IntN(150) {
+		m.objects[m.name()] = m.says()
+	}
+	m.now.replace(1+m.random.IntN(3), m.objects)
+	m.most = len(m.objects)
+	for _, c := range m.clients {
+		c.filled = true
+	}
+	return "replace"
+}
+
+// step has something happen, and tells what.
+func (m *model) step(t *testing.T) string {
+	switch op := m.random.IntN(100); {
+	case op < 3 && len(m.clients) < 6:
+		return m.subscribe(t)
+	case op < 6 && len(m.clients) > 1 || op == 6:
+		return m.unsubscribe(t)
+	case op < 12 && m.before.source != nil:
+		m.before.update(m.name(), m.says())
+		m.before.delete(m.name())
+		m.before.replace(1, nil)
+		m.before.failed(fmt.Errorf("of no interest"))
+		return "a reading that has ended says something"
+	case op < 15 || m.now.source.filled < m.now.round:
+		return m.replace()
+	case op < 35:
+		name := m.name()
+		delete(m.objects, name)
+		m.now.delete(name)
+		return "delete " + name
+	case op < 40:
+		_ = m.now.Resync()
+		return "resync"
+	default:
+		name, says := m.name(), m.says()
+		m.objects[name] = says
+		m.most = max(m.most, len(m.objects))
+		m.now.update(name, says)
+		return fmt.Sprintf("update %s: %s", name, says)
+	}
+}
+
+// check tells what is not as it should be.
+func (m *model) check(before map[*client]Snapshot) string {
+	for i, c := range m.clients {
+		want := c.want(m.objects)
+		if was, ok := before[c]; ok {
+			if !reflect.DeepEqual(was, want) && c.notified == 0 {
+				return fmt.Sprintf("client %d is not notified", i)
+			}
+			if was.Filled && (was.Blocking > 0) != (want.Blocking > 0) && c.urgent == 0 {
+				return fmt.Sprintf("client %d is not notified urgently", i)
+			}
+		}
+		if m.random.IntN(3) == 0 {
+			continue // who does not look has more to find out later
+		}
+		if got := c.Snapshot(); !reflect.DeepEqual(want, got) {
+			return fmt.Sprintf("client %d: -want +got\n%s", i, gocmp.Diff(want, got))
+		}
+	}
+	source := m.now.source
+	if len(source.patterns.entries) > m.most+1 || len(source.patterns.numbers) > len(source.objects) {
+		return fmt.Sprintf("%d objects, at most %d, have %d patterns in %d entries",
+			len(source.objects), m.most, len(source.patterns.numbers), len(source.patterns.entries))
+	}
+	return ""
+}
+
+// TestPatternTable: numbers are used again, however many patterns come and go.
+func TestPatternTable(t *testing.T) {
+	var objects contents
+	for i := range 10_000 {
+		objects.set(fmt.Sprint(i%10), fmt.Sprint("pattern ", i))
+		if i%7 == 0 {
+			objects.unset(fmt.Sprint(i % 10))
+		}
+	}
+	if got := len(objects.patterns.entries); got > 11 {
+		t.Errorf("10 objects have %d entries", got)
+	}
+	for key, number := range objects.objects {
+		if got := objects.patterns.entries[number]; got.count != 1 || !strings.HasSuffix(got.pattern, key) {
+			t.Errorf("object %s has %+v", key, got)
+		}
+	}
+}

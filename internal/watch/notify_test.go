@@ -1,0 +1,247 @@
+package watch
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// silence is an API server that never answers, so that a test can say what a Reflector would.
+type silence struct{}
+
+func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func silentEngine(t testing.TB) *Engine {
+	t.Helper()
+	e := New(&rest.Config{Host: "http://silence", Transport: silence{}}, logr.Discard())
+	t.Cleanup(e.Close)
+	return e
+}
+
+var foos = Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}}
+
+// script drives a source as its Reflector does, with the conditions of objects spelt "A=True B=False".
+type script struct {
+	reading
+	numbers map[string]uint16
+}
+
+// scriptOf is the current reading of a Subscription's source.
+func scriptOf(sub *Subscription) script {
+	s := sub.source
+	return script{reading: reading{source: s, round: s.round}, numbers: maps.Clone(s.numbers)}
+}
+
+func (s script) object(name, says string) *object {
+	var pattern []byte
+	for condition := range strings.FieldsSeq(says) {
+		conditionType, status, _ := strings.Cut(condition, "=")
+		if number, ok := s.numbers[conditionType]; ok && !patternHas(pattern, number) {
+			pattern = appendToPattern(pattern, number, statusOf([]byte(status)))
+		}
+	}
+	namespace, name, _ := strings.Cut(name, "/")
+	return newObject(record{key: []byte(namespace + string(keySeparator) + name), pattern: string(pattern)})
+}
+
+func (s script) update(name, says string) { _ = s.Update(s.object(name, says)) }
+func (s script) delete(name string)       { _ = s.Delete(s.object(name, "")) }
+
+// replace hands the objects over in as many pages.
+func (s script) replace(pages int, objects map[string]string) {
+	lists := make([]whole, pages)
+	i := 0
+	for name, says := range objects {
+		o := s.object(name, says)
+		lists[i%pages].set(o.key, o.pattern)
+		i++
+	}
+	items := make([]any, 0, pages)
+	for i := range lists {
+		items = append(items, &lists[i])
+	}
+	_ = s.Replace(items, "")
+}
+
+func TestNotify(t *testing.T) {
+	const urgent, counts = "urgent", "counts"
+	type step struct {
+		do   func(script)
+		want []string
+	}
+	update := func(name, says string, want ...string) step {
+		return step{func(s script) { s.update(name, says) }, want}
+	}
+	remove := func(name string, want ...string) step { return step{func(s script) { s.delete(name) }, want} }
+	replace := func(objects map[string]string, want ...string) step {
+		return step{func(s script) { s.replace(1, objects) }, want}
+	}
+	cases := map[string]struct {
+		reason string
+		steps  []step
+	}{
+		"first": {
+			reason: "That all is read is news, also where nothing is there.",
+			steps:  []step{replace(nil, urgent)},
+		},
+		"held": {
+			reason: "The first to block and the last are news that wait for nothing.",
+			steps: []step{
+				replace(map[string]string{"n/a": "", "n/b": ""}, urgent),
+				update("n/a", "Blocks=True", urgent), update("n/a", "", urgent),
+				update("n/a", "Blocks=True", urgent), remove("n/a", urgent),
+			},
+		},
+		"held by one more": {
+			reason: "One that blocks is news at once where it is listed. Beyond that it only counts.",
+			steps: []step{
+				replace(map[string]string{"n/b": "", "n/c": "", "n/d": "", "n/e": ""}, urgent),
+				update("n/c", "Blocks=True", urgent), update("n/b", "Blocks=True", urgent),
+				update("n/d", "Blocks=True", counts), update("n/e", "Blocks=True", counts), update("n/e", "", counts),
+				update("n/a", "Blocks=True", urgent),
+			},
+		},
+		"held for another reason": {
+			reason: "What a listed object says is news, but changes nothing that is held.",
+			steps:  []step{replace(map[string]string{"n/a": "Blocks=True"}, urgent), update("n/a", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True", counts)},
+		},
+		"important": {
+			reason: "The first to tell something is news at once, as is the last; between them only the count moves.",
+			steps: []step{
+				replace(map[string]string{"n/a": "", "n/b": ""}, urgent),
+				update("n/a", "Tells=True", urgent), update("n/b", "Tells=True", counts),
+				update("n/b", "", counts), update("n/a", "", urgent),
+			},
+		},
+		"counts": {
+			reason: "Objects that hold nothing only count, but that there are any is news.",
+			steps:  []step{replace(nil, urgent), update("n/a", "", urgent), update("n/b", "", counts), remove("n/b", counts), remove("n/a", urgent)},
+		},
+		"irrelevant": {
+			reason: "Nothing is told of what changes nothing: the same again, a condition that no verdict depends on, another order, what is not there.",
+			steps: []step{
+				replace(map[string]string{"n/a": "Blocks=True", "n/b": ""}, urgent),
+				update("n/a", "Blocks=True"), update("n/a", "Blocks=True Idle=True"), update("n/a", "Idle=False Blocks=True"),
+				update("n/b", "Idle=True"), update("n/b", "Blocks=False"), update("n/b", "Other=True"), remove("n/z"),
+			},
+		},
+		"wrong and right": {
+			reason: "That reading fails is news once, and so is that it works again.",
+			steps: []step{
+				replace(nil, urgent),
+				{func(s script) { s.failed(fmt.Errorf("forbidden")) }, []string{urgent}},
+				{func(s script) { s.failed(fmt.Errorf("forbidden")) }, nil},
+				{func(s script) { s.failed(fmt.Errorf("away")) }, []string{urgent}},
+				{script.worked, []string{urgent}},
+				{script.worked, nil},
+			},
+		},
+		"stale": {
+			reason: "A reading that has ended has no say.",
+			steps: []step{
+				replace(nil, urgent),
+				{func(s script) {
+					s.round--
+					s.update("n/a", "Blocks=True")
+					s.delete("n/a")
+					s.replace(1, map[string]string{"n/a": "Blocks=True"})
+					s.failed(fmt.Errorf("forbidden"))
+					s.worked()
+				}, nil},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			sub, err := silentEngine(t).Subscribe(Request{
+				Target: foos, Types: []string{"Blocks", "Tells", "Idle"}, Listed: 2,
+				Judge: func(conditions []Condition) (v Verdict) {
+					for _, c := range conditions {
+						switch {
+						case c.Type == "Blocks" && c.Status == True:
+							v.Blocks = "Blocks is True"
+						case c.Type == "Tells" && c.Status == True:
+							v.Tells = "Tells is True"
+						}
+					}
+					return v
+				},
+				Notify: func(isUrgent bool) {
+					if isUrgent {
+						got = append(got, urgent)
+					} else {
+						got = append(got, counts)
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, step := range tc.steps {
+				got = nil
+				step.do(scriptOf(sub))
+				if diff := gocmp.Diff(step.want, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("%s\nstep %d: -want +got\n%s", tc.reason, i, diff)
+				}
+				sub.Snapshot() // or else it could not tell what is listed
+			}
+		})
+	}
+}
+
+// TestAfterClose: who has closed is told nothing any more, and keeps what was known.
+func TestAfterClose(t *testing.T) {
+	for name, end := range map[string]func(*Engine, *Subscription){
+		"subscription": func(_ *Engine, sub *Subscription) { sub.Close() },
+		"engine":       func(e *Engine, _ *Subscription) { e.Close() },
+		"both":         func(e *Engine, sub *Subscription) { e.Close(); sub.Close(); e.Close(); sub.Close() },
+		"both, the Subscription twice": func(e *Engine, sub *Subscription) {
+			sub.Close()
+			sub.Close()
+			e.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := silentEngine(t)
+			notified := 0
+			sub, err := engine.Subscribe(Request{
+				Target: foos, Types: []string{"A"}, Listed: 1, Notify: func(bool) { notified++ },
+				Judge: func([]Condition) Verdict { return Verdict{Tells: "something"} },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := scriptOf(sub)
+			s.replace(1, map[string]string{"n/a": "A=True"})
+			end(engine, sub)
+			notified = 0
+			s.update("n/b", "A=False")
+			s.replace(1, nil)
+			s.failed(fmt.Errorf("forbidden"))
+			if notified > 0 {
+				t.Errorf("notified %d times after the end", notified)
+			}
+			want := Snapshot{Filled: true, Counts: Counts{Total: 1, Important: 1}, Items: []Item{{"n", "a", Verdict{Tells: "something"}}}}
+			if diff := gocmp.Diff(want, sub.Snapshot()); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	engine := silentEngine(t)
+	engine.Close()
+	if _, err := engine.Subscribe(Request{Target: foos}); err == nil {
+		t.Error("want an error of an engine that is closed")
+	}
+}
