@@ -62,8 +62,9 @@ e2e: build tools controlplane ## Test on a cluster: a devcluster with fake nodes
 	@go test -count=1 -timeout=30m -v ./e2e/...
 
 .PHONY: fuzz
-fuzz: ## Fuzz the expression parser for a minute.
+fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minute each.
 	@go test ./internal/expression -run '^$$' -fuzz FuzzParse -fuzztime 1m
+	@go test ./internal/watch -run '^$$' -fuzz FuzzDecode -fuzztime 1m
 
 ##@ Build
 

@@ -2,7 +2,9 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -154,6 +156,9 @@ func readProblem(t watch.Target, err error) *Problem {
 			"Service account %s may not list and watch %s %s: grant it that", t.Identity, t.Resource.GroupResource(), where)}
 	}
 	text := err.Error()
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		text = "the API server cannot be reached" // the error names ports, which differ each time
+	}
 	if len(text) > maxQuoted {
 		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
 	}
