@@ -3,35 +3,26 @@
 package testcluster
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/operator-framework/api/crds"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -227,84 +218,6 @@ func (c *Cluster) awaitCRD(name string) error {
 	})
 }
 
-// Decode reads the objects of a YAML stream.
-func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for {
-		o := &unstructured.Unstructured{}
-		err := documents.Decode(o)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(o.Object) > 0 {
-			out = append(out, o)
-		}
-	}
-}
-
-// Create creates objects.
-func (c *Cluster) Create(t testing.TB, objects ...client.Object) {
-	t.Helper()
-	for _, o := range objects {
-		if err := c.Client.Create(context.Background(), o); err != nil {
-			t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
-		}
-	}
-}
-
-// Apply creates the objects of a YAML stream, with their status; in a namespace, where they name none.
-func (c *Cluster) Apply(t testing.TB, namespace, manifests string) {
-	t.Helper()
-	objects, err := Decode([]byte(manifests))
-	if err != nil {
-		t.Fatalf("reading manifests: %v\n%s", err, manifests)
-	}
-	for _, o := range objects {
-		if o.GetNamespace() == "" {
-			if mapping, err := c.Client.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version); err == nil && mapping.Scope.Name() == "namespace" {
-				o.SetNamespace(namespace)
-			}
-		}
-		status, hasStatus := o.Object["status"]
-		c.Create(t, o)
-		if o.GetKind() == "CustomResourceDefinition" {
-			if err := c.awaitCRD(o.GetName()); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if hasStatus {
-			o.Object["status"] = status
-			if err := c.Client.Status().Update(context.Background(), o); err != nil {
-				t.Fatalf("updating the status of %s %s: %v", o.GetKind(), o.GetName(), err)
-			}
-		}
-	}
-}
-
-// Delete deletes the objects of a YAML stream, as far as they are there, and their namespace.
-func (c *Cluster) Delete(t testing.TB, manifests, namespace string) {
-	t.Helper()
-	objects, err := Decode([]byte(manifests))
-	if err != nil {
-		t.Fatalf("reading manifests: %v\n%s", err, manifests)
-	}
-	n := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
-	n.SetName(namespace)
-	for _, o := range append(objects, n) {
-		if mapping, err := c.Client.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version); err == nil && mapping.Scope.Name() == "namespace" {
-			continue // goes with its namespace
-		}
-		if err := c.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
-			t.Errorf("deleting %s %s: %v", o.GetKind(), o.GetName(), err)
-		}
-	}
-}
-
 // Namespace creates a namespace for a test.
 func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	t.Helper()
@@ -345,24 +258,6 @@ func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {
 	}
 }
 
-// AwaitIdle waits until the manager has asked the API server for nothing but watches that long, and returns when.
-func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration) time.Time {
-	t.Helper()
-	last := time.Now()
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
-		for _, r := range c.Requests(t, last) {
-			if r.Verb != "watch" && r.Received.After(last) {
-				last = r.Received.Time
-			}
-		}
-		return time.Since(last) > quiet, nil
-	})
-	if err != nil {
-		t.Fatalf("the manager does not come to rest: %v", err)
-	}
-	return time.Now()
-}
-
 // Print is an object as one reads it.
 func Print(o client.Object) string {
 	o = o.DeepCopyObject().(client.Object)
@@ -372,185 +267,4 @@ func Print(o client.Object) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// Manager is a running bin/manager.
-type Manager struct {
-	process *exec.Cmd
-	log     string
-	done    chan struct{}
-}
-
-// managerAccount is the service account of config/rbac.
-var managerAccount = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
-
-// StartManager starts bin/manager with the token of its service account. It ends with the test, whose log has the
-// manager's if the test fails. Unless flags say otherwise it serves no health.
-func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
-	t.Helper()
-	m := &Manager{log: filepath.Join(t.TempDir(), "manager.log"), done: make(chan struct{})}
-	output, err := os.Create(m.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.process = exec.Command(filepath.Join(Root(), "bin", "manager"),
-		append([]string{"--kubeconfig=" + c.managerKubeconfig(t), "--health-probe-bind-address=0"}, flags...)...)
-	m.process.Stdout, m.process.Stderr = output, output
-	if err := m.process.Start(); err != nil {
-		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)
-	}
-	go func() {
-		defer close(m.done)
-		_ = m.process.Wait() // how it ended is for those who wait for done to judge
-		_ = output.Close()
-	}()
-	t.Cleanup(func() {
-		m.Kill(t)
-		if t.Failed() {
-			m.logTail(t)
-		}
-	})
-	return m
-}
-
-// Terminate asks the manager to end, as a kubelet does, and waits until it has.
-func (m *Manager) Terminate(t testing.TB) {
-	t.Helper()
-	if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("terminating the manager: %v", err)
-	}
-	<-m.done
-	if !m.process.ProcessState.Success() {
-		t.Errorf("the manager, asked to end, did: %v", m.process.ProcessState)
-	}
-}
-
-// Kill ends the manager as kill -9 does.
-func (m *Manager) Kill(t testing.TB) {
-	t.Helper()
-	select {
-	case <-m.done:
-		return
-	default:
-	}
-	if err := m.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("killing the manager: %v", err)
-	}
-	<-m.done
-}
-
-// CheckAlive fails the test if the manager has ended by itself, or panicked.
-func (m *Manager) CheckAlive(t testing.TB) {
-	t.Helper()
-	select {
-	case <-m.done:
-		t.Errorf("the manager has ended: %v", m.process.ProcessState)
-	default:
-	}
-	text, err := os.ReadFile(m.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(text, []byte("panic")) {
-		t.Error("the manager's log tells of a panic")
-	}
-}
-
-func (m *Manager) logTail(t testing.TB) {
-	text, err := os.ReadFile(m.log)
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	const most = 20000
-	if len(text) > most {
-		text = text[len(text)-most:]
-	}
-	t.Logf("the manager's log ends with:\n%s", text)
-}
-
-// Token is a token of a service account.
-func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
-	t.Helper()
-	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
-	token := &authenticationv1.TokenRequest{}
-	if err := c.Client.SubResource("token").Create(context.Background(), of, token); err != nil {
-		t.Fatalf("getting a token of service account %s: %v", account, err)
-	}
-	return token.Status.Token
-}
-
-func (c *Cluster) managerKubeconfig(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{
-			"test": {Server: c.Config.Host, CertificateAuthorityData: c.Config.CAData},
-		},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, managerAccount)}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "manager"}},
-		CurrentContext: "test",
-	}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// Request is a request that the API server has answered, as its audit log tells of it.
-type Request struct {
-	Verb       string           `json:"verb"`
-	URI        string           `json:"requestURI"`
-	UserAgent  string           `json:"userAgent"`
-	Stage      string           `json:"stage"`
-	Received   metav1.MicroTime `json:"requestReceivedTimestamp"`
-	ObjectRef  ObjectRef        `json:"objectRef"`
-	Impersonee struct {
-		Username string `json:"username"`
-	} `json:"impersonatedUser"`
-}
-
-// ObjectRef is what a request was about.
-type ObjectRef struct {
-	Resource    string `json:"resource"`
-	Subresource string `json:"subresource"`
-	Namespace   string `json:"namespace"`
-	Name        string `json:"name"`
-}
-
-// IsWrite is true for requests that change something.
-func (r Request) IsWrite() bool {
-	switch r.Verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		return true
-	}
-	return false
-}
-
-// Requests are those of the manager that the API server received since then, in its own name or another's.
-func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
-	t.Helper()
-	file, err := os.Open(filepath.Join(c.folder, "audit.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }() // only read
-	var out []Request
-	lines := bufio.NewReader(file)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return out // a line that is still being written is of a request that has just come
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r Request
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatalf("audit log: %v\n%s", err, line)
-		}
-		if strings.HasPrefix(r.UserAgent, manager.UserAgent) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
-			out = append(out, r)
-		}
-	}
 }

@@ -1,0 +1,95 @@
+package testcluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/operator-status/operator-status/internal/manager"
+)
+
+// Request is a request that the API server has answered, as its audit log tells of it.
+type Request struct {
+	Verb       string           `json:"verb"`
+	URI        string           `json:"requestURI"`
+	UserAgent  string           `json:"userAgent"`
+	Stage      string           `json:"stage"`
+	Received   metav1.MicroTime `json:"requestReceivedTimestamp"`
+	ObjectRef  ObjectRef        `json:"objectRef"`
+	Impersonee struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
+}
+
+// ObjectRef is what a request was about.
+type ObjectRef struct {
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+}
+
+// IsWrite is true for requests that change something.
+func (r Request) IsWrite() bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+// Requests are those of the manager that the API server received since then, in its own name or another's.
+func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
+	t.Helper()
+	file, err := os.Open(filepath.Join(c.folder, "audit.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	var out []Request
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return out // a line that is still being written is of a request that has just come
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r Request
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("audit log: %v\n%s", err, line)
+		}
+		if strings.HasPrefix(r.UserAgent, manager.UserAgent) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
+			out = append(out, r)
+		}
+	}
+}
+
+// AwaitIdle waits until the manager has asked the API server for nothing but watches that long, and returns when.
+func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration) time.Time {
+	t.Helper()
+	last := time.Now()
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
+		for _, r := range c.Requests(t, last) {
+			if r.Verb != "watch" && r.Received.After(last) {
+				last = r.Received.Time
+			}
+		}
+		return time.Since(last) > quiet, nil
+	})
+	if err != nil {
+		t.Fatalf("the manager does not come to rest: %v", err)
+	}
+	return time.Now()
+}

@@ -1,0 +1,142 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Manager is a running bin/manager.
+type Manager struct {
+	process *exec.Cmd
+	log     string
+	done    chan struct{}
+}
+
+// managerAccount is the service account of config/rbac.
+var managerAccount = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
+
+// StartManager starts bin/manager with the token of its service account. It ends with the test, whose log has the
+// manager's if the test fails. Unless flags say otherwise it serves no health.
+func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
+	t.Helper()
+	m := &Manager{log: filepath.Join(t.TempDir(), "manager.log"), done: make(chan struct{})}
+	output, err := os.Create(m.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.process = exec.Command(filepath.Join(Root(), "bin", "manager"),
+		append([]string{"--kubeconfig=" + c.managerKubeconfig(t), "--health-probe-bind-address=0"}, flags...)...)
+	m.process.Stdout, m.process.Stderr = output, output
+	if err := m.process.Start(); err != nil {
+		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)
+	}
+	go func() {
+		defer close(m.done)
+		_ = m.process.Wait() // how it ended is for those who wait for done to judge
+		_ = output.Close()
+	}()
+	t.Cleanup(func() {
+		m.Kill(t)
+		if t.Failed() {
+			m.logTail(t)
+		}
+	})
+	return m
+}
+
+// Terminate asks the manager to end, as a kubelet does, and waits until it has.
+func (m *Manager) Terminate(t testing.TB) {
+	t.Helper()
+	if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("terminating the manager: %v", err)
+	}
+	<-m.done
+	if !m.process.ProcessState.Success() {
+		t.Errorf("the manager, asked to end, did: %v", m.process.ProcessState)
+	}
+}
+
+// Kill ends the manager as kill -9 does.
+func (m *Manager) Kill(t testing.TB) {
+	t.Helper()
+	select {
+	case <-m.done:
+		return
+	default:
+	}
+	if err := m.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("killing the manager: %v", err)
+	}
+	<-m.done
+}
+
+// CheckAlive fails the test if the manager has ended by itself, or panicked.
+func (m *Manager) CheckAlive(t testing.TB) {
+	t.Helper()
+	select {
+	case <-m.done:
+		t.Errorf("the manager has ended: %v", m.process.ProcessState)
+	default:
+	}
+	text, err := os.ReadFile(m.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte("panic")) {
+		t.Error("the manager's log tells of a panic")
+	}
+}
+
+func (m *Manager) logTail(t testing.TB) {
+	text, err := os.ReadFile(m.log)
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	const most = 20000
+	if len(text) > most {
+		text = text[len(text)-most:]
+	}
+	t.Logf("the manager's log ends with:\n%s", text)
+}
+
+// Token is a token of a service account.
+func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
+	t.Helper()
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	token := &authenticationv1.TokenRequest{}
+	if err := c.Client.SubResource("token").Create(context.Background(), of, token); err != nil {
+		t.Fatalf("getting a token of service account %s: %v", account, err)
+	}
+	return token.Status.Token
+}
+
+func (c *Cluster) managerKubeconfig(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{
+			"test": {Server: c.Config.Host, CertificateAuthorityData: c.Config.CAData},
+		},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, managerAccount)}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "manager"}},
+		CurrentContext: "test",
+	}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

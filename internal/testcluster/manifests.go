@@ -1,0 +1,97 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Decode reads the objects of a YAML stream.
+func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		err := documents.Decode(o)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			out = append(out, o)
+		}
+	}
+}
+
+// Create creates objects.
+func (c *Cluster) Create(t testing.TB, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Client.Create(context.Background(), o); err != nil {
+			t.Fatalf("creating %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// Apply creates the objects of a YAML stream, with their status; in a namespace, where they name none.
+func (c *Cluster) Apply(t testing.TB, namespace, manifests string) {
+	t.Helper()
+	objects, err := Decode([]byte(manifests))
+	if err != nil {
+		t.Fatalf("reading manifests: %v\n%s", err, manifests)
+	}
+	for _, o := range objects {
+		if o.GetNamespace() == "" && c.namespaced(o) {
+			o.SetNamespace(namespace)
+		}
+		status, hasStatus := o.Object["status"]
+		c.Create(t, o)
+		if o.GetKind() == "CustomResourceDefinition" {
+			if err := c.awaitCRD(o.GetName()); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if hasStatus {
+			o.Object["status"] = status
+			if err := c.Client.Status().Update(context.Background(), o); err != nil {
+				t.Fatalf("updating the status of %s %s: %v", o.GetKind(), o.GetName(), err)
+			}
+		}
+	}
+}
+
+// Delete deletes the objects of a YAML stream, as far as they are there, and their namespace.
+func (c *Cluster) Delete(t testing.TB, manifests, namespace string) {
+	t.Helper()
+	objects, err := Decode([]byte(manifests))
+	if err != nil {
+		t.Fatalf("reading manifests: %v\n%s", err, manifests)
+	}
+	n := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	n.SetName(namespace)
+	for _, o := range append(objects, n) {
+		if c.namespaced(o) {
+			continue // goes with its namespace
+		}
+		if err := c.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
+			t.Errorf("deleting %s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// namespaced is true for objects of a kind that the API server knows to live in namespaces.
+func (c *Cluster) namespaced(o *unstructured.Unstructured) bool {
+	kind := o.GroupVersionKind()
+	mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
