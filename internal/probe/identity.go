@@ -146,13 +146,13 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 }
 
 // readProblem says what a failed list or watch means for the admin.
-func readProblem(t watch.Target, err error) *Problem {
+func readProblem(t watch.Target, err error) Problem {
 	where := "in all namespaces"
 	if t.Namespace != "" {
 		where = "in namespace " + t.Namespace
 	}
 	if apierrors.IsForbidden(err) {
-		return &Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
+		return Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
 			"Service account %s may not list and watch %s %s: grant it that", t.Identity, t.Resource.GroupResource(), where)}
 	}
 	text := err.Error()
@@ -162,7 +162,7 @@ func readProblem(t watch.Target, err error) *Problem {
 	if len(text) > maxQuoted {
 		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
 	}
-	return &Problem{v1alpha1.ReasonReadFailed, fmt.Sprintf(
+	return Problem{v1alpha1.ReasonReadFailed, fmt.Sprintf(
 		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, text)}
 }
 

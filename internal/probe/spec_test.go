@@ -127,7 +127,8 @@ func TestBeingReplaced(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	parsed := func(upgradeable, important string) Expressions {
-		return parse(v1alpha1.ProbeResource{Upgradeable: upgradeable, Important: important})
+		out, _ := parse(v1alpha1.ProbeResource{Upgradeable: upgradeable, Important: important})
+		return out
 	}
 	conditions := func(c ...any) []watch.Condition {
 		var out []watch.Condition
@@ -194,4 +195,19 @@ func must(e *expression.Expression, err error) *expression.Expression {
 		panic(err)
 	}
 	return e
+}
+
+func TestParseTellsProblems(t *testing.T) {
+	expressions, problems := parse(v1alpha1.ProbeResource{Resource: "foos.example.com", Upgradeable: "A B", Important: "A || !B"})
+	want := []Problem{
+		{v1alpha1.ReasonInvalidExpression, `Field upgradeable of probe resource foos.example.com is no expression: position 3: expected && or ||, found "B"`},
+		{v1alpha1.ReasonInvalidExpression, "Field important of probe resource foos.example.com is no expression: position 6: " +
+			"! is not allowed here, only condition types joined by ||"},
+	}
+	if diff := cmp.Diff(want, problems); diff != "" {
+		t.Errorf("what an older API server let pass is told: -want +got\n%s", diff)
+	}
+	if !expressions.Invalid || expressions.Upgradeable != nil || expressions.Important != nil {
+		t.Errorf("and unknown: %+v", expressions)
+	}
 }

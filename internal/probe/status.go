@@ -38,8 +38,8 @@ type Resource struct {
 	// Absent is true where there is no such resource, and so no custom resource either.
 	Absent bool
 
-	// Problem keeps the resource from being read, or tells of its absence.
-	Problem *Problem
+	// Problems keep the resource from being read or understood, or tell of its absence.
+	Problems []Problem
 
 	// Read is what was read: in each namespace, where not all are. Without an identity to read with there is nothing.
 	Read []Read
@@ -301,9 +301,7 @@ var severity = []string{
 func problemsOf(in Inputs) []Problem {
 	out := slices.Clone(in.Problems)
 	for _, r := range in.Resources {
-		if r.Problem != nil {
-			out = append(out, *r.Problem)
-		}
+		out = append(out, r.Problems...)
 	}
 	slices.SortFunc(out, func(a, b Problem) int {
 		return cmp.Or(

@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/expression"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -51,6 +50,9 @@ func NewStatusReconciler(c client.Client, reader Reader) *StatusReconciler {
 
 // coalesce is how long changes that only move counts wait for company.
 const coalesce = 500 * time.Millisecond
+
+// concurrency is how many Probes are looked at at once, so that many that change together do not wait for one another.
+const concurrency = 4
 
 // notify has a Probe looked at: at once where the answer may have changed.
 func (r *StatusReconciler) notify(probe types.NamespacedName, urgent bool) {
@@ -106,7 +108,9 @@ func pending(in Inputs) bool {
 	if in.Probe.Status.ObservedGeneration != in.Probe.Generation || !said(&in.Probe.Status, v1alpha1.ConditionSynced) {
 		return false
 	}
-	return slices.ContainsFunc(in.Resources, func(r Resource) bool { return r.unread() && r.Problem == nil })
+	return slices.ContainsFunc(in.Resources, func(r Resource) bool {
+		return slices.ContainsFunc(r.Read, func(s Read) bool { return !s.Filled && s.Err == nil })
+	})
 }
 
 // read gathers everything that the status depends on.
@@ -132,7 +136,6 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 		return in, err
 	}
 	in.Resources = plan.resources(subs)
-	in.Problems = append(in.Problems, invalid(probe)...)
 	return in, nil
 }
 
@@ -210,128 +213,6 @@ func logTransition(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.P
 	}
 }
 
-// plan is how each resource of a Probe is to be read.
-type plan []planned
-
-type planned struct {
-	Resource
-	readings []reading
-}
-
-func (p plan) wanted() map[reading]Expressions {
-	out := map[reading]Expressions{}
-	for _, resource := range p {
-		for _, key := range resource.readings {
-			out[key] = resource.Expressions
-		}
-	}
-	return out
-}
-
-// resources are those of the plan, with what has been read of them.
-func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
-	out := make([]Resource, 0, len(p))
-	for _, resource := range p {
-		for _, key := range resource.readings {
-			snapshot := subs[key].Snapshot()
-			resource.Read = append(resource.Read, Read{Namespace: key.target.Namespace, Snapshot: snapshot})
-			if snapshot.Err != nil && resource.Problem == nil {
-				resource.Problem = readProblem(key.target, snapshot.Err)
-			}
-		}
-		out = append(out, resource.Resource)
-	}
-	return out
-}
-
-// plan decides how each resource of a Probe is read: which kind, in which namespaces, as whom.
-func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) (plan, error) {
-	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
-	if err != nil {
-		return nil, err
-	}
-	namespaces := targetNamespaces(probe, csv)
-	out := make(plan, 0, len(probe.Spec.ProbeResources))
-	for _, spec := range probe.Spec.ProbeResources {
-		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
-		if err != nil {
-			return nil, err
-		}
-		if problem != nil {
-			out = append(out, planned{Resource: Resource{CRD: spec.CRDName(), Absent: true, Problem: problem}})
-			continue
-		}
-		p := planned{Resource: Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind, Problem: noIdentity}}
-		p.Expressions = parse(spec)
-		p.Invalid = probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && spec.Upgradeable == "" && invalidUpgradeable(crd)
-		if noIdentity == nil {
-			targets := targetsOf(crd, namespaces)
-			account, err := r.choose(ctx, client.ObjectKeyFromObject(probe), accounts, targets)
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range targets {
-				t.Identity = account
-				p.readings = append(p.readings, reading{t, spec.Upgradeable, spec.Important, p.Invalid})
-			}
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// parse reads the expressions of a spec.
-func parse(spec v1alpha1.ProbeResource) Expressions {
-	var out Expressions
-	if spec.Upgradeable != "" {
-		var err error
-		out.Upgradeable, err = expression.Parse(spec.Upgradeable)
-		out.Invalid = err != nil
-	}
-	if spec.Important != "" {
-		out.Important, _ = expression.ParseAny(spec.Important) // nil if invalid: then nothing is important
-	}
-	return out
-}
-
-// invalid are the expressions of a Probe that are none. The API server refuses those; this is for what it let pass
-// before it knew how to.
-func invalid(probe *v1alpha1.Probe) []Problem {
-	var out []Problem
-	for _, spec := range probe.Spec.ProbeResources {
-		for field, parse := range map[string]func() error{
-			"upgradeable": func() error { return parseIf(expression.Parse, spec.Upgradeable) },
-			"important":   func() error { return parseIf(expression.ParseAny, spec.Important) },
-		} {
-			if err := parse(); err != nil {
-				out = append(out, Problem{v1alpha1.ReasonInvalidExpression, fmt.Sprintf(
-					"Field %s of probe resource %s is no expression: %v", field, spec.CRDName(), err)})
-			}
-		}
-	}
-	return out
-}
-
-func parseIf(parse func(string) (*expression.Expression, error), text string) error {
-	if text == "" {
-		return nil
-	}
-	_, err := parse(text)
-	return err
-}
-
-func targetsOf(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
-	resource, _ := servedVersion(crd)
-	if crd.Spec.Scope == apiextensions.ClusterScoped || len(namespaces) == 0 {
-		return []watch.Target{{Resource: resource}}
-	}
-	out := make([]watch.Target, 0, len(namespaces))
-	for _, n := range namespaces {
-		out = append(out, watch.Target{Resource: resource, Namespace: n})
-	}
-	return out
-}
-
 // SetupWithManager has a Probe looked at when it, a CustomResourceDefinition it names, or a service account in its
 // namespace changes, and when its custom resources say something new. What is only there beside an OLM is watched from
 // when it comes: see Watch in the returned controller.
@@ -341,6 +222,7 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-status").
 		For(&v1alpha1.Probe{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.namingCRD)).
 		WatchesMetadata(account, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

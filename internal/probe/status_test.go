@@ -32,7 +32,7 @@ func telling(name string) watch.Item {
 
 // unreadable is a resource that cannot be read.
 func unreadable(reason string) Resource {
-	return Resource{CRD: "foos.example.com", Kind: "Foo", Problem: &Problem{reason, reason + " it is"}}
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{reason, reason + " it is"}}}
 }
 
 func listed(name string, isBlocking bool, reasons ...string) v1alpha1.ProbeResourceStatus {
@@ -133,7 +133,7 @@ func TestStatus(t *testing.T) {
 		"AbsentDoesNotBlock": {
 			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
 			before: held(),
-			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problem: &Problem{v1alpha1.ReasonResourceNotFound, "It is gone"}}}},
+			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problems: []Problem{{v1alpha1.ReasonResourceNotFound, "It is gone"}}}}},
 			conditions: []string{
 				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -160,7 +160,7 @@ func TestStatus(t *testing.T) {
 			reason: "The namespaces that can be read have their say, beside the last word about the others.",
 			before: held(),
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problem: &Problem{v1alpha1.ReasonForbidden, "Not in default"},
+				Problems: []Problem{{v1alpha1.ReasonForbidden, "Not in default"}},
 				Read: []Read{
 					{Namespace: "default"},
 					{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 5, Blocking: 1},
@@ -180,8 +180,8 @@ func TestStatus(t *testing.T) {
 		"StaleButKnown": {
 			reason: "What was read before reading failed is still the best there is.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problem: &Problem{v1alpha1.ReasonReadFailed, "The API server says no"},
-				Read:    []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
+				Problems: []Problem{{v1alpha1.ReasonReadFailed, "The API server says no"}},
+				Read:     []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
 			conditions: []string{
 				"Upgradeable=True/AllUpgradeable: None of 4 custom resources holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -192,7 +192,7 @@ func TestStatus(t *testing.T) {
 		"WorstProblemFirst": {
 			reason: "Synced gives the reason of the worst problem and the sentences of all.",
 			in: Inputs{
-				Resources: []Resource{{CRD: "a", Absent: true, Problem: &Problem{v1alpha1.ReasonResourceNotFound, "There is no a"}}, unreadable(v1alpha1.ReasonForbidden)},
+				Resources: []Resource{{CRD: "a", Absent: true, Problems: []Problem{{v1alpha1.ReasonResourceNotFound, "There is no a"}}}, unreadable(v1alpha1.ReasonForbidden)},
 				Problems:  []Problem{{v1alpha1.ReasonInvalidExpression, "Position 1 is wrong"}},
 			},
 			conditions: []string{

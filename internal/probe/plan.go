@@ -1,0 +1,128 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// plan is how each resource of a Probe is to be read.
+type plan []planned
+
+type planned struct {
+	Resource
+	readings []reading
+}
+
+func (p plan) wanted() map[reading]Expressions {
+	out := map[reading]Expressions{}
+	for _, resource := range p {
+		for _, key := range resource.readings {
+			out[key] = resource.Expressions
+		}
+	}
+	return out
+}
+
+// resources are those of the plan, with what has been read of them.
+func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
+	out := make([]Resource, 0, len(p))
+	for _, resource := range p {
+		for _, key := range resource.readings {
+			snapshot := subs[key].Snapshot()
+			resource.Read = append(resource.Read, Read{Namespace: key.target.Namespace, Snapshot: snapshot})
+			if snapshot.Err != nil {
+				resource.Problems = append(resource.Problems, readProblem(key.target, snapshot.Err))
+			}
+		}
+		out = append(out, resource.Resource)
+	}
+	return out
+}
+
+// plan decides how each resource of a Probe is read: which kind, in which namespaces, as whom.
+func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) (plan, error) {
+	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
+	if err != nil {
+		return nil, err
+	}
+	namespaces := targetNamespaces(probe, csv)
+	out := make(plan, 0, len(probe.Spec.ProbeResources))
+	for _, spec := range probe.Spec.ProbeResources {
+		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
+		if err != nil {
+			return nil, err
+		}
+		if problem != nil {
+			out = append(out, planned{Resource: Resource{CRD: spec.CRDName(), Absent: true, Problems: []Problem{*problem}}})
+			continue
+		}
+		p := planned{Resource: Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}}
+		p.Expressions, p.Problems = parse(spec)
+		if probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && spec.Upgradeable == "" {
+			p.Invalid = invalidUpgradeable(crd) // and therefore left out of the spec
+		}
+		if noIdentity != nil {
+			p.Problems = append(p.Problems, *noIdentity)
+		} else if p.readings, err = r.readingsOf(ctx, probe, spec, accounts, targetsOf(crd, namespaces), p.Invalid); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// readingsOf are those of one resource: the targets, as the account that may read them.
+func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe, spec v1alpha1.ProbeResource,
+	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, error) {
+	account, err := r.choose(ctx, client.ObjectKeyFromObject(probe), accounts, targets)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]reading, 0, len(targets))
+	for _, t := range targets {
+		t.Identity = account
+		out = append(out, reading{t, spec.Upgradeable, spec.Important, invalid})
+	}
+	return out, nil
+}
+
+// parse reads the expressions of a spec, and tells those that are none. The API server refuses these; telling them is
+// for what it let pass before it knew how to refuse it.
+func parse(spec v1alpha1.ProbeResource) (out Expressions, problems []Problem) {
+	read := func(field, text string, parse func(string) (*expression.Expression, error)) *expression.Expression {
+		if text == "" {
+			return nil
+		}
+		e, err := parse(text)
+		if err != nil {
+			problems = append(problems, Problem{v1alpha1.ReasonInvalidExpression, fmt.Sprintf(
+				"Field %s of probe resource %s is no expression: %v", field, spec.CRDName(), err)})
+		}
+		return e
+	}
+	out.Upgradeable = read("upgradeable", spec.Upgradeable, expression.Parse)
+	out.Important = read("important", spec.Important, expression.ParseAny)
+	out.Invalid = spec.Upgradeable != "" && out.Upgradeable == nil
+	return out, problems
+}
+
+func targetsOf(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
+	resource, _ := servedVersion(crd)
+	if crd.Spec.Scope == apiextensions.ClusterScoped || len(namespaces) == 0 {
+		return []watch.Target{{Resource: resource}}
+	}
+	out := make([]watch.Target, 0, len(namespaces))
+	for _, n := range namespaces {
+		out = append(out, watch.Target{Resource: resource, Namespace: n})
+	}
+	return out
+}
