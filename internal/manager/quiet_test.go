@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
@@ -66,5 +70,45 @@ func TestQuietCluster(t *testing.T) {
 	if n := len(c.Requests(t, since)); n == 0 {
 		t.Error("the audit log does not show the manager's requests at all")
 	}
+	m.CheckAlive(t)
+}
+
+// TestNoHotLoop: what cannot be read is tried again, but seldom, and writes nothing.
+func TestNoHotLoop(t *testing.T) {
+	cluster.InstallOLM(t)
+	m := cluster.StartManager(t)
+	namespace := cluster.Namespace(t, "loop")
+	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
+	cluster.Apply(t, namespace, crd("foos", "loop.example.com", `olm.operatorframework.io/condition.Upgradeable: "&&"`))
+	upgradeable := func(name string) v1alpha1.ProbeResource {
+		return v1alpha1.ProbeResource{Name: name, Upgradeable: "!Migrating"}
+	}
+	nobody := userProbe(namespace, "nobody", upgradeable("foos.loop.example.com"))
+	nobody.Spec.ServiceAccountName = "nobody"
+	forbidden := userProbe(namespace, "forbidden", upgradeable("foos.loop.example.com"))
+	absent := userProbe(namespace, "absent", upgradeable("foos.not-there.example.com"))
+	operator := csv(namespace, "foo-operator.v1", "foos.loop.example.com")
+	cluster.Create(t, nobody, forbidden, absent, operator)
+	for p, want := range map[client.Object]string{
+		nobody: "Synced=False/NoIdentity", forbidden: "Synced=False/Forbidden", absent: "Synced=False/ResourceNotFound", operator: "Synced=False/Forbidden",
+	} {
+		awaitProbe(t, cluster, key(p), want)
+	}
+	const observed, most = 20 * time.Second, 40
+	since := time.Now()
+
+	// How often is what is to be seen, so there is nothing to wait for but the time.
+	time.Sleep(observed)
+
+	requests := cluster.Requests(t, since)
+	if len(requests) > most {
+		t.Errorf("%d requests in %s", len(requests), observed)
+	}
+	for _, r := range requests {
+		if r.IsWrite() {
+			t.Errorf("a write: %s %s", r.Verb, r.URI)
+		}
+	}
+	t.Logf("%d requests in %s", len(requests), observed)
 	m.CheckAlive(t)
 }

@@ -83,7 +83,7 @@ func (m *Manager) Kill(t testing.TB) {
 	<-m.done
 }
 
-// CheckAlive fails the test if the manager has ended by itself, or panicked.
+// CheckAlive fails the test if the manager has ended by itself, panicked, or (built to notice) raced.
 func (m *Manager) CheckAlive(t testing.TB) {
 	t.Helper()
 	select {
@@ -95,8 +95,10 @@ func (m *Manager) CheckAlive(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Contains(text, []byte("panic")) {
-		t.Error("the manager's log tells of a panic")
+	for _, alarm := range []string{"panic", "DATA RACE"} {
+		if bytes.Contains(text, []byte(alarm)) {
+			t.Errorf("the manager's log tells of a %s", alarm)
+		}
 	}
 }
 
