@@ -30,7 +30,6 @@ type Engine struct {
 
 	mu      sync.Mutex
 	sources map[Target]*source
-	clients map[types.NamespacedName]rest.Interface
 	closed  bool
 }
 
@@ -46,7 +45,6 @@ func New(config *rest.Config, log logr.Logger) *Engine {
 		config:  config,
 		log:     log,
 		sources: map[Target]*source{},
-		clients: map[types.NamespacedName]rest.Interface{},
 	}
 }
 
@@ -97,25 +95,17 @@ func (e *Engine) unsubscribe(sub *Subscription) {
 	delete(e.sources, s.target)
 }
 
-// client is the one client of an identity. All share their connections.
+// client is a client with the rights of an identity. All clients share their connections.
 func (e *Engine) client(identity types.NamespacedName) (rest.Interface, error) {
-	if c, ok := e.clients[identity]; ok {
-		return c, nil
-	}
 	config := rest.CopyConfig(e.config)
 	if identity.Name != "" {
 		config.Impersonate = rest.ImpersonationConfig{
 			UserName: fmt.Sprintf("system:serviceaccount:%s:%s", identity.Namespace, identity.Name),
 		}
 	}
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("making an HTTP client for service account %s: %w", identity, err)
-	}
-	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	c, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for service account %s: %w", identity, err)
 	}
-	e.clients[identity] = c
 	return c, nil
 }
