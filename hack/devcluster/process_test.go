@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestParseStat(t *testing.T) {
@@ -47,7 +48,21 @@ func sleeper(t *testing.T, dir string) process {
 	must(t, err)
 	go func() { _ = cmd.Wait() }()
 	t.Cleanup(func() { _ = p.stop() })
+	// The kernel shows the environment a moment after exec has let go of the parent.
+	for deadline := time.Now().Add(10 * time.Second); len(environ(t, p)) == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the process has no environment")
+		}
+		_ = pause(t.Context(), time.Millisecond)
+	}
 	return p
+}
+
+func environ(t *testing.T, p process) []byte {
+	t.Helper()
+	out, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.Pid))
+	must(t, err)
+	return out
 }
 
 func TestOnlyTheSameProcessIsSignalled(t *testing.T) {
@@ -102,10 +117,8 @@ func TestStray(t *testing.T) {
 func TestComponentsGetASessionAndNoEnvironmentOfOurs(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.com")
 	p := sleeper(t, t.TempDir())
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.Pid))
-	must(t, err)
-	if string(environ) == "" || bytes.Contains(environ, []byte("HTTPS_PROXY")) {
-		t.Errorf("the environment is %q", environ)
+	if got := environ(t, p); bytes.Contains(got, []byte("HTTPS_PROXY")) {
+		t.Errorf("the environment is %q", got)
 	}
 	if group, err := syscall.Getpgid(p.Pid); err != nil || group != p.Pid {
 		t.Errorf("its process group is %d (%v), want its own, %d", group, err, p.Pid)
