@@ -99,12 +99,33 @@ func (c *course) mirror(b *testing.B, probe *v1alpha1.Probe) {
 			status = metav1.ConditionFalse
 		}
 		before := probe.DeepCopy()
-		meta.SetStatusCondition(&probe.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionUpgradeable, Status: status, Reason: v1alpha1.ReasonNotUpgradeable,
-		})
+		c.fill(probe, status)
 		if err := c.c.Client.Status().Patch(b.Context(), probe, client.MergeFrom(before)); err != nil && b.Context().Err() == nil {
 			b.Error(err)
 		}
+	}
+}
+
+// fill gives a Probe a status of the size that the manager writes, so that the API server has the same work with it.
+func (c *course) fill(probe *v1alpha1.Probe, upgradeable metav1.ConditionStatus) {
+	for _, t := range []string{v1alpha1.ConditionUpgradeable, v1alpha1.ConditionImportant, v1alpha1.ConditionSynced} {
+		condition := metav1.Condition{
+			Type: t, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSynced, ObservedGeneration: probe.Generation,
+			Message: "Waiting for Foo " + c.namespace + "/foo: Migrating is True",
+		}
+		if t == v1alpha1.ConditionUpgradeable {
+			condition.Status = upgradeable
+		}
+		meta.SetStatusCondition(&probe.Status.Conditions, condition)
+	}
+	probe.Status.ObservedGeneration = probe.Generation
+	probe.Status.ProbeResources = nil
+	probe.Status.Summary = &v1alpha1.ProbeSummary{Total: 1}
+	if upgradeable == metav1.ConditionFalse {
+		probe.Status.Summary.NotUpgradeable = 1
+		probe.Status.ProbeResources = []v1alpha1.ProbeResourceStatus{{
+			Resource: "foos.bare.example.com", Kind: "Foo", Namespace: c.namespace, Name: "foo", Blocking: true, Reasons: []string{"!Migrating"},
+		}}
 	}
 }
 
