@@ -23,8 +23,6 @@ func checkAdmission(t *testing.T, reason string, err error, want string) {
 	}
 }
 
-func lower(s string) string { return strings.ToLower(s) }
-
 // TestAdmissionKnowsTheLanguage: the rules of the CRD accept what the parser does, and nothing else. The texts are
 // random walks over the language's tokens, most of them just off it.
 func TestAdmissionKnowsTheLanguage(t *testing.T) {

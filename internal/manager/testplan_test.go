@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -249,7 +250,7 @@ func TestAdmission(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := probeNamed(namespace, "p-"+fmt.Sprint(len(name))+"-"+lower(name))
+			p := probeNamed(namespace, strings.ToLower(name))
 			p.Spec = tc.spec
 			checkAdmission(t, tc.reason, cluster.Client.Create(t.Context(), p), tc.want)
 		})
