@@ -28,6 +28,8 @@ type recipe struct {
 	command string                      // the package that is built
 	pinned  string                      // the dependency whose version is the binary's
 	stamp   func(version string) string // linker flags that tell the binary its version; nil if its source does
+	tags    string                      // build tags
+	extra   bool                        // not of every control plane: built only where it is asked for
 
 	cacheMB, binaryMB uint64 // what a cold build leaves in the build cache beyond those before it, and the result
 	cold              string // how long that takes on two cores
@@ -46,7 +48,19 @@ var recipes = []recipe{
 		stamp: kubernetesVersion, cacheMB: 150, binaryMB: 60, cold: "30 s"},
 	{name: "kwok", module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok", pinned: "sigs.k8s.io/kwok",
 		cacheMB: 500, binaryMB: 70, cold: "1 min"},
+	{name: "olm", module: "olm", command: olmModule + "/cmd/olm", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
+		extra: true, cacheMB: 1300, binaryMB: 80, cold: "3 min"},
+	{name: "catalog", module: "olm", command: olmModule + "/cmd/catalog", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
+		extra: true, cacheMB: 50, binaryMB: 80, cold: "10 s"},
+	{name: "opm", module: "registry", command: registryModule + "/cmd/opm", pinned: registryModule, stamp: variable(registryModule + "/cmd/opm/version.opmVersion"),
+		tags:  "json1,exclude_graphdriver_btrfs,containers_image_openpgp",
+		extra: true, cacheMB: 900, binaryMB: 70, cold: "2 min"},
 }
+
+const (
+	olmModule      = "github.com/operator-framework/operator-lifecycle-manager"
+	registryModule = "github.com/operator-framework/operator-registry"
+)
 
 func recipeNames() []string {
 	var names []string
@@ -70,6 +84,11 @@ func kubernetesVersion(version string) string {
 			"-X "+pkg+".gitCommit=") // a module does not know it
 	}
 	return strings.Join(flags, " ")
+}
+
+// variable is the stamp of a program that keeps its version in one variable.
+func variable(name string) func(version string) string {
+	return func(version string) string { return "-X " + name + "=" + version }
 }
 
 // workshop is where the binaries are made.
@@ -100,7 +119,8 @@ type job struct {
 	stamp   string
 }
 
-// build brings the named binaries (all, if none is named) up to date. Told to, it mentions those that already are.
+// build brings the named binaries (those of every control plane, if none is named) up to date. Told to, it mentions those
+// that already are.
 func (w *workshop) build(ctx context.Context, names []string, mention bool) error {
 	if w.readyMade {
 		return nil
@@ -171,7 +191,7 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	}
 	var jobs []job
 	for _, r := range recipes {
-		if len(names) > 0 && !slices.Contains(names, r.name) {
+		if len(names) > 0 && !slices.Contains(names, r.name) || len(names) == 0 && r.extra {
 			continue
 		}
 		folder := filepath.Join(w.root, "hack", "devcluster", r.module)
@@ -191,7 +211,11 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 		if r.stamp != nil {
 			ldflags += " " + r.stamp(version)
 		}
-		args := []string{"-trimpath", "-buildvcs=false", "-ldflags", ldflags, r.command}
+		args := []string{"-trimpath", "-buildvcs=false", "-ldflags", ldflags}
+		if r.tags != "" {
+			args = append(args, "-tags", r.tags)
+		}
+		args = append(args, r.command)
 		jobs = append(jobs, job{recipe: r, version: version, args: args,
 			stamp: stampOf(mod, sum, []byte(strings.Join(append(buildEnvironment, args...), "\n")), []byte(goVersion))})
 	}

@@ -97,14 +97,17 @@ func TestJobStamp(t *testing.T) {
 func TestJobsKnowTheirVersion(t *testing.T) {
 	jobs, err := newWorkshop(repository(t), io.Discard).jobs(nil, "go1.26.0")
 	must(t, err)
-	if diff := cmp.Diff(recipeNames(), jobNames(jobs)); diff != "" {
-		t.Errorf("no name means all (-want +got):\n%s", diff)
+	every := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
+	if diff := cmp.Diff(every, jobNames(jobs)); diff != "" {
+		t.Errorf("no name means what every control plane needs (-want +got):\n%s", diff)
 	}
+	jobs, err = newWorkshop(repository(t), io.Discard).jobs(recipeNames(), "go1.26.0")
+	must(t, err)
 	for _, j := range jobs {
 		if j.version == "" {
 			t.Errorf("%s has no version", j.name)
 		}
-		if j.stamp == "" || j.recipe.stamp != nil && !strings.Contains(strings.Join(j.args, " "), "gitVersion="+j.version) {
+		if j.stamp == "" || j.recipe.stamp != nil && !strings.Contains(strings.Join(j.args, " "), "ersion="+j.version) {
 			t.Errorf("%s does not tell its version %s: %v", j.name, j.version, j.args)
 		}
 	}
@@ -128,16 +131,25 @@ func TestKubernetesVersion(t *testing.T) {
 
 // The stages that kwok is given come from our own go.mod, kwok itself from its module's.
 func TestKwokAndItsStagesAreOfOneVersion(t *testing.T) {
-	pin := func(path string) string {
-		content, err := os.ReadFile(path)
-		must(t, err)
-		version, err := pinnedVersion(content, "sigs.k8s.io/kwok")
-		must(t, err)
-		return version
-	}
-	if diff := cmp.Diff(pin("kwok/go.mod"), pin("go.mod")); diff != "" {
+	if diff := cmp.Diff(pin(t, "kwok/go.mod", "sigs.k8s.io/kwok"), pin(t, "go.mod", "sigs.k8s.io/kwok")); diff != "" {
 		t.Errorf("kwok/go.mod and go.mod differ (-kwok +stages):\n%s", diff)
 	}
+}
+
+// The CRDs that OLM is given come from our own go.mod, what OLM itself expects from its module's.
+func TestOLMAndItsCRDsAreOfOneVersion(t *testing.T) {
+	if diff := cmp.Diff(pin(t, "olm/go.mod", "github.com/operator-framework/api"), pin(t, "go.mod", "github.com/operator-framework/api")); diff != "" {
+		t.Errorf("olm/go.mod and go.mod differ (-OLM +CRDs):\n%s", diff)
+	}
+}
+
+func pin(t *testing.T, path, module string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	must(t, err)
+	version, err := pinnedVersion(content, module)
+	must(t, err)
+	return version
 }
 
 func TestCheckSpace(t *testing.T) {

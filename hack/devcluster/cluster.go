@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -27,8 +28,9 @@ type cluster struct {
 	shop  *workshop
 	state state
 
-	http *http.Client // trusts this cluster alone, and is its admin
-	api  corev1client.CoreV1Interface
+	http    *http.Client // trusts this cluster alone, and is its admin
+	api     corev1client.CoreV1Interface
+	dynamic dynamic.Interface
 
 	choosePorts func(n int) ([]int, error)
 	died        chan death // of those that this process started
@@ -124,6 +126,9 @@ func (c *cluster) connect() error {
 		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
 	}
 	if c.api, err = corev1client.NewForConfigAndClient(config, c.http); err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	if c.dynamic, err = dynamic.NewForConfigAndClient(config, c.http); err != nil {
 		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
 	}
 	return nil
@@ -236,7 +241,7 @@ func (c *cluster) status(ctx context.Context) error {
 
 	var bad error
 	table := tabwriter.NewWriter(c.shop.out, 0, 0, 2, ' ', 0)
-	for _, comp := range tiers[c.state.Tier].components() {
+	for _, comp := range append(tiers[c.state.Tier].components(), c.catalogs()...) {
 		p, started := c.process(comp.name)
 		if !started {
 			fmt.Fprintf(table, "%s\tnot started\t\t\n", comp.name)

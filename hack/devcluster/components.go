@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// component is one program of a control plane. Its binary is the recipe of the same name.
+// component is one program of a control plane.
 type component struct {
 	name    string
+	program string                                // the recipe of its binary; empty if that has the same name
 	ports   []string                              // the names of the ports it listens on
 	prepare func(context.Context, *cluster) error // what has to be there before it starts; may be nil
 	args    func(*cluster) []string
+	env     func(*cluster) []string               // beside what every component gets; may be nil
 	ready   func(context.Context, *cluster) error // nil once it does its work
 }
 
@@ -25,19 +28,27 @@ type tier struct {
 }
 
 var tiers = map[string]tier{
-	"none": {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
-	"fake": {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
+	"none":  {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
+	"fake":  {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
+	withOLM: {mb: 350, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
 }
 
-// checkTier refuses what --nodes cannot be.
-func checkTier(name string) error {
-	if _, ok := tiers[name]; ok {
-		return nil
+// withOLM is the tier of --nodes=fake --olm.
+const withOLM = "fake and OLM"
+
+// chooseTier is the tier that --nodes and --olm ask for.
+func chooseTier(nodes string, olm bool) (string, error) {
+	switch {
+	case nodes == "real":
+		return "", errors.New("--nodes=real is not available yet: use none or fake")
+	case nodes != "none" && nodes != "fake":
+		return "", fmt.Errorf("--nodes=%s: there is no such tier, use none or fake", nodes)
+	case olm && nodes == "none":
+		return "", errors.New("--olm with --nodes=none: no Deployment would ever be available and no ClusterServiceVersion succeed, use --nodes=fake")
+	case olm:
+		return withOLM, nil
 	}
-	if name == "real" {
-		return fmt.Errorf("--nodes=real is not available yet: use none or fake")
-	}
-	return fmt.Errorf("--nodes=%s: there is no such tier, use none or fake", name)
+	return nodes, nil
 }
 
 func (t tier) components() []component { return slices.Concat(t.waves...) }
@@ -58,8 +69,11 @@ func (t tier) ports() []string {
 	return names
 }
 
-// isComponent says whether some tier runs a program of this name.
+// isComponent says whether a cluster may run a program of this name.
 func isComponent(name string) bool {
+	if name == opm {
+		return true
+	}
 	for _, t := range tiers {
 		if slices.Contains(t.names(), name) {
 			return true

@@ -47,6 +47,8 @@ func TestFlagsThatOthersRelyOn(t *testing.T) {
 		"tokens":     {"Service accounts can be used.", controllerManager, "--service-account-private-key-file=" + keyPath(c.dir, "service-accounts")},
 		"root ca":    {"Every namespace gets kube-root-ca.crt.", controllerManager, "--root-ca-file=" + certPath(c.dir, "ca")},
 		"one leader": {"There is no lease to wait for.", scheduler, "--leader-elect=false"},
+		"olm":        {"It looks after its own namespace.", olm, "--namespace=olm"},
+		"catalog":    {"Catalogs in this namespace are everybody's.", olmCatalog, "--namespace=olm"},
 		"leases":     {"Without leases the fake node counts as lost.", kwok, "--node-lease-duration-seconds=40"},
 	}
 	for name, tc := range cases {
@@ -58,20 +60,32 @@ func TestFlagsThatOthersRelyOn(t *testing.T) {
 	}
 }
 
-func TestCheckTier(t *testing.T) {
+func TestChooseTier(t *testing.T) {
 	cases := map[string]struct {
-		reason, want string
+		reason string
+		nodes  string
+		olm    bool
+		want   string
+		fails  string
 	}{
-		"none": {"It exists.", ""},
-		"fake": {"It exists.", ""},
-		"real": {"It will exist, and says so.", "not available yet"},
-		"":     {"No tier is no tier.", "no such tier"},
+		"none":          {reason: "It exists.", nodes: "none", want: "none"},
+		"fake":          {reason: "It exists.", nodes: "fake", want: "fake"},
+		"fake with OLM": {reason: "OLM comes on top.", nodes: "fake", olm: true, want: withOLM},
+		"none with OLM": {reason: "OLM would wait for Deployments for ever.", nodes: "none", olm: true, fails: "use --nodes=fake"},
+		"real":          {reason: "It will exist, and says so.", nodes: "real", fails: "not available yet"},
+		"nothing":       {reason: "No tier is no tier.", fails: "no such tier"},
+		"our own name":  {reason: "What --olm makes of a tier is not for --nodes.", nodes: withOLM, fails: "no such tier"},
 	}
 	for name, tc := range cases {
-		err := checkTier(name)
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-			t.Errorf("%q: %s got %v, want %q", name, tc.reason, err, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, err := chooseTier(tc.nodes, tc.olm)
+			if got != tc.want || (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%s got %q %v, want %q %q", tc.reason, got, err, tc.want, tc.fails)
+			}
+			if _, known := tiers[got]; err == nil && !known {
+				t.Errorf("there is no tier %q", got)
+			}
+		})
 	}
 }
 

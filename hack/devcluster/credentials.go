@@ -17,6 +17,8 @@ var users = []struct {
 	{"kubeconfig", "admin", []string{"system:masters"}},
 	{"kube-controller-manager.kubeconfig", "system:kube-controller-manager", nil},
 	{"kube-scheduler.kubeconfig", "system:kube-scheduler", nil},
+	// In its own deployment OLM is this service account: it has the same rights here, and the audit log the same name.
+	{"olm.kubeconfig", "system:serviceaccount:olm:olm-operator-serviceaccount", []string{"system:serviceaccounts", "system:serviceaccounts:olm"}},
 }
 
 // writeCredentials writes every key, certificate and kubeconfig of a cluster whose API server is at server.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,7 +34,7 @@ func main() {
 	case errors.Is(err, errNotHealthy): // status has said it all
 		os.Exit(exitNotHealthy)
 	case interrupted && errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "devcluster: interrupted; nothing is left running")
+		fmt.Fprintln(os.Stderr, "devcluster: interrupted; nothing that was being started is left running")
 		os.Exit(exitInterrupted)
 	default:
 		fmt.Fprintln(os.Stderr, "devcluster:", err)
@@ -52,7 +53,9 @@ func command() *cobra.Command {
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.PersistentFlags().StringVar(&root, "root", "", "the repository's root (default: the parent of the bin folder this program lies in)")
 
-	for _, sub := range []*cobra.Command{upCommand(&root, &dir), downCommand(&root, &dir), statusCommand(&root, &dir)} {
+	for _, sub := range []*cobra.Command{
+		upCommand(&root, &dir), downCommand(&root, &dir), statusCommand(&root, &dir), catalogCommand(&root, &dir),
+	} {
 		sub.Flags().StringVar(&dir, "dir", "", "the cluster's folder (default: bin/devcluster.d in the repository)")
 		cmd.AddCommand(sub)
 	}
@@ -62,6 +65,7 @@ func command() *cobra.Command {
 
 func buildCommand(root *string) *cobra.Command {
 	var only []string
+	var olm bool
 	cmd := &cobra.Command{
 		Use:       "build [binary]...",
 		Short:     "Build the control plane's binaries into bin/controlplane; what is up to date stays",
@@ -71,35 +75,46 @@ func buildCommand(root *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return newWorkshop(found, cmd.OutOrStdout()).build(cmd.Context(), append(only, args...), true)
+			names := append(only, args...)
+			if olm && len(names) > 0 {
+				return errors.New("--olm builds everything: leave it out, or name no binary")
+			}
+			if olm {
+				names = recipeNames()
+			}
+			return newWorkshop(found, cmd.OutOrStdout()).build(cmd.Context(), names, true)
 		},
 	}
+	cmd.Flags().BoolVar(&olm, "olm", false, "build what up --olm and catalog need, too: olm, catalog and opm")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build only these, the same as naming them as arguments")
 	return cmd
 }
 
 func upCommand(root, dir *string) *cobra.Command {
 	var nodes string
+	var olm bool
 	var port int
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a control plane; returns when it is ready",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkTier(nodes); err != nil {
+			tier, err := chooseTier(nodes, olm)
+			if err != nil {
 				return err
 			}
 			if port < 0 || port > 65535 {
 				return fmt.Errorf("--port %d: a port lies between 1 and 65535, or is 0 for any free one", port)
 			}
-			c, err := locate(*root, *dir, cmd)
+			c, err := locate(*root, *dir, cmd.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			return c.up(cmd.Context(), nodes, port)
+			return c.up(cmd.Context(), tier, port)
 		},
 	}
 	cmd.Flags().StringVar(&nodes, "nodes", "fake", "none: API server and etcd alone; fake: also controllers, scheduler and a fake node")
+	cmd.Flags().BoolVar(&olm, "olm", false, "run Operator Lifecycle Manager too (some minutes more to build, once)")
 	cmd.Flags().IntVar(&port, "port", 0, "the API server's port (default: any free one)")
 	return cmd
 }
@@ -110,7 +125,7 @@ func downCommand(root, dir *string) *cobra.Command {
 		Short: "Stop the control plane and remove its folder",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := locate(*root, *dir, cmd)
+			c, err := locate(*root, *dir, cmd.OutOrStdout())
 			if err != nil {
 				return err
 			}
@@ -125,7 +140,7 @@ func statusCommand(root, dir *string) *cobra.Command {
 		Short: "Say what runs; exits 0 if all is healthy, 3 if not",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := locate(*root, *dir, cmd)
+			c, err := locate(*root, *dir, cmd.OutOrStdout())
 			if err != nil {
 				return err
 			}
@@ -134,8 +149,44 @@ func statusCommand(root, dir *string) *cobra.Command {
 	}
 }
 
+func catalogCommand(root, dir *string) *cobra.Command {
+	var stop bool
+	cmd := &cobra.Command{
+		Use:   "catalog NAME FOLDER",
+		Short: "Serve a file-based catalog; returns when it is served",
+		Long: `Serve the file-based catalog in FOLDER with opm, beside a control plane that is up, and print its address: a
+CatalogSource names it in spec.address. Called again with the same NAME it serves what FOLDER holds now, at the same
+address; what opm cannot read leaves the old content served. The address is also in catalogs/NAME/address in the
+cluster's folder. "devcluster down" stops it.`,
+		Example: `  devcluster catalog --dir=bin/try things ./catalog
+  devcluster catalog --dir=bin/try --stop things`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if stop && len(args) == 1 || !stop && len(args) == 2 {
+				return nil
+			}
+			return errors.New("catalog takes a NAME and a FOLDER, or --stop and a NAME")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := locate(*root, *dir, cmd.ErrOrStderr()) // on stdout goes the address alone
+			if err != nil {
+				return err
+			}
+			if stop {
+				return c.stopCatalog(cmd.Context(), args[0])
+			}
+			at, err := c.serveCatalog(cmd.Context(), args[0], args[1])
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), at)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&stop, "stop", false, "serve it no longer; served again, it has the same address")
+	return cmd
+}
+
 // locate says which cluster the flags mean.
-func locate(root, dir string, cmd *cobra.Command) (*cluster, error) {
+func locate(root, dir string, out io.Writer) (*cluster, error) {
 	found, err := findRoot(root)
 	if err != nil {
 		return nil, err
@@ -143,7 +194,7 @@ func locate(root, dir string, cmd *cobra.Command) (*cluster, error) {
 	if dir == "" {
 		dir = filepath.Join(found, "bin", "devcluster.d")
 	}
-	return newCluster(newWorkshop(found, cmd.OutOrStdout()), dir)
+	return newCluster(newWorkshop(found, out), dir)
 }
 
 // findRoot finds the repository: the one named, or the one whose bin folder holds this program.

@@ -32,6 +32,8 @@ func checkFree(port int) error {
 	return listener.Close()
 }
 
+func free(port int) bool { return checkFree(port) == nil }
+
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 // lostPort says whether a component's last words are that somebody else took its port.

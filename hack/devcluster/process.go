@@ -33,7 +33,7 @@ type process struct {
 }
 
 // startProcess starts a component in a session of its own, so that it outlives us and our terminal.
-func startProcess(name, binary, dir, logPath string, args []string) (*exec.Cmd, process, error) {
+func startProcess(name, binary, dir, logPath string, args, env []string) (*exec.Cmd, process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, process{}, err
@@ -42,7 +42,7 @@ func startProcess(name, binary, dir, logPath string, args []string) (*exec.Cmd, 
 
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, ownerVariable + "=" + dir}
+	cmd.Env = append(componentEnvironment(dir), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -54,6 +54,12 @@ func startProcess(name, binary, dir, logPath string, args []string) (*exec.Cmd, 
 	}
 	p.Name, p.Since = name, time.Now()
 	return cmd, p, nil
+}
+
+// componentEnvironment is what every component of the cluster in dir gets. Nothing of our own: OLM, for one, panics at
+// some of its own requests where it finds CI set.
+func componentEnvironment(dir string) []string {
+	return []string{"PATH=/usr/bin:/bin", "HOME=" + dir, ownerVariable + "=" + dir}
 }
 
 // identify reads who pid is now. A process that has ended but was not waited for is nobody.

@@ -67,11 +67,15 @@ func writeWhole(path string, content []byte, mode os.FileMode) error {
 
 // tail is the last lines of a log, cut to a readable width.
 func tail(path string, lines int) string {
-	const most, width = 16 << 10, 300
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return "  (no log: " + err.Error() + ")"
 	}
+	return lastLines(content, lines)
+}
+
+func lastLines(content []byte, lines int) string {
+	const most, width = 16 << 10, 300
 	if len(content) > most {
 		content = content[len(content)-most:]
 	}

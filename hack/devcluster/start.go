@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,10 @@ const (
 // errLostPort: somebody else took a port between our choosing and using it.
 var errLostPort = errors.New("a port was taken meanwhile")
 
-// death is the end of a process that this one started.
+// death is the end of a component that this process started.
 type death struct {
-	process
-	err error
+	comp component
+	err  error
 }
 
 // componentError is a component that did not come up. Its log says why, so the folder stays.
@@ -141,12 +142,17 @@ func (c *cluster) launch(ctx context.Context, comp component) error {
 			return fmt.Errorf("preparing %s: %w", comp.name, err)
 		}
 	}
-	cmd, p, err := startProcess(comp.name, filepath.Join(c.shop.bin, comp.name), string(c.dir), c.dir.log(comp.name), comp.args(c))
+	var env []string
+	if comp.env != nil {
+		env = comp.env(c)
+	}
+	binary := filepath.Join(c.shop.bin, cmp.Or(comp.program, comp.name))
+	cmd, p, err := startProcess(comp.name, binary, string(c.dir), c.dir.log(comp.name), comp.args(c), env)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", comp.name, err)
 	}
 	died := c.died
-	go func() { died <- death{p, cmd.Wait()} }()
+	go func() { died <- death{comp, cmd.Wait()} }()
 	c.state.Processes = append(c.state.Processes, p)
 	return c.dir.save(c.state)
 }
@@ -183,15 +189,15 @@ func (c *cluster) buried(d death, fixedPort int) error {
 	if cause == nil {
 		cause = errors.New("exit status 0")
 	}
-	failed := c.failed(d.Name, "it ended", cause)
+	failed := c.failed(d.comp.name, "it ended", cause)
 	words := tail(failed.log, 100)
 	if strings.Contains(words, "no space left on device") {
 		failed.what = "the disk is full"
 	}
-	if !lostPort(words) {
+	if len(d.comp.ports) == 0 || !lostPort(words) { // OLM, which has none of ours, says so of its own and lives on
 		return failed
 	}
-	if d.Name == apiServer.name && fixedPort != 0 {
+	if d.comp.name == apiServer.name && fixedPort != 0 {
 		failed.what = fmt.Sprintf("port %d is in use", fixedPort)
 		return failed
 	}

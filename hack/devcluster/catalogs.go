@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// opm is the program that serves file-based catalogs: a process of its own for each.
+const opm = "opm"
+
+// catalogPrefix begins the name of the process, the port and the log of a catalog.
+const catalogPrefix = opm + "-"
+
+// serveCatalog has opm serve the file-based catalog in source under a name, and returns the address. Asked again for the
+// same name it serves what source holds now, at the same address. A source that opm refuses leaves the old one served.
+func (c *cluster) serveCatalog(ctx context.Context, name, source string) (string, error) {
+	source, err := catalogSource(name, source)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := c.use(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := c.shop.build(ctx, []string{opm}, false); err != nil {
+		return "", err
+	}
+	if err := c.digest(ctx, name, source); err != nil {
+		return "", err
+	}
+	if err := c.endCatalog(name); err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(c.dir.catalog(name, "cache")); err != nil {
+		return "", fmt.Errorf("forgetting what catalog %s served before: %w", name, err)
+	}
+	if err := os.Rename(c.dir.catalog(name, "next"), c.dir.catalog(name, "cache")); err != nil {
+		return "", fmt.Errorf("putting the new content of catalog %s in its place: %w", name, err)
+	}
+	return c.startCatalog(ctx, name, source)
+}
+
+// stopCatalog ends a catalog. Served again, it has the address that it had.
+func (c *cluster) stopCatalog(ctx context.Context, name string) error {
+	unlock, err := c.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, known := c.state.Ports[catalogPrefix+name]; !known {
+		return fmt.Errorf("there is no catalog %q in %s", name, c.dir)
+	}
+	return c.endCatalog(name)
+}
+
+// use takes the lock of a cluster that is up.
+func (c *cluster) use(ctx context.Context) (func(), error) {
+	none := fmt.Errorf("no cluster is up in %s: start one with devcluster up, or name its folder with --dir", c.dir)
+	unlock, err := c.dir.lock(ctx, false, c.waiting)
+	if errors.Is(err, errNoFolder) {
+		return nil, none
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !c.dir.marked() || c.load() != nil || !c.state.Ready {
+		unlock()
+		return nil, none
+	}
+	return unlock, nil
+}
+
+// digest has opm read source into the cache that the next server of this catalog starts from.
+func (c *cluster) digest(ctx context.Context, name, source string) error {
+	next := c.dir.catalog(name, "next")
+	if err := os.RemoveAll(next); err != nil {
+		return fmt.Errorf("emptying %s: %w", next, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(next), 0o700); err != nil {
+		return fmt.Errorf("making the folder of catalog %s: %w", name, err)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(c.shop.bin, opm), opmArgs(source, next, "--cache-only")...)
+	cmd.Dir = string(c.dir)
+	cmd.Env = componentEnvironment(string(c.dir))
+	said, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return fmt.Errorf("reading catalog %s: %w", name, ctx.Err())
+	}
+	if err != nil {
+		return fmt.Errorf("reading catalog %s from %s: opm refuses it (%w): %s", name, source, err, opmReason(said))
+	}
+	return nil
+}
+
+// opmReason is what opm fails for: the message of its last log line, which would be cut short as a line.
+func opmReason(said []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	_, message, _ := strings.Cut(lines[len(lines)-1], " level=fatal msg=")
+	if quoted, err := strconv.QuotedPrefix(message); err == nil {
+		if reason, err := strconv.Unquote(quoted); err == nil {
+			return reason
+		}
+	}
+	return "its last words:\n" + lastLines(said, 8)
+}
+
+// startCatalog starts the server of a catalog whose cache is there, at its old address or else at one that is free.
+func (c *cluster) startCatalog(ctx context.Context, name, source string) (string, error) {
+	process := catalogPrefix + name
+	_, fixed := c.state.Ports[process]
+	for attempt := 1; ; attempt++ {
+		if !fixed {
+			ports, err := c.choosePorts(1)
+			if err != nil {
+				return "", err
+			}
+			c.state.Ports[process] = ports[0]
+		}
+		err := c.tryCatalog(ctx, process, opmArgs(source, c.dir.catalog(name, "cache"), "--port="+strconv.Itoa(c.state.Ports[process])))
+		if err == nil {
+			break
+		}
+		err = errors.Join(err, c.endCatalog(name))
+		if fixed && errors.Is(err, errLostPort) {
+			return "", fmt.Errorf("serving catalog %s: somebody else took %s while it was not served: end them, or serve it by another NAME",
+				name, address(c.state.Ports[process]))
+		}
+		if fixed || !errors.Is(err, errLostPort) || attempt == startAttempts {
+			return "", fmt.Errorf("serving catalog %s at %s: %w", name, address(c.state.Ports[process]), err)
+		}
+	}
+	at := address(c.state.Ports[process])
+	if err := writeWhole(c.dir.catalog(name, "address"), []byte(at+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("writing the address of catalog %s: %w", name, err)
+	}
+	return at, nil
+}
+
+// tryCatalog starts opm and returns when it serves.
+func (c *cluster) tryCatalog(ctx context.Context, name string, args []string) error {
+	server := component{
+		name:    name,
+		program: opm,
+		ports:   []string{name},
+		args:    func(*cluster) []string { return args },
+		ready:   catalogReady(name),
+	}
+	if !free(c.state.Ports[name]) { // who answers there might be taken for opm
+		return errLostPort
+	}
+	c.died = make(chan death, 1)
+	if err := c.launch(ctx, server); err != nil {
+		return err
+	}
+	return c.await(ctx, server, 0)
+}
+
+// opmArgs are for a server that keeps what it has read of source in cache. It listens on every interface, for it cannot
+// be told otherwise. It profiles nothing, and writes no termination log into /dev, which it would by itself.
+func opmArgs(source, cache string, more ...string) []string {
+	return append([]string{"serve", source, "--cache-dir=" + cache, "--cache-enforce-integrity=false", "--pprof-addr=", "--termination-log=" + os.DevNull}, more...)
+}
+
+// endCatalog stops the process of a catalog, if there is one, and forgets it.
+func (c *cluster) endCatalog(name string) error {
+	p, started := c.process(catalogPrefix + name)
+	if !started {
+		return nil
+	}
+	if err := p.stop(); err != nil {
+		return err
+	}
+	c.state.Processes = slices.DeleteFunc(c.state.Processes, func(other process) bool { return other.Name == p.Name })
+	return c.dir.save(c.state)
+}
+
+// catalogs are the components that serve catalogs now.
+func (c *cluster) catalogs() []component {
+	var found []component
+	for _, p := range c.state.Processes {
+		if strings.HasPrefix(p.Name, catalogPrefix) {
+			found = append(found, component{name: p.Name, ready: catalogReady(p.Name)})
+		}
+	}
+	return found
+}
+
+// catalogSource refuses a name that is none, and a source that is no folder.
+func catalogSource(name, source string) (string, error) {
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		return "", fmt.Errorf("%q cannot name a catalog: %s", name, strings.Join(wrong, "; "))
+	}
+	whole, err := filepath.Abs(source)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder %s of catalog %s: %w", source, name, err)
+	}
+	info, err := os.Stat(whole)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder of catalog %s: %w", name, err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("catalog %s: %s is no folder; a file-based catalog is a folder of YAML or JSON files", name, whole)
+	}
+	return whole, nil
+}
+
+func (f folder) catalog(name string, parts ...string) string {
+	return f.path(append([]string{"catalogs", name}, parts...)...)
+}
+
+func catalogReady(name string) func(context.Context, *cluster) error {
+	return func(ctx context.Context, c *cluster) error { return serving(ctx, address(c.state.Ports[name])) }
+}
+
+// serving asks the gRPC health service at an address. One question and its answer, of a message each, are no reason to
+// bring in a gRPC client: a message is a flag, its length in four bytes, and its content.
+func serving(ctx context.Context, address string) error {
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+
+	anyService := []byte{0, 0, 0, 0, 0}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/grpc.health.v1.Health/Check", bytes.NewReader(anyService))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/grpc")
+	request.Header.Set("TE", "trailers")
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if isServing := []byte{0, 0, 0, 0, 2, 1 << 3, 1}; !bytes.Equal(answer, isServing) { // status, the first field, is SERVING, the first value
+		return fmt.Errorf("%s does not say that it serves: its answer is %x (grpc-status %q)", address, answer, response.Trailer.Get("Grpc-Status"))
+	}
+	return nil
+}

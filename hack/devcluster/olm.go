@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"github.com/operator-framework/api/crds"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// olm and olmCatalog are Operator Lifecycle Manager's two operators, named as its image names them: user agents and field
+// managers are called after them. Both serve metrics on port 8080 of every interface, which no flag changes. Where it is
+// taken, by each other or by a neighbour, they log one error and go on: nothing here needs those metrics.
+var olm = component{
+	name:    "olm",
+	prepare: installOLM,
+	args:    func(*cluster) []string { return []string{"--namespace=olm"} },
+	env:     func(c *cluster) []string { return []string{"KUBECONFIG=" + c.dir.path("olm.kubeconfig")} },
+	ready:   atStart(olmReady),
+}
+
+var olmCatalog = component{
+	name:    "catalog",
+	prepare: createTrial,
+	args: func(c *cluster) []string {
+		return []string{"--kubeconfig=" + c.dir.path("olm.kubeconfig"), "--namespace=olm"}
+	},
+	ready: atStart(trialAnswered),
+}
+
+// atStart asks for a proof while the cluster starts. Later the objects that it is read from are the user's to change, and
+// a process that lives counts as healthy.
+func atStart(proof func(context.Context, *cluster) error) func(context.Context, *cluster) error {
+	return func(ctx context.Context, c *cluster) error {
+		if c.state.Ready {
+			return nil
+		}
+		return proof(ctx, c)
+	}
+}
+
+// installOLM applies what OLM's release installs beside its deployments.
+func installOLM(ctx context.Context, c *cluster) error {
+	var names []string
+	for _, file := range crds.AssetNames() {
+		if path.Ext(file) != ".yaml" {
+			continue
+		}
+		applied, err := c.apply(ctx, crds.MustAsset(file))
+		if err != nil {
+			return err
+		}
+		names = append(names, applied...)
+	}
+	return eventually(ctx, func() error {
+		for _, name := range names {
+			if err := c.has(ctx, crdResource, "", name, condition("Established")); err != nil {
+				return err
+			}
+		}
+		_, err := c.apply(ctx, []byte(olmObjects))
+		return err
+	})
+}
+
+// olmReady is nil when olm has answered to the OperatorGroups and the configuration that it was given. Before it has read
+// the latter, it would copy ClusterServiceVersions into every namespace.
+func olmReady(ctx context.Context, c *cluster) error {
+	for namespace, name := range map[string]string{"olm": "olm-operators", "operators": "global-operators"} {
+		if err := c.has(ctx, operatorsResource("v1", "operatorgroups"), namespace, name, field("lastUpdated")); err != nil {
+			return err
+		}
+	}
+	return c.has(ctx, operatorsResource("v1", "olmconfigs"), "", "cluster", condition("DisabledCopiedCSVs"))
+}
+
+// The catalog operator writes nothing before there is a CatalogSource. It is given one that cannot be valid: that it says
+// so proves that it works. The trial then goes.
+const trialNamespace, trialName = "operators", "devcluster-trial"
+
+func createTrial(ctx context.Context, c *cluster) error {
+	_, err := c.apply(ctx, fmt.Appendf(nil, `apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata: {namespace: %s, name: %s}
+spec: {sourceType: trial}
+`, trialNamespace, trialName))
+	return err
+}
+
+func trialAnswered(ctx context.Context, c *cluster) error {
+	catalogs := operatorsResource("v1alpha1", "catalogsources")
+	err := c.has(ctx, catalogs, trialNamespace, trialName, field("reason"))
+	if apierrors.IsNotFound(err) {
+		return nil // answered before
+	}
+	if err != nil {
+		return err
+	}
+	return c.dynamic.Resource(catalogs).Namespace(trialNamespace).Delete(ctx, trialName, metav1.DeleteOptions{})
+}
+
+var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+func operatorsResource(version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "operators.coreos.com", Version: version, Resource: resource}
+}
+
+// apply applies every object of manifest in its order, as kubectl apply --server-side does, and says what they are called.
+func (c *cluster) apply(ctx context.Context, manifest []byte) ([]string, error) {
+	var names []string
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return names, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading what to apply: %w", err)
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind()) // every kind we apply has a regular plural
+		_, err := c.dynamic.Resource(resource).Namespace(object.GetNamespace()).
+			Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "devcluster", Force: true})
+		if err != nil {
+			return nil, fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		names = append(names, object.GetName())
+	}
+}
+
+// sign is something that a status shows once the one who writes it has done its work.
+type sign struct {
+	text string
+	seen func(status map[string]any) bool
+}
+
+func field(name string) sign {
+	return sign{text: "status." + name, seen: func(status map[string]any) bool { return status[name] != nil }}
+}
+
+func condition(kind string) sign {
+	return sign{text: "condition " + kind, seen: func(status map[string]any) bool {
+		conditions, _, _ := unstructured.NestedSlice(status, "conditions")
+		for _, condition := range conditions {
+			if c, ok := condition.(map[string]any); ok && c["type"] == kind && c["status"] == "True" {
+				return true
+			}
+		}
+		return false
+	}}
+}
+
+// has is nil when the status of the object shows the sign.
+func (c *cluster) has(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, s sign) error {
+	object, err := c.dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if status, _, _ := unstructured.NestedMap(object.Object, "status"); !s.seen(status) {
+		return fmt.Errorf("%s %s has no %s yet", resource.Resource, name, s.text)
+	}
+	return nil
+}
+
+// eventually does something again and again until it works, for as long as a component may take to become ready.
+func eventually(ctx context.Context, do func() error) error {
+	limit, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if pause(limit, 50*time.Millisecond) != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("not done after %s: %w", startLimit, err)
+		}
+	}
+}
