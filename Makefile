@@ -36,14 +36,21 @@ demo: build tools controlplane ## Play the story of an update that waits, on a c
 .PHONY: generate
 generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
 	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
-	@$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/... output:rbac:artifacts:config=config/rbac
+	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
+	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
+	cp $$generated/operators.coreos.com_probes.yaml config/crd/bases/; \
+	go run ./hack/crds $$generated config/lifecycle/crd
+	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/probe paths=./internal/olm output:rbac:artifacts:config=config/rbac
+	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/lifecycle/... output:rbac:artifacts:config=config/lifecycle/rbac
+
+# What make generate writes.
+GENERATED := api/*/*/zz_generated.*.go config/crd/bases/* config/lifecycle/crd/operators* config/rbac/role.yaml config/lifecycle/rbac/role.yaml
 
 .PHONY: check-generated
 check-generated: ## Fail if what is generated is not current.
-	@before=$$(cat api/*/*/zz_generated.*.go config/crd/bases/* config/rbac/role.yaml | sha256sum); \
+	@before=$$(cat $(GENERATED) | sha256sum); \
 	$(MAKE) generate; \
-	after=$$(cat api/*/*/zz_generated.*.go config/crd/bases/* config/rbac/role.yaml | sha256sum); \
+	after=$$(cat $(GENERATED) | sha256sum); \
 	[ "$$before" = "$$after" ] || { echo "generated files were not current: run 'make generate' and commit"; exit 1; }
 
 .PHONY: lint

@@ -73,7 +73,7 @@ func connect(kubeconfig string) env.Func {
 			return ctx, fmt.Errorf("reading %s: %w", kubeconfig, err)
 		}
 		cfg.WithKubeconfigFile(kubeconfig)
-		cluster, err = testcluster.Connect(config)
+		cluster, err = testcluster.Connect(config, "default")
 		return ctx, err
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,7 +127,7 @@ func TestAnnotationsHoldAnUpdate(t *testing.T) {
 			return ctx
 		}).
 		Assess("the Probe goes with its ClusterServiceVersion, and the Foo stays", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			csv := &olm.ClusterServiceVersion{ObjectMeta: probe().ObjectMeta}
+			csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: probe().ObjectMeta}
 			if err := cluster.Client.Delete(ctx, csv); err != nil {
 				t.Fatal(err)
 			}

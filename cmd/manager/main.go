@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
@@ -33,6 +34,12 @@ func run() error {
 		"Have one of several managers act.")
 	flag.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the leader election lease; the manager's own if empty, which outside a cluster there is none of.")
+	mode := flag.String("lifecycle", string(lifecycle.ModeAuto),
+		"Who runs the loops of Subscriptions, InstallPlans and ClusterServiceVersions: auto, builtin, olm or off.")
+	flag.StringVar(&o.GlobalCatalogNamespace, "global-catalog-namespace", manager.DefaultGlobalCatalogNamespace,
+		"Namespace of the CatalogSources that every namespace can see, and whose bundles may reach beyond theirs.")
+	flag.StringVar(&o.CatalogDir, "catalog-dir", "",
+		"Folder to keep the content of catalog images in; one in the system's folder for temporary files if empty.")
 	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // an error tells where it comes from in words
 	logs.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -40,6 +47,10 @@ func run() error {
 		return fmt.Errorf("unexpected argument %q: see --help", flag.Arg(0))
 	}
 
+	var err error
+	if o.Lifecycle, err = lifecycle.ParseMode(*mode); err != nil {
+		return err
+	}
 	logger := zap.New(zap.UseFlagOptions(&logs))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)

@@ -2,17 +2,20 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olmv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -31,9 +34,11 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/olm"
 	"github.com/operator-status/operator-status/internal/probe"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -58,7 +63,21 @@ type Options struct {
 
 	// LeaderElectionNamespace holds the lease; empty for the manager's own namespace.
 	LeaderElectionNamespace string
+
+	// Lifecycle says who runs the loops; empty to find out.
+	Lifecycle lifecycle.Mode
+
+	// GlobalCatalogNamespace holds the CatalogSources that every namespace can see, and whose bundles may reach beyond
+	// theirs; DefaultGlobalCatalogNamespace if empty.
+	GlobalCatalogNamespace string
+
+	// CatalogDir is the folder that the content of catalog images is kept in; one in the system's folder for temporary
+	// files if empty.
+	CatalogDir string
 }
+
+// DefaultGlobalCatalogNamespace is OLM's own, so that the Subscriptions people have find their catalogs.
+const DefaultGlobalCatalogNamespace = "olm"
 
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() (*runtime.Scheme, error) {
@@ -66,7 +85,8 @@ func Scheme() (*runtime.Scheme, error) {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme,
 		apiextensions.AddToScheme,
-		olmv1alpha1.AddToScheme,
+		addOLM,
+		operatorsv1.AddToScheme,
 		operatorsv2.AddToScheme,
 		v1alpha1.AddToScheme,
 	} {
@@ -77,8 +97,20 @@ func Scheme() (*runtime.Scheme, error) {
 	return out, nil
 }
 
+// addOLM adds the kinds of operators.coreos.com/v1alpha1 that are OLM's own. Subscription and ClusterServiceVersion are
+// ours.
+func addOLM(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(olmv1alpha1.SchemeGroupVersion,
+		&olmv1alpha1.CatalogSource{}, &olmv1alpha1.CatalogSourceList{},
+		&olmv1alpha1.InstallPlan{}, &olmv1alpha1.InstallPlanList{})
+	return nil
+}
+
 // New puts a manager together that acts on the cluster of that config.
 func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, error) {
+	o.Lifecycle = cmp.Or(o.Lifecycle, lifecycle.ModeAuto)
+	o.GlobalCatalogNamespace = cmp.Or(o.GlobalCatalogNamespace, DefaultGlobalCatalogNamespace)
+	o.CatalogDir = cmp.Or(o.CatalogDir, filepath.Join(os.TempDir(), "operator-status", "catalogs"))
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
 	config.QPS = -1 // API priority and fairness is limit enough
@@ -88,7 +120,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		Cache:  cache.Options{DefaultTransform: probe.Strip},
+		Cache:  cache.Options{DefaultTransform: strip, ByObject: managed()},
 		Metrics: metricsserver.Options{
 			BindAddress:    orNone(o.MetricsAddress),
 			SecureServing:  true,
@@ -107,7 +139,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err := addHealthChecks(mgr); err != nil {
 		return nil, err
 	}
-	return mgr, addControllers(ctx, mgr, config)
+	return mgr, addControllers(ctx, mgr, config, o)
 }
 
 func orNone(address string) string {
@@ -136,7 +168,7 @@ func addHealthChecks(mgr ctrl.Manager) error {
 }
 
 // addControllers adds the stages. Those that need kinds which may not be installed start when these are.
-func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -148,30 +180,38 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config) 
 	if err := probe.IndexCache(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	status, err := probe.NewStatusReconciler(mgr.GetClient(), engine).SetupWithManager(mgr)
+	probes := probe.NewStatusReconciler(mgr.GetClient(), engine)
+	status, err := probes.SetupWithManager(mgr)
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)
+	}
+	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
+	if err := mode.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("adding what decides who runs the loops: %w", err)
 	}
 	installed, err := gateOnCRDs(ctx, mgr)
 	if err != nil {
 		return err
 	}
-	installed.when(olmv1alpha1.SchemeGroupVersion.WithKind(olmv1alpha1.ClusterServiceVersionKind), func() error {
+	builtin := &loops{mgr: mgr, config: config, options: o, mode: mode, judged: probes.Judged}
+	installed.when(func() error { return builtin.start(ctx) }, loopKinds...)
+	installed.when(func() error {
 		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
 		if err := (&probe.SpecReconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the Probe spec controller: %w", err)
 		}
-		return alsoWatch(mgr, status, &olmv1alpha1.ClusterServiceVersion{})
-	})
-	installed.when(operatorsv2.GroupVersion.WithKind("OperatorCondition"), func() error {
+		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})
+	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	installed.when(func() error {
 		reconciler := &olm.GateReconciler{Client: mgr.GetClient(), Clock: time.Now, Self: self()}
-		if err := reconciler.SetupWithManager(mgr); err != nil {
+		beside := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.NotBuiltin, r) }
+		if err := reconciler.SetupWithManager(mgr, beside); err != nil {
 			return fmt.Errorf("adding the OperatorCondition gate: %w", err)
 		}
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
-	})
+	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"))
 	return nil
 }
 
@@ -217,16 +257,22 @@ func gateOnCRDs(ctx context.Context, mgr ctrl.Manager) (*crdGate, error) {
 	return out, nil
 }
 
-func (g *crdGate) when(kind schema.GroupVersionKind, start func() error) {
+// when starts something once all those kinds are installed.
+func (g *crdGate) when(start func() error, kinds ...schema.GroupVersionKind) {
 	g.gate.Register(func() {
-		err := g.awaitDiscovery(kind)
-		if err == nil {
-			err = start()
+		if err := g.startOnce(start, kinds); err != nil && g.ctx.Err() == nil {
+			g.failed <- fmt.Errorf("starting what waited for %s: %w", kinds[0].Kind, err)
 		}
-		if err != nil && g.ctx.Err() == nil {
-			g.failed <- fmt.Errorf("starting what waited for %s: %w", kind.Kind, err)
+	}, kinds...)
+}
+
+func (g *crdGate) startOnce(start func() error, kinds []schema.GroupVersionKind) error {
+	for _, kind := range kinds {
+		if err := g.awaitDiscovery(kind); err != nil {
+			return err
 		}
-	}, kind)
+	}
+	return start()
 }
 
 // awaitDiscovery waits until the API server lists a kind, which it does a little after it says that it is established.

@@ -73,8 +73,8 @@ const (
 )
 
 // csv is a ClusterServiceVersion that owns CustomResourceDefinitions and runs under the account foo-operator.
-func csv(namespace, name string, owned ...string) *olm.ClusterServiceVersion {
-	out := &olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+func csv(namespace, name string, owned ...string) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	out.Spec.DisplayName = name
 	out.Spec.InstallStrategy.StrategyName = olm.InstallStrategyNameDeployment
 	out.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
@@ -243,7 +243,7 @@ func checkRegistered(t testing.TB, p *v1alpha1.Probe) {
 
 // registered are the values of the API's constants.
 var registered = func() map[string]bool {
-	file := filepath.Join(testcluster.Root(), "api", "operators", "v1alpha1", "conditions.go")
+	file := filepath.Join(testcluster.Root(), "api", "operators", "v1alpha1", "probe_conditions.go")
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {
 		panic(err)

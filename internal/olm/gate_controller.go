@@ -67,11 +67,12 @@ func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.Opera
 	return nil
 }
 
-// SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes.
-func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager) error {
+// SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes. around is what the switch
+// puts around the reconciler.
+func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operatorcondition-gate").
 		For(&operatorsv2.OperatorCondition{}).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
-		Complete(r)
+		Complete(around(r))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,11 +30,11 @@ const csvCRD = "clusterserviceversions.operators.coreos.com"
 
 // csvOf is the ClusterServiceVersion of that name; nil where there is none, or none can be, for their kind is not
 // installed. A copy that OLM made in another namespace is none.
-func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*olm.ClusterServiceVersion, error) {
-	if served, err := serves(ctx, c, csvCRD, olm.GroupVersion); err != nil || !served {
+func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1alpha1.ClusterServiceVersion, error) {
+	if served, err := serves(ctx, c, csvCRD, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return nil, err
 	}
-	csv := &olm.ClusterServiceVersion{}
+	csv := &v1alpha1.ClusterServiceVersion{}
 	if err := c.Get(ctx, key, csv); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
@@ -72,7 +71,7 @@ func serves(ctx context.Context, c client.Reader, name, version string) (bool, e
 }
 
 // ownedCRDObjects are those that the ClusterServiceVersion owns and that are there.
-func ownedCRDObjects(ctx context.Context, c client.Reader, csv *olm.ClusterServiceVersion) ([]*apiextensions.CustomResourceDefinition, error) {
+func ownedCRDObjects(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) ([]*apiextensions.CustomResourceDefinition, error) {
 	var out []*apiextensions.CustomResourceDefinition
 	for _, name := range ownedCRDs(csv) {
 		crd := &apiextensions.CustomResourceDefinition{}
@@ -86,8 +85,8 @@ func ownedCRDObjects(ctx context.Context, c client.Reader, csv *olm.ClusterServi
 }
 
 // siblings are the ClusterServiceVersions of a namespace.
-func siblings(ctx context.Context, c client.Reader, namespace string) ([]olm.ClusterServiceVersion, error) {
-	list := &olm.ClusterServiceVersionList{}
+func siblings(ctx context.Context, c client.Reader, namespace string) ([]v1alpha1.ClusterServiceVersion, error) {
+	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing the ClusterServiceVersions of namespace %s: %w", namespace, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	authorization "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +22,7 @@ import (
 
 // serviceAccounts are the names of the service accounts that a ClusterServiceVersion's deployments run under and its
 // permissions are for, sorted.
-func serviceAccounts(csv *olm.ClusterServiceVersion) []string {
+func serviceAccounts(csv *v1alpha1.ClusterServiceVersion) []string {
 	strategy := csv.Spec.InstallStrategy.StrategySpec
 	var out []string
 	for _, d := range strategy.DeploymentSpecs {
@@ -41,7 +40,7 @@ func serviceAccounts(csv *olm.ClusterServiceVersion) []string {
 }
 
 // targetNamespaces are the namespaces that a Probe's operator looks after; none means all.
-func targetNamespaces(probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) []string {
+func targetNamespaces(probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) []string {
 	if csv == nil {
 		return probe.Spec.Namespaces
 	}
@@ -57,7 +56,7 @@ func targetNamespaces(probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) []s
 
 // candidates are the service accounts, of those that exist, that a Probe may read with, in order. Where there is none,
 // the problem says why.
-func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) ([]types.NamespacedName, *Problem, error) {
+func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *Problem, error) {
 	var names []string
 	switch {
 	case probe.Spec.ServiceAccountName != "":

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +48,7 @@ func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
 }
 
 // plan decides how each resource of a Probe is read: which kind, in which namespaces, as whom.
-func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) (plan, error) {
+func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (plan, error) {
 	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type Problem struct {
 //
 // An annotation that is no expression is left out of the Probe, whose validation would refuse it, and told among the
 // problems; what else is annotated stands.
-func FromAnnotations(csv *olm.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []Problem) {
+func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []Problem) {
 	var resources []v1alpha1.ProbeResource
 	var problems []Problem
 	for _, crd := range crds {
@@ -90,18 +90,18 @@ func invalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
 	return err != nil
 }
 
-func ownerReference(csv *olm.ClusterServiceVersion) metav1.OwnerReference {
-	return *metav1.NewControllerRef(csv, olm.SchemeGroupVersion.WithKind(olm.ClusterServiceVersionKind))
+func ownerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
+	return *metav1.NewControllerRef(csv, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 }
 
 // ownedByCSV is true for a Probe that was made for a ClusterServiceVersion, this one or an earlier one of its name.
 func ownedByCSV(probe *v1alpha1.Probe) bool {
 	owner := metav1.GetControllerOf(probe)
-	return owner != nil && owner.Kind == olm.ClusterServiceVersionKind && owner.Name == probe.Name
+	return owner != nil && owner.Kind == v1alpha1.ClusterServiceVersionKind && owner.Name == probe.Name
 }
 
 // ownedCRDs are the names of the CustomResourceDefinitions that a ClusterServiceVersion owns.
-func ownedCRDs(csv *olm.ClusterServiceVersion) []string {
+func ownedCRDs(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
 		out = append(out, d.Name)
@@ -112,11 +112,11 @@ func ownedCRDs(csv *olm.ClusterServiceVersion) []string {
 
 // beingReplaced is true once an update of the ClusterServiceVersion has begun. Its CustomResourceDefinitions then
 // carry the annotations of the version that comes, which the one that still runs knows nothing of.
-func beingReplaced(csv *olm.ClusterServiceVersion, namespace []olm.ClusterServiceVersion) bool {
+func beingReplaced(csv *v1alpha1.ClusterServiceVersion, namespace []v1alpha1.ClusterServiceVersion) bool {
 	if csv.Status.Phase == olm.CSVPhaseReplacing || csv.Status.Phase == olm.CSVPhaseDeleting {
 		return true
 	}
-	return slices.ContainsFunc(namespace, func(other olm.ClusterServiceVersion) bool {
+	return slices.ContainsFunc(namespace, func(other v1alpha1.ClusterServiceVersion) bool {
 		return other.Spec.Replaces == csv.Name && other.Name != csv.Name
 	})
 }

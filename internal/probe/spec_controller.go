@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,15 +104,15 @@ func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) er
 func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-spec").
-		For(&olm.ClusterServiceVersion{}).
-		Watches(&olm.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(replacedBy)).
+		For(&v1alpha1.ClusterServiceVersion{}).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(replacedBy)).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.owning)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Complete(r)
 }
 
 func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
-	csv, ok := o.(*olm.ClusterServiceVersion)
+	csv, ok := o.(*v1alpha1.ClusterServiceVersion)
 	if !ok || csv.Spec.Replaces == "" {
 		return nil
 	}
@@ -121,7 +120,7 @@ func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
-	list := &olm.ClusterServiceVersionList{}
+	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := r.Client.List(ctx, list, client.MatchingFields{IndexOwnedCRD: crd.GetName()}); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that own a CustomResourceDefinition")
 		return nil

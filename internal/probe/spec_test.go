@@ -23,7 +23,7 @@ func annotatedCRD(name string, annotations ...string) *apiextensions.CustomResou
 }
 
 func TestFromAnnotations(t *testing.T) {
-	csv := &olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "foo.v1", UID: "u"}}
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "foo.v1", UID: "u"}}
 	var many []*apiextensions.CustomResourceDefinition
 	for i := range v1alpha1.MaxProbeResources + 2 {
 		many = append(many, annotatedCRD(fmt.Sprintf("c%03d.example.com", i), v1alpha1.AnnotationUpgradeable, "Ready"))
@@ -97,8 +97,8 @@ func TestFromAnnotations(t *testing.T) {
 }
 
 func TestBeingReplaced(t *testing.T) {
-	this := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}
-	next := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v2"}}
+	this := v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}
+	next := v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v2"}}
 	next.Spec.Replaces = "foo.v1"
 	replacing := this
 	replacing.Status.Phase = olm.CSVPhaseReplacing
@@ -106,15 +106,15 @@ func TestBeingReplaced(t *testing.T) {
 	itself.Spec.Replaces = "foo.v1"
 	cases := map[string]struct {
 		reason string
-		csv    olm.ClusterServiceVersion
-		others []olm.ClusterServiceVersion
+		csv    v1alpha1.ClusterServiceVersion
+		others []v1alpha1.ClusterServiceVersion
 		want   bool
 	}{
-		"Alone":    {"Nothing replaces it.", this, []olm.ClusterServiceVersion{this}, false},
-		"NextIs":   {"As soon as its successor is there.", this, []olm.ClusterServiceVersion{this, next}, true},
-		"TheNext":  {"The successor itself is not.", next, []olm.ClusterServiceVersion{this, next}, false},
+		"Alone":    {"Nothing replaces it.", this, []v1alpha1.ClusterServiceVersion{this}, false},
+		"NextIs":   {"As soon as its successor is there.", this, []v1alpha1.ClusterServiceVersion{this, next}, true},
+		"TheNext":  {"The successor itself is not.", next, []v1alpha1.ClusterServiceVersion{this, next}, false},
 		"ByPhase":  {"OLM may say so first.", replacing, nil, true},
-		"Nonsense": {"One that replaces itself is not taken at its word.", itself, []olm.ClusterServiceVersion{itself}, false},
+		"Nonsense": {"One that replaces itself is not taken at its word.", itself, []v1alpha1.ClusterServiceVersion{itself}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -34,6 +34,7 @@ type StatusReconciler struct {
 	Clock  func() time.Time
 
 	readings *readings
+	judged   sync.Map // the Probes whose status says what is known now
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -76,6 +77,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	probe := &v1alpha1.Probe{}
 	if err := r.Client.Get(ctx, request.NamespacedName, probe); err != nil {
 		if apierrors.IsNotFound(err) {
+			r.judged.Delete(request.NamespacedName)
 			_, err = r.readings.keep(request.NamespacedName, nil)
 		}
 		return reconcile.Result{}, err
@@ -89,9 +91,29 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, fmt.Errorf("reading what Probe %s depends on: %w", request, err)
 	}
 	if pending(in) {
+		r.judged.Delete(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	return r.write(ctx, probe, Status(in), in.Now.Time)
+	result, err := r.write(ctx, probe, Status(in), in.Now.Time)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// What the Probe is now is on its way to the cache, and brings it back here.
+		r.judged.Delete(request.NamespacedName)
+		return result, nil
+	case err == nil:
+		r.judged.Store(request.NamespacedName, probe.Generation)
+	}
+	return result, err
+}
+
+// Judged is true where the status of a Probe says what is known now, and false while what it says is from before this
+// process began, or from before its resources had to be read anew. A gate waits for it.
+func (r *StatusReconciler) Judged(probe *v1alpha1.Probe) bool {
+	if !ours(probe) {
+		return true
+	}
+	generation, ok := r.judged.Load(client.ObjectKeyFromObject(probe))
+	return ok && generation == probe.Generation
 }
 
 // ours is true where operator-status writes the status, and false where the operator does.
@@ -141,7 +163,7 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 
 // annotations tells the problems with the annotations that a Probe's spec is kept equal to, and whether the spec is not
 // equal to them yet.
-func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe, csv *olm.ClusterServiceVersion) (problems []Problem, outdated bool, err error) {
+func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (problems []Problem, outdated bool, err error) {
 	if csv == nil || probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
 		return nil, false, nil
 	}
@@ -186,12 +208,7 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 	logTransition(ctx, probe, status)
 	out := probe.DeepCopy()
 	out.Status = status
-	err := r.Client.Status().Update(ctx, out, client.FieldOwner(FieldOwner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		// What the Probe is now is on its way to the cache, and brings it back here.
-		return result, nil
-	}
-	return result, err
+	return result, r.Client.Status().Update(ctx, out, client.FieldOwner(FieldOwner))
 }
 
 // retryAfter is how long to wait before asking for a right or an account again: as long as the problem has lasted, but

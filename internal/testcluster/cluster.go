@@ -109,7 +109,7 @@ func start(folder string) (c *Cluster, stop func() error, err error) {
 	config.UserAgent = "test"
 	c = &Cluster{Config: config, folder: folder, server: server}
 	if c.Client, err = newClient(config); err == nil {
-		err = c.install()
+		err = c.install("default")
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Stop())
@@ -125,8 +125,8 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// Connect is a cluster that runs already. It installs config/default there, as far as it is not, but for the Deployment.
-func Connect(config *rest.Config) (*Cluster, error) {
+// Connect is a cluster that runs already. It installs a folder of config there, as far as it is not, but for the Deployment.
+func Connect(config *rest.Config, folder string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.UserAgent = "test"
@@ -135,7 +135,7 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	if c.Client, err = newClient(config); err != nil {
 		return nil, err
 	}
-	return c, c.install()
+	return c, c.install(folder)
 }
 
 // Rediscovered is the same cluster through a client that has not looked at its kinds yet.
@@ -149,17 +149,17 @@ func (c *Cluster) Rediscovered(t testing.TB) *Cluster {
 	return &out
 }
 
-func (c *Cluster) install() error {
-	kustomize := exec.Command(filepath.Join(Root(), "bin", "kustomize"), "build", filepath.Join(Root(), "config", "default"))
+func (c *Cluster) install(folder string) error {
+	kustomize := exec.Command(filepath.Join(Root(), "bin", "kustomize"), "build", filepath.Join(Root(), "config", folder))
 	var problem bytes.Buffer
 	kustomize.Stderr = &problem
 	manifests, err := kustomize.Output()
 	if err != nil {
-		return fmt.Errorf("building config/default (`make tools` builds kustomize): %w\n%s", err, problem.String())
+		return fmt.Errorf("building config/%s (`make tools` builds kustomize): %w\n%s", folder, err, problem.String())
 	}
 	objects, err := Decode(manifests)
 	if err != nil {
-		return fmt.Errorf("reading config/default: %w", err)
+		return fmt.Errorf("reading config/%s: %w", folder, err)
 	}
 	for _, o := range objects {
 		if o.GetKind() == "Deployment" {

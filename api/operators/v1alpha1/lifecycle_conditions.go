@@ -1,0 +1,83 @@
+package v1alpha1
+
+// Condition types of a CatalogSource.
+const (
+	// ConditionHealthy is True where the catalog's content was read when it was last looked at.
+	ConditionHealthy = "Healthy"
+)
+
+// Reasons of Healthy on a CatalogSource.
+const (
+	// ReasonCatalogRead: all of the content was read.
+	ReasonCatalogRead = "CatalogRead"
+
+	// ReasonPackagesInvalid: the content was read, but some packages make no sense. The message names them.
+	ReasonPackagesInvalid = "PackagesInvalid"
+
+	// ReasonConnecting: the content is being read for the first time.
+	ReasonConnecting = "Connecting"
+
+	// ReasonUnreachable: the registry does not answer. What was read last stays in use.
+	ReasonUnreachable = "Unreachable"
+
+	// ReasonImagePullFailed: the image cannot be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+
+	// ReasonNotACatalog: the image or ConfigMap holds no file-based catalog.
+	ReasonNotACatalog = "NotACatalog"
+
+	// ReasonTooLarge: the content is larger than is allowed. The message tells the limit.
+	ReasonTooLarge = "TooLarge"
+
+	// ReasonConfigMapNotFound: there is no ConfigMap of that name.
+	ReasonConfigMapNotFound = "ConfigMapNotFound"
+
+	// ReasonSpecInvalid: the spec names no source, or one of a type that there is none of.
+	ReasonSpecInvalid = "SpecInvalid"
+)
+
+// Condition types of an InstallPlan beside OLM's Resolved and Installed.
+const (
+	// ConditionUpgradeHeld is True where the plan is not approved because a running operator does not allow its update.
+	ConditionUpgradeHeld = "UpgradeHeld"
+)
+
+// Reasons of Resolved on an InstallPlan. Those of ResolutionFailed on a Subscription are reasons of it too.
+const (
+	// PlanReasonTooLarge: the plan's manifests do not fit into one object, even compressed.
+	PlanReasonTooLarge = "PlanTooLarge"
+)
+
+// Reasons of Installed on an InstallPlan.
+const (
+	// PlanReasonInstalled: every step has been applied.
+	PlanReasonInstalled = "Installed"
+
+	// PlanReasonInstalling: steps are being applied.
+	PlanReasonInstalling = "Installing"
+
+	// PlanReasonComponentFailed: the API server refused a step. The message names the step and quotes the answer.
+	PlanReasonComponentFailed = "InstallComponentFailed"
+
+	// PlanReasonRetrying: a step failed for a reason that may pass. It is tried again.
+	PlanReasonRetrying = "Retrying"
+
+	// PlanReasonCRDUpdateUnsafe: the new CustomResourceDefinition would make existing custom resources invalid, or drop
+	// a version that they are stored in.
+	PlanReasonCRDUpdateUnsafe = "CRDUpdateUnsafe"
+
+	// PlanReasonNotAllowed: the plan would reach beyond the namespace, which a bundle from this catalog may not.
+	PlanReasonNotAllowed = "NotAllowed"
+
+	// PlanReasonServiceAccountMissing: the OperatorGroup's service account, as which the plan is to run, is not there.
+	PlanReasonServiceAccountMissing = "ServiceAccountMissing"
+)
+
+// Events.
+const (
+	// EventUpgradeOverridden: an update goes on that the running operator would hold, because an administrator said so.
+	EventUpgradeOverridden = "UpgradeOverridden"
+
+	// EventActionApprove is what is done to an InstallPlan by that.
+	EventActionApprove = "Approve"
+)

@@ -1,0 +1,96 @@
+package v1alpha1
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestObjectReferenceFor(t *testing.T) {
+	metadata := metav1.ObjectMeta{Namespace: "default", Name: "foo", UID: "1234", ResourceVersion: "5"}
+	reference := func(apiVersion, kind string) *corev1.ObjectReference {
+		return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: "default", Name: "foo", UID: "1234"}
+	}
+	twice := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Second"}
+
+	cases := map[string]struct {
+		reason string
+		obj    runtime.Object
+		want   *corev1.ObjectReference // nil for an error
+	}{
+		"Ours": {
+			reason: "The Go type decides, for objects that a client has read say no kind.",
+			obj:    &Subscription{ObjectMeta: metadata},
+			want:   reference("operators.coreos.com/v1alpha1", "Subscription"),
+		},
+		"Imported": {
+			reason: "A kind that another package defines is as good.",
+			obj:    &olm.InstallPlan{ObjectMeta: metadata},
+			want:   reference("operators.coreos.com/v1alpha1", "InstallPlan"),
+		},
+		"Core": {
+			reason: "The core group has no name.",
+			obj:    &corev1.ServiceAccount{ObjectMeta: metadata},
+			want:   reference("v1", "ServiceAccount"),
+		},
+		"Unstructured": {
+			reason: "An object without a Go type says its kind.",
+			obj: &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "example.com/v1", "kind": "Foo",
+				"metadata": map[string]any{"namespace": "default", "name": "foo", "uid": "1234"},
+			}},
+			want: reference("example.com/v1", "Foo"),
+		},
+		"MetadataAlone": {
+			reason: "So does one of which the metadata alone was read.",
+			obj: &metav1.PartialObjectMetadata{
+				TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metadata,
+			},
+			want: reference("apps/v1", "Deployment"),
+		},
+		"SeveralKinds": {
+			reason: "Where a Go type stands for several kinds the object's own word decides.",
+			obj: &corev1.Secret{
+				TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Second"}, ObjectMeta: metadata,
+			},
+			want: reference("example.com/v1", "Second"),
+		},
+		"SeveralKindsUnsaid":  {reason: "Nobody guesses between two kinds.", obj: &corev1.Secret{ObjectMeta: metadata}},
+		"NotInScheme":         {reason: "A kind that nobody tells cannot be referred to.", obj: &corev1.Pod{ObjectMeta: metadata}},
+		"UnstructuredUnsaid":  {reason: "Nor one that the object should have told.", obj: &unstructured.Unstructured{Object: map[string]any{}}},
+		"List":                {reason: "A list is no object.", obj: &SubscriptionList{}},
+		"Nothing":             {reason: "Nothing cannot be referred to.", obj: nil},
+		"NilOfAType":          {reason: "Nor can nothing of a type.", obj: (*Subscription)(nil)},
+		"NilOfNoTypeInScheme": {reason: "Nor can nothing of another.", obj: (*unstructured.Unstructured)(nil)},
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{AddToScheme, func(s *runtime.Scheme) error {
+		s.AddKnownTypes(GroupVersion, &olm.InstallPlan{})
+		s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.ServiceAccount{}, &corev1.Secret{})
+		s.AddKnownTypeWithName(twice, &corev1.Secret{})
+		return nil
+	}} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := ObjectReferenceFor(scheme, tc.obj)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			var cannot *CannotReferenceError
+			if is := errors.As(err, &cannot); is != (tc.want == nil) || is && (cannot.Type == "" || errors.Unwrap(err) == nil) {
+				t.Errorf("%s\ngot error %v", tc.reason, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package v1alpha1
+
+// Condition types of a Subscription. All are abnormal-true: True says that something is not as it should be, and one
+// that is absent reads Unknown. Source: OLM's proposal "Improved Subscription Status".
+const (
+	// SubscriptionResolutionFailed is True where no set of bundles satisfies the Subscription.
+	SubscriptionResolutionFailed SubscriptionConditionType = "ResolutionFailed"
+
+	// SubscriptionCatalogSourcesUnhealthy is True where a CatalogSource that the Subscription can see is unhealthy.
+	SubscriptionCatalogSourcesUnhealthy SubscriptionConditionType = "CatalogSourcesUnhealthy"
+
+	// SubscriptionCatalogSourceInvalid is True where the CatalogSource that the spec names cannot be used.
+	SubscriptionCatalogSourceInvalid SubscriptionConditionType = "CatalogSourceInvalid"
+
+	// SubscriptionPackageChannelInvalid is True where the catalog has no such package, or the package no such channel.
+	SubscriptionPackageChannelInvalid SubscriptionConditionType = "PackageChannelInvalid"
+
+	// SubscriptionInstallPlanFailed is True where the InstallPlan of the current ClusterServiceVersion failed.
+	SubscriptionInstallPlanFailed SubscriptionConditionType = "InstallPlanFailed"
+
+	// SubscriptionInstallPlanMissing is True where the InstallPlan that the status refers to is gone although the
+	// current ClusterServiceVersion is not installed.
+	SubscriptionInstallPlanMissing SubscriptionConditionType = "InstallPlanMissing"
+
+	// SubscriptionInstallPlanAwaitingManualApproval is True where a person has to approve the InstallPlan.
+	SubscriptionInstallPlanAwaitingManualApproval SubscriptionConditionType = "InstallPlanAwaitingManualApproval"
+
+	// SubscriptionInstalledCSVReplacementAvailable is True where the channel has a replacement of what is installed.
+	SubscriptionInstalledCSVReplacementAvailable SubscriptionConditionType = "InstalledCSVReplacementAvailable"
+
+	// SubscriptionInstalledCSVMissing is True where the installed ClusterServiceVersion is gone.
+	SubscriptionInstalledCSVMissing SubscriptionConditionType = "InstalledCSVMissing"
+
+	// SubscriptionInstalledCSVFailed is True where the installed ClusterServiceVersion does not run.
+	SubscriptionInstalledCSVFailed SubscriptionConditionType = "InstalledCSVFailed"
+
+	// SubscriptionUpgradeHeld is True where an update waits until the running operator allows it.
+	SubscriptionUpgradeHeld SubscriptionConditionType = "UpgradeHeld"
+)
+
+// Reasons of ResolutionFailed. Those of CatalogSourceInvalid and PackageChannelInvalid are reasons of it too.
+const (
+	// ReasonResolved: a set of bundles satisfies the Subscription.
+	ReasonResolved = "Resolved"
+
+	// ReasonConstraintsNotSatisfiable: a bundle needs what no catalog and no installed operator provides, or what
+	// cannot be had together. The message names it.
+	ReasonConstraintsNotSatisfiable = "ConstraintsNotSatisfiable"
+
+	// ReasonUnsupportedConstraint: a bundle asks for a kind of constraint that is not evaluated here.
+	ReasonUnsupportedConstraint = "UnsupportedConstraint"
+
+	// ReasonDuplicateSubscription: an older Subscription of the namespace is for the same package.
+	ReasonDuplicateSubscription = "DuplicateSubscription"
+
+	// ReasonCSVNotInChannel: startingCSV is not in the channel.
+	ReasonCSVNotInChannel = "CSVNotInChannel"
+
+	// ReasonReplacesCycle: the channel's entries replace each other in a circle, so that none is the newest.
+	ReasonReplacesCycle = "ReplacesCycle"
+
+	// ReasonBundleInvalid: the bundle to install cannot be read or is not a registry+v1 bundle.
+	ReasonBundleInvalid = "BundleInvalid"
+
+	// ReasonOperatorGroupMissing: the namespace has no OperatorGroup.
+	ReasonOperatorGroupMissing = "OperatorGroupMissing"
+
+	// ReasonTooManyOperatorGroups: the namespace has more than one OperatorGroup.
+	ReasonTooManyOperatorGroups = "TooManyOperatorGroups"
+)
+
+// Reasons of CatalogSourcesUnhealthy.
+const (
+	// ReasonAllCatalogSourcesHealthy: every CatalogSource that the Subscription can see is healthy.
+	ReasonAllCatalogSourcesHealthy = "AllCatalogSourcesHealthy"
+
+	// ReasonUnhealthyCatalogSourceFound: at least one is not. The message names it.
+	ReasonUnhealthyCatalogSourceFound = "UnhealthyCatalogSourceFound"
+
+	// ReasonNoCatalogSourcesFound: the Subscription can see none.
+	ReasonNoCatalogSourcesFound = "NoCatalogSourcesFound"
+
+	// ReasonMissingCatalogInfo: at least one has not been read yet.
+	ReasonMissingCatalogInfo = "MissingCatalogInfo"
+)
+
+// Reasons of CatalogSourceInvalid.
+const (
+	// ReasonCatalogSourceValid: the CatalogSource is there, and its content has been read.
+	ReasonCatalogSourceValid = "CatalogSourceValid"
+
+	// ReasonCatalogSourceNotFound: there is no CatalogSource of that name.
+	ReasonCatalogSourceNotFound = "CatalogSourceNotFound"
+
+	// ReasonCatalogSourceNotVisible: it is in a namespace that this one cannot see.
+	ReasonCatalogSourceNotVisible = "CatalogSourceNotVisible"
+
+	// ReasonCatalogSourceUnreadable: its content has never been read. Its own status says why.
+	ReasonCatalogSourceUnreadable = "CatalogSourceUnreadable"
+)
+
+// Reasons of PackageChannelInvalid.
+const (
+	// ReasonPackageChannelValid: the package and the channel are there.
+	ReasonPackageChannelValid = "PackageChannelValid"
+
+	// ReasonPackageNotFound: the catalog has no package of that name.
+	ReasonPackageNotFound = "PackageNotFound"
+
+	// ReasonPackageInvalid: the catalog has it, but what it says of it makes no sense.
+	ReasonPackageInvalid = "PackageInvalid"
+
+	// ReasonChannelNotFound: the package has no channel of that name.
+	ReasonChannelNotFound = "ChannelNotFound"
+)
+
+// Reasons of the conditions on InstallPlans.
+const (
+	// ReasonReferencedInstallPlanNotFound: the InstallPlan that the status refers to is gone.
+	ReasonReferencedInstallPlanNotFound = "ReferencedInstallPlanNotFound"
+
+	// ReasonInstallPlanFound: it is there, or is needed no more.
+	ReasonInstallPlanFound = "InstallPlanFound"
+
+	// ReasonInstallPlanFailed: it failed. The message quotes it.
+	ReasonInstallPlanFailed = "InstallPlanFailed"
+
+	// ReasonInstallPlanNotFailed: it has not failed.
+	ReasonInstallPlanNotFailed = "InstallPlanNotFailed"
+
+	// ReasonRequiresApproval: a person has to approve it.
+	ReasonRequiresApproval = "RequiresApproval"
+
+	// ReasonNotAwaitingApproval: it is approved, or the Subscription approves by itself.
+	ReasonNotAwaitingApproval = "NotAwaitingApproval"
+)
+
+// Reasons of the conditions on the installed ClusterServiceVersion.
+const (
+	// ReasonReplacementAvailable: the channel has a replacement of what is installed. The message names it.
+	ReasonReplacementAvailable = "ReplacementAvailable"
+
+	// ReasonNoReplacementAvailable: what is installed is the newest of the channel.
+	ReasonNoReplacementAvailable = "NoReplacementAvailable"
+
+	// ReasonCSVMissing: the installed ClusterServiceVersion is gone.
+	ReasonCSVMissing = "CSVMissing"
+
+	// ReasonCSVPresent: it is there.
+	ReasonCSVPresent = "CSVPresent"
+
+	// ReasonCSVFailed: its phase is Failed. The message quotes it.
+	ReasonCSVFailed = "CSVFailed"
+
+	// ReasonCSVNotFailed: its phase is another.
+	ReasonCSVNotFailed = "CSVNotFailed"
+)
+
+// Reasons of UpgradeHeld, on a Subscription and on an InstallPlan. ReasonProbeNotUpgradeable is one too.
+const (
+	// ReasonProbeNotRead: what the Probe of the running operator watches has not been read yet.
+	ReasonProbeNotRead = "ProbeNotRead"
+
+	// ReasonOperatorConditionNotUpgradeable: the running operator says so in its OperatorCondition.
+	ReasonOperatorConditionNotUpgradeable = "OperatorConditionNotUpgradeable"
+
+	// ReasonNotHeld: nothing holds an update.
+	ReasonNotHeld = "NotHeld"
+
+	// ReasonOverridden: an update would be held, but an administrator overrode that.
+	ReasonOverridden = "Overridden"
+)

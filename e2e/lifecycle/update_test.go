@@ -1,0 +1,216 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestUpdate is the whole life of an operator: it is installed, an update is held while a custom resource is in critical
+// work and goes on by itself after that, what the old version owned moves to the new one, the old one is collected, and
+// in the end the operator goes and the custom resources stay.
+func TestUpdate(t *testing.T) {
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo {
+		return testcatalog.Foo{Name: "update", Version: version, Upgradeable: "!Migrating"}
+	}
+	v1, v2 := foo("1.0.0"), foo("1.1.0")
+	s := newStage(t, "update", publish(t, v1))
+	sub := s.subscribe(t, "update")
+	s.installed(t, sub, v1.CSV())
+
+	cr := s.custom(t, "update", "example", `[{type: Migrating, status: "True", reason: Moving, message: half way}]`)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
+	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	owned := ownedBy(t, s, v1.CSV())
+
+	s.offer(t, publish(t, v1, v2))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
+	if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || sub.Status.CurrentCSV != v2.CSV() || !strings.Contains(sub.Status.Message, "Migrating") {
+		t.Errorf("while the update is held the Subscription says: %+v", sub.Status)
+	}
+	s.absent(t, s.csv(v2.CSV()))
+
+	condition(t, cr, "Migrating", "False")
+	s.installed(t, sub, v2.CSV())
+	cluster.AwaitGone(t, s.csv(v1.CSV()))
+	s.await(t, owned, func() string {
+		if len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].Name != v2.CSV() || !*owned.OwnerReferences[0].Controller {
+			return fmt.Sprintf("its owners are %+v", owned.OwnerReferences)
+		}
+		return ""
+	})
+	s.runs(t, "update-operator", "example.com/update-operator:1.1.0", v2.CSV())
+	s.leavesNothing(t, sub, v2, cr)
+	manager.CheckAlive(t)
+}
+
+// TestOverride: an administrator's word ends a hold, for the version it names and no other.
+func TestOverride(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo {
+		return testcatalog.Foo{Name: "override", Version: version, Upgradeable: "!Migrating"}
+	}
+	v1, v2 := foo("1.0.0"), foo("2.0.0")
+	s := newStage(t, "override", publish(t, v1))
+	sub := s.subscribe(t, "override")
+	s.installed(t, sub, v1.CSV())
+	s.custom(t, "override", "busy", `[{type: Migrating, status: "True"}]`)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
+	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	s.offer(t, publish(t, v1, v2))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotUpgradeable)
+	for _, csv := range []string{"override-operator.v9", v2.CSV()} {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationAllowUpgrade, csv)
+		if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+		if csv != v2.CSV() {
+			s.absent(t, s.csv(v2.CSV()))
+		}
+	}
+	s.installed(t, sub, v2.CSV())
+	events := &corev1.EventList{}
+	if err := cluster.Client.List(t.Context(), events, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		if e.Reason == v1alpha1.EventUpgradeOverridden {
+			return
+		}
+	}
+	t.Errorf("no Event tells that the hold was overridden: %+v", events.Items)
+}
+
+// TestManual: a plan waits for a person, and says how to approve it.
+func TestManual(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	v1 := testcatalog.Foo{Name: "manual", Version: "1.0.0"}
+	s := newStage(t, "manual", publish(t, v1))
+	sub := s.subscribe(t, "manual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
+	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, corev1.ConditionTrue, v1alpha1.ReasonRequiresApproval)
+	s.absent(t, s.csv(v1.CSV()))
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
+	s.await(t, plan, func() string {
+		if plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval || !strings.Contains(plan.Status.Message, "kubectl patch installplan") {
+			return string(plan.Status.Phase) + plan.Status.Message
+		}
+		return ""
+	})
+	if err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))); err != nil {
+		t.Fatal(err)
+	}
+	s.installed(t, sub, v1.CSV())
+}
+
+// TestDependency is the example of the source: an operator whose custom resources another brings is installed with that
+// other, and with what keeps it up to date.
+func TestDependency(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	etcd := testcatalog.Foo{Name: "etcd", Version: "0.9.0"}
+	vault := testcatalog.Foo{Name: "vault", Version: "1.0.0", Requires: []string{"etcd"}}
+	s := newStage(t, "vault", publish(t, vault), publish(t, etcd))
+	sub := s.subscribe(t, "vault")
+	s.installed(t, sub, vault.CSV())
+	dependency := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "etcd-stable-" + s.catalog.Name + "-" + global}}
+	s.installed(t, dependency, etcd.CSV())
+	plan := &olm.InstallPlan{}
+	if err := cluster.Client.Get(t.Context(), s.key(sub.Status.InstallPlanRef.Name), plan); err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	for _, step := range plan.Status.Plan {
+		steps = append(steps, step.Resource.Kind+" "+step.Resource.Name)
+	}
+	for _, want := range []string{
+		"ClusterServiceVersion " + vault.CSV(), "CustomResourceDefinition " + vault.CRD(),
+		"ClusterServiceVersion " + etcd.CSV(), "CustomResourceDefinition " + etcd.CRD(),
+	} {
+		if !strings.Contains(strings.Join(steps, "\n"), want) {
+			t.Errorf("the plan has no step %s: %v", want, steps)
+		}
+	}
+}
+
+// absent checks that something is not there, and that nothing is about to bring it: the Subscription's status has told
+// why.
+func (s *stage) absent(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err == nil {
+		s.tell(t)
+		t.Errorf("%T %s is there, and should not be yet", o, o.GetName())
+	}
+}
+
+// ownedBy creates a ConfigMap that a ClusterServiceVersion owns and controls, as operators do.
+func ownedBy(t *testing.T, s *stage, name string) *corev1.ConfigMap {
+	t.Helper()
+	owner := &v1alpha1.ClusterServiceVersion{}
+	if err := cluster.Client.Get(t.Context(), s.key(name), owner); err != nil {
+		t.Fatal(err)
+	}
+	out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "owned"}}
+	out.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))}
+	cluster.Create(t, out)
+	return out
+}
+
+func upgradeable(probe *v1alpha1.Probe, want metav1.ConditionStatus) string {
+	for _, c := range probe.Status.Conditions {
+		if c.Type == v1alpha1.ConditionUpgradeable && c.Status == want {
+			return ""
+		}
+	}
+	return fmt.Sprintf("its conditions are %+v", probe.Status.Conditions)
+}
+
+// runs checks a deployment: what it runs, for whom, and what it is told.
+func (s *stage) runs(t *testing.T, name, image, csv string) {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	if err := cluster.Client.Get(t.Context(), s.key(name), d); err != nil {
+		t.Fatal(err)
+	}
+	container := d.Spec.Template.Spec.Containers[0]
+	told := false
+	for _, e := range container.Env {
+		told = told || e.Name == "OPERATOR_CONDITION_NAME" && e.Value == csv
+	}
+	if container.Image != image || !told || len(d.OwnerReferences) != 1 || d.OwnerReferences[0].Name != csv {
+		t.Errorf("Deployment %s runs %s, owners %+v, env %+v", name, container.Image, d.OwnerReferences, container.Env)
+	}
+}
+
+// leavesNothing deletes a Subscription and its ClusterServiceVersion, and checks that what it made goes, and the custom
+// resource and its definition stay.
+func (s *stage) leavesNothing(t *testing.T, sub *v1alpha1.Subscription, f testcatalog.Foo, cr client.Object) {
+	t.Helper()
+	for _, o := range []client.Object{sub, s.csv(f.CSV())} {
+		if err := cluster.Client.Delete(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.AwaitGone(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: f.Name + "-operator"}})
+	labels := client.MatchingLabels{"olm.owner": f.CSV(), "olm.owner.namespace": s.namespace}
+	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}} {
+		awaitNone(t, list, labels)
+	}
+	for _, o := range []client.Object{cr, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}}} {
+		if err := cluster.Client.Get(context.Background(), client.ObjectKeyFromObject(o), o); err != nil || o.GetDeletionTimestamp() != nil {
+			t.Errorf("%s should have stayed: %v", o.GetName(), err)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package csv
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// TestLastTransitions: the last 20 changes of phase or reason are remembered, and no others.
+func TestLastTransitions(t *testing.T) {
+	csv := etcd("1.0.0")
+	for i := range 25 {
+		phase := []olm.ClusterServiceVersionPhase{olm.CSVPhasePending, olm.CSVPhaseFailed}[i%2]
+		for range 2 { // the second time nothing but the message changes
+			csv.Status = Report(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, fmt.Sprint(i)}, Now: metav1.Unix(int64(i), 0)})
+			if i < 24 {
+				csv.Status = Report(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, "again"}, Now: metav1.Unix(int64(i), 500)})
+			}
+		}
+	}
+	got := csv.Status.LastTransitions
+	if len(got) != MaxTransitions {
+		t.Fatalf("%d transitions are remembered", len(got))
+	}
+	for i, c := range got {
+		n := i + 5
+		if c.Message != fmt.Sprint(n) || c.LastTransitionTime.Unix() != int64(n) {
+			t.Errorf("transition %d is %+v", n, c)
+		}
+	}
+	csv.Status = Report(Inputs{CSV: csv, Decision: Decision{csv.Status.Phase, v1alpha1.CSVReasonNeedsReinstall, "Other reason"}, Now: now})
+	if last := csv.Status.LastTransitions[MaxTransitions-1]; last.Reason != v1alpha1.CSVReasonNeedsReinstall {
+		t.Errorf("another reason is a transition too, but the last is %+v", last)
+	}
+	if got := csv.Status.LastTransitionTime.Unix(); got != 24 {
+		t.Errorf("lastTransitionTime is that of the phase, which changed at 24, not at %d", got)
+	}
+}
+
+// TestTimes: each time moves with what it is the time of, and with nothing else.
+func TestTimes(t *testing.T) {
+	csv := that(etcd("1.0.0"), installing)
+	got := Report(Inputs{CSV: csv, Decision: Decision{olm.CSVPhaseInstalling, installing.Reason, "Another"}, Now: now})
+	want := map[string][2]int64{ // by condition: lastUpdateTime, lastTransitionTime
+		"Available":   {2000, 1000}, // its message changed
+		"Progressing": {1000, 1000},
+	}
+	for _, c := range got.Conditions {
+		if times := [2]int64{c.LastUpdateTime.Unix(), c.LastTransitionTime.Unix()}; times != want[c.Type] {
+			t.Errorf("%s has %v, want %v", c.Type, times, want[c.Type])
+		}
+	}
+	if got.LastUpdateTime.Unix() != 2000 || got.LastTransitionTime.Unix() != 1000 {
+		t.Errorf("lastUpdateTime is %v and lastTransitionTime %v", got.LastUpdateTime, got.LastTransitionTime)
+	}
+}
+
+// TestTakenOver: a status that OLM wrote becomes one of ours, and what others say there stays.
+func TestTakenOver(t *testing.T) {
+	csv := etcd("1.0.0")
+	csv.Status = v1alpha1.ClusterServiceVersionStatus{
+		Phase: succeeded.Phase, Reason: succeeded.Reason, Message: succeeded.Message, LastUpdateTime: &past, LastTransitionTime: &past,
+		Conditions: []v1alpha1.ClusterServiceVersionCondition{
+			{Phase: olm.CSVPhasePending, Reason: olm.CSVReasonRequirementsUnknown}, {Type: "Zebra", Status: "True"}, {Phase: succeeded.Phase},
+		},
+		Cleanup: olm.CleanupStatus{PendingDeletion: []olm.ResourceList{{Kind: "Foo"}}},
+	}
+	in := Inputs{CSV: csv, Decision: succeeded, Now: now}
+	got := Report(in)
+	if diff := cmp.Diff([]string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0", "Zebra=True/: "}, spelt(got)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(got.LastTransitions) != 1 || !got.LastTransitionTime.Equal(&past) || len(got.Cleanup.PendingDeletion) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	checkFixed(t, in, got)
+
+	csv.Status.LastTransitionTime = nil
+	if got := Report(in); got.LastTransitionTime == nil {
+		t.Error("lastTransitionTime is not told where it never was")
+	}
+	csv.Status = got
+	csv.Status.LastUpdateTime = nil
+	if got := Report(in); got.LastUpdateTime == nil {
+		t.Error("lastUpdateTime is not told where somebody took it away")
+	}
+}
+
+func TestRequirementsAndCertificates(t *testing.T) {
+	made, rotate := metav1.NewTime(past.Add(time.Millisecond)), metav1.NewTime(now.Add(time.Millisecond))
+	in := Inputs{
+		CSV: etcd("1.0.0"), Decision: succeeded, Now: now, CertsLastUpdated: &made, CertsRotateAt: &rotate,
+		Requirements: []olm.RequirementStatus{{Kind: "B", Name: "b"}, {Kind: "B", Name: "a"}, {Kind: "A", Name: "z"}},
+	}
+	got := Report(in)
+	if diff := cmp.Diff([]olm.RequirementStatus{{Kind: "A", Name: "z"}, {Kind: "B", Name: "a"}, {Kind: "B", Name: "b"}}, got.RequirementStatus); diff != "" {
+		t.Errorf("requirements are sorted: -want +got\n%s", diff)
+	}
+	if !got.CertsLastUpdated.Equal(&past) || got.CertsRotateAt.Unix() != 2000 {
+		t.Errorf("certificates last from %v to %v", got.CertsLastUpdated, got.CertsRotateAt)
+	}
+	checkFixed(t, in, got)
+
+	in.CSV.Status, in.Requirements, in.CertsLastUpdated, in.CertsRotateAt = got, nil, nil, nil
+	got = Report(in)
+	if len(got.RequirementStatus) != 3 || got.CertsLastUpdated != nil || got.CertsRotateAt != nil {
+		t.Errorf("what nobody looked at stands, and certificates that are not there are not told: %+v", got)
+	}
+	in.Requirements = []olm.RequirementStatus{}
+	if got = Report(in); len(got.RequirementStatus) != 0 {
+		t.Errorf("what is needed no more is told: %v", got.RequirementStatus)
+	}
+}

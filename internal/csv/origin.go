@@ -1,0 +1,92 @@
+package csv
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// runningVersion tells which version really runs: through an update it is the old one, until the new one has Succeeded.
+// At a first install there is none until then.
+func runningVersion(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
+	own := ownVersion(in.CSV)
+	switch {
+	case in.Decision.Phase == olm.CSVPhaseSucceeded:
+		out.Version = own
+	case out.Version == own || in.Replaced == nil: // it has run, or there is nobody left to ask
+	case in.Replaced.Status.Version != v1alpha1.OperatorVersion{}:
+		out.Version = in.Replaced.Status.Version
+	case in.Replaced.Status.Phase == olm.CSVPhaseSucceeded:
+		out.Version = ownVersion(in.Replaced)
+	}
+}
+
+// ownVersion is the name and version that a ClusterServiceVersion stands for, running or not.
+func ownVersion(csv *v1alpha1.ClusterServiceVersion) v1alpha1.OperatorVersion {
+	pkg := packageOf(csv)
+	name, version, _ := strings.Cut(csv.Name, ".v")
+	if pkg.PackageName != "" {
+		name = pkg.PackageName
+	}
+	if pkg.Version != "" {
+		version = pkg.Version
+	}
+	if said := csv.Spec.Version.Version; !said.Equals(semver.Version{}) || len(said.Build) > 0 {
+		version = said.String()
+	}
+	return v1alpha1.OperatorVersion{Name: name, Version: version}
+}
+
+// annotationProperties on a ClusterServiceVersion holds the properties of its bundle.
+const annotationProperties = "operatorframework.io/properties"
+
+// olmPackage is the property that names the package of a bundle.
+type olmPackage struct {
+	PackageName string `json:"packageName"`
+	Version     string `json:"version"`
+}
+
+// packageOf is the package that a ClusterServiceVersion says it is of; empty where it does not, or not in a way that
+// can be read.
+func packageOf(csv *v1alpha1.ClusterServiceVersion) olmPackage {
+	var said struct {
+		Properties []struct {
+			Type  string          `json:"type"`
+			Value json.RawMessage `json:"value"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(csv.Annotations[annotationProperties]), &said); err != nil {
+		return olmPackage{}
+	}
+	for _, property := range said.Properties {
+		var out olmPackage
+		if property.Type == "olm.package" && json.Unmarshal(property.Value, &out) == nil {
+			return out
+		}
+	}
+	return olmPackage{}
+}
+
+// relatedObjects are the Subscription, the InstallPlan and the CatalogSource that the operator came from, as the plan
+// stamped them on the ClusterServiceVersion.
+func relatedObjects(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
+	out.RelatedObjects = nil
+	relate := func(kind, namespace, name string) {
+		if name == "" {
+			return
+		}
+		out.RelatedObjects = append(out.RelatedObjects, corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name, UID: in.UIDs[kind],
+		})
+	}
+	stamped := in.CSV.Annotations
+	relate(v1alpha1.SubscriptionKind, in.CSV.Namespace, stamped[v1alpha1.AnnotationSubscription])
+	relate(olm.InstallPlanKind, in.CSV.Namespace, stamped[v1alpha1.AnnotationInstallPlan])
+	namespace, name, _ := strings.Cut(stamped[v1alpha1.AnnotationCatalogSource], "/")
+	relate(olm.CatalogSourceKind, namespace, name)
+}

@@ -1,0 +1,68 @@
+package csv
+
+import (
+	"testing"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+func TestOwnVersion(t *testing.T) {
+	of := func(name, properties, spec string) v1alpha1.OperatorVersion {
+		csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{annotationProperties: properties}}}
+		if spec != "" {
+			csv.Spec.Version.Version = semver.MustParse(spec)
+		}
+		return ownVersion(csv)
+	}
+	const pkg = `{"properties":[{"type":"olm.package","value":"etcd"},{"type":"olm.package","value":{"packageName":"etcd","version":"0.9.2"}}]}`
+	cases := map[string]struct {
+		reason string
+		got    v1alpha1.OperatorVersion
+		want   v1alpha1.OperatorVersion
+	}{
+		"Package":         {"The package names the operator, the spec its version.", of("etcdoperator.v0.9.2", pkg, "0.9.2-r1+b2"), v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2-r1+b2"}},
+		"NoSpecVersion":   {"Without a version in the spec the package tells it.", of("etcdoperator.v0.9", pkg, ""), v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2"}},
+		"NameAlone":       {"Without a package the name tells both.", of("etcdoperator.v0.9.2.vx", "", ""), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "0.9.2.vx"}},
+		"NoVersionInName": {"As far as it does.", of("etcdoperator", "", "1.2.3"), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.2.3"}},
+		"Garbage":         {"What cannot be read is not there.", of("etcdoperator.v1.0.0", `{"properties":`, ""), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
+		"Null":            {"Nor is what is null.", of("etcdoperator.v1.0.0", `{"properties":[null,{"type":"olm.package","value":null}]}`, ""), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRelatedObjects(t *testing.T) {
+	csv := etcd("1.0.0")
+	csv.Annotations[v1alpha1.AnnotationSubscription] = "etcd"
+	csv.Annotations[v1alpha1.AnnotationInstallPlan] = "install-1"
+	csv.Annotations[v1alpha1.AnnotationCatalogSource] = "global/operators"
+	in := Inputs{CSV: csv, Decision: succeeded, UIDs: map[string]types.UID{"Subscription": "1234"}, Now: now}
+	got := Report(in)
+	const group = "operators.coreos.com/v1alpha1"
+	want := []corev1.ObjectReference{
+		{APIVersion: group, Kind: "Subscription", Namespace: "default", Name: "etcd", UID: "1234"},
+		{APIVersion: group, Kind: "InstallPlan", Namespace: "default", Name: "install-1"},
+		{APIVersion: group, Kind: "CatalogSource", Namespace: "global", Name: "operators"},
+	}
+	if diff := cmp.Diff(want, got.RelatedObjects); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	checkFixed(t, in, got)
+
+	in.CSV.Status = got
+	in.CSV.Annotations = map[string]string{v1alpha1.AnnotationCatalogSource: "of no namespace"}
+	if got := Report(in).RelatedObjects; len(got) != 0 {
+		t.Errorf("what nobody stamped is related: %v", got)
+	}
+}

@@ -1,0 +1,307 @@
+package csv
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/api/pkg/lib/version"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+var (
+	past = metav1.Unix(1000, 0)
+	now  = metav1.Unix(2000, 12345) // more exactly than the API server keeps it
+)
+
+// etcd is a version of the operator etcd, of which nothing has been said yet.
+func etcd(v string) *v1alpha1.ClusterServiceVersion {
+	return &v1alpha1.ClusterServiceVersion{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcdoperator.v" + v, Annotations: map[string]string{
+			annotationProperties: fmt.Sprintf(`{"properties":[{"type":"olm.gvk","value":{"kind":"EtcdCluster"}},`+
+				`{"type":"olm.package","value":{"packageName":"etcd","version":%q}}]}`, v),
+		}},
+		Spec: olm.ClusterServiceVersionSpec{Version: version.OperatorVersion{Version: semver.MustParse(v)}},
+	}
+}
+
+// that is a ClusterServiceVersion after decisions were taken, a while ago.
+func that(csv *v1alpha1.ClusterServiceVersion, decisions ...Decision) *v1alpha1.ClusterServiceVersion {
+	for _, d := range decisions {
+		csv.Status = Report(Inputs{CSV: csv, Decision: d, Now: past})
+	}
+	return csv
+}
+
+var (
+	scheduling = Decision{olm.CSVPhasePending, v1alpha1.CSVReasonRequirementsUnknown, "Scheduling ClusterServiceVersion for requirement verification"}
+	installing = Decision{olm.CSVPhaseInstalling, v1alpha1.CSVReasonInstallWaiting, "Deployment etcd is not available"}
+	succeeded  = Decision{olm.CSVPhaseSucceeded, v1alpha1.CSVReasonInstallSuccessful, "Every deployment is available"}
+	unhealthy  = Decision{olm.CSVPhaseFailed, v1alpha1.CSVReasonComponentUnhealthy, "Deployment etcd has no pod"}
+	replacing  = Decision{olm.CSVPhaseReplacing, v1alpha1.CSVReasonBeingReplaced, "etcdoperator.v2.0.0 takes over"}
+	deleting   = Decision{olm.CSVPhaseDeleting, v1alpha1.CSVReasonReplaced, "etcdoperator.v2.0.0 has taken over"}
+)
+
+func TestReport(t *testing.T) {
+	etcdVersion := func(v string) v1alpha1.OperatorVersion { return v1alpha1.OperatorVersion{Name: "etcd", Version: v} }
+	cases := map[string]struct {
+		reason     string
+		csv        *v1alpha1.ClusterServiceVersion
+		replaced   *v1alpha1.ClusterServiceVersion
+		decision   Decision
+		conditions []string // "Type=Status/Reason: message"
+		version    v1alpha1.OperatorVersion
+	}{
+		"New": {
+			reason: "Before anything was decided the operator is on its way.",
+			csv:    etcd("1.0.0"),
+			conditions: []string{
+				"Available=False/: ",
+				"Progressing=True/: Working towards v1.0.0",
+			},
+		},
+		"InstallReady": {
+			reason:   "Each phase before Succeeded says what it waits for.",
+			csv:      that(etcd("1.0.0"), scheduling),
+			decision: Decision{olm.CSVPhaseInstallReady, v1alpha1.CSVReasonRequirementsMet, "All is there"},
+			conditions: []string{
+				"Available=False/AllRequirementsMet: All is there",
+				"Progressing=True/: Working towards v1.0.0",
+			},
+		},
+		"Installing": {
+			reason:   "The version is empty for as long as none has run.",
+			csv:      that(etcd("1.0.0"), scheduling),
+			decision: installing,
+			conditions: []string{
+				"Available=False/InstallWaiting: Deployment etcd is not available",
+				"Progressing=True/: Working towards v1.0.0",
+			},
+		},
+		"Succeeded": {
+			reason:   "What runs needs no words.",
+			csv:      that(etcd("1.0.0"), scheduling, installing),
+			decision: succeeded,
+			conditions: []string{
+				"Available=True/: ",
+				"Progressing=False/: Deployed version v1.0.0",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"FailedBefore": {
+			reason:   "One that fails on its way stops there.",
+			csv:      that(etcd("1.0.0"), scheduling),
+			decision: Decision{olm.CSVPhaseFailed, v1alpha1.CSVReasonInstallCheckFailed, "Deployment etcd makes no progress"},
+			conditions: []string{
+				"Available=False/InstallCheckFailed: Deployment etcd makes no progress",
+				"Progressing=False/: Failed to deploy version v1.0.0",
+			},
+		},
+		"FailedAfterwards": {
+			reason:   "One that was deployed, and is not available any more, is still that version.",
+			csv:      that(etcd("1.0.0"), succeeded),
+			decision: unhealthy,
+			conditions: []string{
+				"Available=False/ComponentUnhealthy: Deployment etcd has no pod",
+				"Progressing=False/: Deployed version v1.0.0",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"BeingPutRight": {
+			reason:   "While it is put right it is on its way again.",
+			csv:      that(etcd("1.0.0"), succeeded, unhealthy),
+			decision: Decision{olm.CSVPhasePending, v1alpha1.CSVReasonNeedsReinstall, "Deployment etcd is gone"},
+			conditions: []string{
+				"Available=False/NeedsReinstall: Deployment etcd is gone",
+				"Progressing=True/: Working towards v1.0.0",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"Updating": {
+			reason:   "Through an update the version is the one that ran before.",
+			csv:      etcd("2.0.0"),
+			replaced: that(etcd("1.0.0"), succeeded, replacing),
+			decision: installing,
+			conditions: []string{
+				"Available=False/InstallWaiting: Deployment etcd is not available",
+				"Progressing=True/: Working towards v2.0.0",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"UpdatingFromUnreported": {
+			reason: "Also where that has Succeeded without telling its version.",
+			csv:    etcd("2.0.0"),
+			replaced: func() *v1alpha1.ClusterServiceVersion {
+				out := etcd("1.0.0")
+				out.Status.Phase = olm.CSVPhaseSucceeded
+				return out
+			}(),
+			decision: scheduling,
+			conditions: []string{
+				"Available=False/RequirementsUnknown: " + scheduling.Message,
+				"Progressing=True/: Working towards v2.0.0",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"UpdatingFromNeverRun": {
+			reason:   "What never ran is no version that runs.",
+			csv:      etcd("2.0.0"),
+			replaced: that(etcd("1.0.0"), scheduling, replacing),
+			decision: scheduling,
+			conditions: []string{
+				"Available=False/RequirementsUnknown: " + scheduling.Message,
+				"Progressing=True/: Working towards v2.0.0",
+			},
+		},
+		"UpdatingTwice": {
+			reason:   "One that is replaced before it ran hands on what ran before it.",
+			csv:      etcd("3.0.0"),
+			replaced: &v1alpha1.ClusterServiceVersion{Status: Report(Inputs{CSV: etcd("2.0.0"), Replaced: that(etcd("1.0.0"), succeeded), Decision: replacing})},
+			decision: scheduling,
+			conditions: []string{
+				"Available=False/RequirementsUnknown: " + scheduling.Message,
+				"Progressing=True/: Working towards v3.0.0",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"FailedAfterUpdate": {
+			reason:   "Once it ran it is its own version, though the old one is still there.",
+			csv:      that(etcd("2.0.0"), succeeded),
+			replaced: that(etcd("1.0.0"), succeeded, replacing, deleting),
+			decision: unhealthy,
+			conditions: []string{
+				"Available=False/ComponentUnhealthy: Deployment etcd has no pod",
+				"Progressing=False/: Deployed version v2.0.0",
+			},
+			version: etcdVersion("2.0.0"),
+		},
+		"Replacing": {
+			reason:   "One that is being replaced is not available, and goes nowhere.",
+			csv:      that(etcd("1.0.0"), succeeded),
+			decision: replacing,
+			conditions: []string{
+				"Available=False/BeingReplaced: etcdoperator.v2.0.0 takes over",
+				"Progressing=False/: ",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"Deleting": {
+			reason:   "Nor is one that has been.",
+			csv:      that(etcd("1.0.0"), succeeded, replacing),
+			decision: deleting,
+			conditions: []string{
+				"Available=False/Replaced: etcdoperator.v2.0.0 has taken over",
+				"Progressing=False/: ",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"Unknown": {
+			reason:   "Where nothing can be told nothing is.",
+			csv:      that(etcd("1.0.0"), succeeded),
+			decision: Decision{olm.CSVPhaseUnknown, v1alpha1.CSVReasonInstallCheckFailed, "The API server does not answer"},
+			conditions: []string{
+				"Available=Unknown/InstallCheckFailed: The API server does not answer",
+				"Progressing=Unknown/InstallCheckFailed: The API server does not answer",
+			},
+			version: etcdVersion("1.0.0"),
+		},
+		"NoVersionAtAll": {
+			reason:     "One that has no version has a name.",
+			csv:        &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}},
+			decision:   succeeded,
+			conditions: []string{"Available=True/: ", "Progressing=False/: Deployed version etcd"},
+			version:    v1alpha1.OperatorVersion{Name: "etcd"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := Inputs{CSV: tc.csv, Replaced: tc.replaced, Decision: tc.decision, Now: now}
+			got := Report(in)
+			if diff := cmp.Diff(tc.conditions, spelt(got)); diff != "" {
+				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.version, got.Version); diff != "" {
+				t.Errorf("%s\nversion: -want +got\n%s", tc.reason, diff)
+			}
+			for _, c := range got.Conditions {
+				if c.Phase != tc.decision.Phase || c.LastUpdateTime == nil || c.LastTransitionTime == nil {
+					t.Errorf("%s has phase %s, lastUpdateTime %v and lastTransitionTime %v", c.Type, c.Phase, c.LastUpdateTime, c.LastTransitionTime)
+				}
+			}
+			if d := (Decision{got.Phase, got.Reason, got.Message}); d != tc.decision {
+				t.Errorf("phase, reason and message are %v", d)
+			}
+			checkFixed(t, in, got)
+		})
+	}
+}
+
+func spelt(status v1alpha1.ClusterServiceVersionStatus) []string {
+	var out []string
+	for _, c := range status.Conditions {
+		out = append(out, fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return out
+}
+
+// checkFixed: computed again, later, from the same inputs, as the API server keeps them, a status is the same.
+func checkFixed(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionStatus) {
+	t.Helper()
+	data, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept v1alpha1.ClusterServiceVersionStatus
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kept, status); diff != "" {
+		t.Errorf("what is kept is not what was computed: -kept +computed\n%s", diff)
+	}
+	in.CSV = in.CSV.DeepCopy()
+	in.CSV.Status = kept
+	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
+	if diff := cmp.Diff(kept, Report(in)); diff != "" {
+		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
+	}
+}
+
+func TestUpgradeable(t *testing.T) {
+	said := func(status metav1.ConditionStatus) v1alpha1.ProbeStatus {
+		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{Type: "Upgradeable", Status: status, Reason: "NotUpgradeable", Message: "Waiting for Foo"}}}
+	}
+	cases := map[string]struct {
+		reason string
+		probe  *v1alpha1.Probe
+		want   string
+	}{
+		"NoProbe":   {"Without a Probe nothing is said.", nil, ""},
+		"No":        {"A Probe is repeated word for word.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: said("False")}, "Upgradeable=False/NotUpgradeable: Waiting for Foo"},
+		"Yes":       {"Whatever it says.", &v1alpha1.Probe{Status: said("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
+		"NotRead":   {"Before it says anything that is said.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}}, "Upgradeable=Unknown/NotRead: The custom resources have not been read yet"},
+		"OwnStatus": {"An operator that is to say it itself has not, and nothing is made up.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, ""},
+		"NoSpec":    {"Nor where there is no spec.", &v1alpha1.Probe{}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := Inputs{CSV: etcd("1.0.0"), Decision: succeeded, Now: past, Probe: &v1alpha1.Probe{Status: said("Unknown")}}
+			before.CSV.Status = Report(before)
+			in := Inputs{CSV: before.CSV, Decision: succeeded, Now: now, Probe: tc.probe}
+			got := Report(in)
+			want := []string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0"}
+			if tc.want != "" {
+				want = append(want, tc.want)
+			}
+			if diff := cmp.Diff(want, spelt(got)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			checkFixed(t, in, got)
+		})
+	}
+}

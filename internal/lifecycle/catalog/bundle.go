@@ -1,0 +1,242 @@
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Labels of a bundle image, which are annotations in its metadata/annotations.yaml as well.
+const (
+	labelBundleMediaType = "operators.operatorframework.io.bundle.mediatype.v1"
+	labelBundleManifests = "operators.operatorframework.io.bundle.manifests.v1"
+
+	mediaTypeRegistryV1 = "registry+v1"
+	defaultManifests    = "manifests/"
+	annotationsFile     = "metadata/annotations.yaml"
+)
+
+// text is a file of a bundle, or an object that is inlined in a catalog.
+type text struct {
+	name string
+	data []byte
+}
+
+// decodeBundle reads the objects of a bundle and checks that they make one.
+func decodeBundle(bundleName string, texts []text, limits Limits) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	var csvs []string
+	var total int64
+	for _, t := range texts {
+		if total += int64(len(t.data)); total > limits.Bundle {
+			return nil, failure(v1alpha1.ReasonTooLarge, "the objects of bundle %s are larger than the limit of %s", bundleName, size(limits.Bundle))
+		}
+		objects, err := decodeObjects(t)
+		if err != nil {
+			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s: %w", bundleName, err)
+		}
+		for _, o := range objects {
+			if o.GetKind() == kindCSV {
+				csvs = append(csvs, o.GetName())
+			}
+		}
+		out = append(out, objects...)
+	}
+	switch {
+	case len(csvs) == 0:
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has no ClusterServiceVersion among its %d objects: it needs exactly one", bundleName, len(out))
+	case len(csvs) > 1:
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has %d ClusterServiceVersions (%s): it needs exactly one", bundleName, len(csvs), listed(csvs, 5, ", "))
+	case csvs[0] != bundleName:
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has a ClusterServiceVersion of another name: %s", bundleName, csvs[0])
+	}
+	return out, nil
+}
+
+// decodeObjects reads the objects of a YAML or JSON text.
+func decodeObjects(t text) ([]*unstructured.Unstructured, error) {
+	documents, err := split(t.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
+	}
+	var out []*unstructured.Unstructured
+	for _, d := range documents {
+		json, err := yaml.YAMLToJSON(d.data)
+		if err != nil {
+			return nil, fmt.Errorf("%s is not YAML: %w", t.name, inLine(err, d.line))
+		}
+		var content any
+		if err := utiljson.Unmarshal(json, &content); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if content == nil {
+			continue // nothing but comments
+		}
+		fields, ok := content.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s holds no object from line %d on", t.name, d.line)
+		}
+		o := &unstructured.Unstructured{Object: fields}
+		if o.GetKind() == "" || o.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("%s: the object from line %d on has no kind or no apiVersion", t.name, d.line)
+		}
+		if o.GetName() == "" {
+			return nil, fmt.Errorf("%s: the %s from line %d on has no name", t.name, o.GetKind(), d.line)
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// document is one of several in a YAML text.
+type document struct {
+	line int // that it begins with, from 1
+	data []byte
+}
+
+// split finds the documents of a YAML text.
+func split(data []byte) ([]document, error) {
+	var out []document
+	current := document{line: 1}
+	lines := bufio.NewReader(bytes.NewReader(data))
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || bytes.HasPrefix(bytes.TrimSpace(rest), []byte("#"))) {
+			out = append(out, current)
+			current = document{line: n + 1}
+		} else {
+			current.data = append(current.data, line...)
+		}
+		if errors.Is(err, io.EOF) {
+			out = append(out, current)
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(out, func(d document) bool { return len(bytes.TrimSpace(d.data)) == 0 }), nil
+}
+
+var lineOfDocument = regexp.MustCompile(`line (\d+)`)
+
+// inLine is an error about a document, with the line counted in the whole text.
+func inLine(err error, first int) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
+	return errors.New(lineOfDocument.ReplaceAllStringFunc(text, func(found string) string {
+		n, err := strconv.Atoi(strings.TrimPrefix(found, "line "))
+		if err != nil {
+			return found
+		}
+		return fmt.Sprintf("line %d", n+first-1)
+	}))
+}
+
+// bundleImage reads the manifests of a bundle image.
+func (p puller) bundleImage(ctx context.Context, image string) ([]text, error) {
+	r, err := p.resolve(ctx, image)
+	if err != nil {
+		return nil, err
+	}
+	content, config, err := p.open(r)
+	if err != nil {
+		return nil, err
+	}
+	files, err := p.bundleFiles(ctx, image, content)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := bundleLabels(image, config.Config.Labels, files)
+	if err != nil {
+		return nil, err
+	}
+	folder := cmp.Or(labels[labelBundleManifests], defaultManifests)
+	var out []text
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		inside, ok := file{path: name}.below(folder)
+		if !ok || !isManifest(inside) {
+			continue
+		}
+		if files[name] == nil {
+			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is a link, and links are not followed: put the file itself there", image, name)
+		}
+		out = append(out, text{name: name, data: files[name]})
+	}
+	if len(out) == 0 {
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "image %s has no manifests in its folder %s", image, folder)
+	}
+	return out, nil
+}
+
+// isManifest is true for a path that a manifest has: those of hidden files, and of other formats, are passed over.
+func isManifest(name string) bool {
+	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+// bundleFiles are the regular files of a bundle image, by path.
+func (p puller) bundleFiles(ctx context.Context, image string, content v1.Image) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := unpack(ctx, content, p.limits.Bundle, func(f file, r io.Reader) error {
+		if f.isLink() {
+			out[f.path] = nil // told of where a manifest was expected
+			return nil
+		}
+		if len(out) == p.limits.BundleFiles {
+			return failure(v1alpha1.ReasonTooLarge, "bundle image %s has more files than the limit of %d", image, p.limits.BundleFiles)
+		}
+		data, err := io.ReadAll(r)
+		out[f.path] = data
+		return err
+	})
+	switch {
+	case errors.Is(err, errTooMuch):
+		return nil, failure(v1alpha1.ReasonTooLarge, "bundle image %s is larger than the limit of %s", image, size(p.limits.Bundle))
+	case errors.Is(err, errOutside):
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %w", image, err)
+	case err != nil:
+		return nil, pullFailure(image, err)
+	}
+	return out, nil
+}
+
+// bundleLabels are what a bundle image says of itself, having checked that it is one.
+func bundleLabels(image string, labels map[string]string, files map[string][]byte) (map[string]string, error) {
+	var metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	if data, ok := files[annotationsFile]; ok {
+		if err := yaml.Unmarshal(data, &metadata); err != nil {
+			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is not YAML: %w", image, annotationsFile, inLine(err, 1))
+		}
+	}
+	out := maps.Clone(metadata.Annotations)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, labels)
+	switch of := out[labelBundleMediaType]; of {
+	case mediaTypeRegistryV1:
+		return out, nil
+	case "":
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "image %s is not a bundle: neither its labels nor %s say %s", image, annotationsFile, labelBundleMediaType)
+	default:
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "image %s is a bundle of media type %s: only %s is supported", image, of, mediaTypeRegistryV1)
+	}
+}

@@ -1,0 +1,269 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// disk keeps the file-based catalogs of images, so that memory need not hold the objects in them, and the manager need
+// not pull again what it has when it starts.
+//
+//	content/<digest>/parts.json            the catalog, without objects
+//	content/<digest>/<hash of name>.json   a bundle whole, where it has objects
+//	used/<namespace>_<name>.json           what a CatalogSource uses
+//
+// What is under content is complete: it is written elsewhere and moved there. It goes when nobody uses it.
+type disk struct {
+	dir string
+
+	mu   sync.Mutex
+	held map[string]int
+	used map[types.NamespacedName]use
+}
+
+// use is what a CatalogSource uses, and the reference that its digest was resolved from.
+type use struct {
+	Image  string `json:"image"`
+	Digest string `json:"digest"`
+}
+
+func openDisk(dir string) (*disk, error) {
+	d := &disk{dir: dir, held: map[string]int{}, used: map[types.NamespacedName]use{}}
+	if err := os.RemoveAll(filepath.Join(dir, "new")); err != nil {
+		return nil, fmt.Errorf("removing what an earlier run did not finish: %w", err)
+	}
+	for _, sub := range []string{"content", "used", "new"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return nil, fmt.Errorf("making the folder that catalogs are kept in: %w", err)
+		}
+	}
+	files, err := os.ReadDir(filepath.Join(dir, "used"))
+	if err != nil {
+		return nil, fmt.Errorf("reading what catalogs are kept: %w", err)
+	}
+	for _, f := range files {
+		namespace, name, ok := strings.Cut(strings.TrimSuffix(f.Name(), ".json"), "_")
+		data, err := os.ReadFile(filepath.Join(dir, "used", f.Name()))
+		var u use
+		if ok && err == nil && json.Unmarshal(data, &u) == nil {
+			d.used[types.NamespacedName{Namespace: namespace, Name: name}] = u
+		}
+	}
+	return d, nil
+}
+
+func (d *disk) contentDir(digest string) string {
+	return filepath.Join(d.dir, "content", strings.ReplaceAll(digest, ":", "-"))
+}
+
+func (d *disk) usePath(key types.NamespacedName) string {
+	return filepath.Join(d.dir, "used", key.Namespace+"_"+key.Name+".json")
+}
+
+// hold keeps a content from going until release is called.
+func (d *disk) hold(digest string) (release func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held[digest]++
+	return sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.held[digest]--; d.held[digest] == 0 {
+			delete(d.held, digest)
+		}
+		d.collect(digest)
+	})
+}
+
+// last is the digest that a CatalogSource used last for that image; empty where there is none.
+func (d *disk) last(key types.NamespacedName, image string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if u := d.used[key]; u.Image == image {
+		return u.Digest
+	}
+	return ""
+}
+
+// remember has a content survive the manager, for a CatalogSource.
+func (d *disk) remember(key types.NamespacedName, u use) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.used[key]
+	if before == u {
+		return nil
+	}
+	data, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	d.used[key] = u
+	defer d.collect(before.Digest)
+	temporary := filepath.Join(d.dir, "new", filepath.Base(d.usePath(key)))
+	if err := os.WriteFile(temporary, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, d.usePath(key))
+}
+
+// forget is called when a CatalogSource uses no image any more.
+func (d *disk) forget(key types.NamespacedName) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, ok := d.used[key]
+	if !ok {
+		return nil
+	}
+	delete(d.used, key)
+	d.collect(before.Digest)
+	if err := os.Remove(d.usePath(key)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// forgetOthers removes what was used by CatalogSources that are no more, and contents that nobody uses.
+func (d *disk) forgetOthers(there func(types.NamespacedName) bool) error {
+	d.mu.Lock()
+	var gone []types.NamespacedName
+	for key := range d.used {
+		if !there(key) {
+			gone = append(gone, key)
+		}
+	}
+	d.mu.Unlock()
+	for _, key := range gone {
+		if err := d.forget(key); err != nil {
+			return fmt.Errorf("forgetting catalog %s: %w", key, err)
+		}
+	}
+	contents, err := os.ReadDir(filepath.Join(d.dir, "content"))
+	if err != nil {
+		return fmt.Errorf("reading what catalogs are kept: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range contents {
+		d.collect(strings.Replace(c.Name(), "-", ":", 1))
+	}
+	return nil
+}
+
+// collect removes a content that nobody uses. What cannot be removed now is looked at again at the next start.
+func (d *disk) collect(digest string) {
+	if digest == "" || d.held[digest] > 0 {
+		return
+	}
+	for _, u := range d.used {
+		if u.Digest == digest {
+			return
+		}
+	}
+	_ = os.RemoveAll(d.contentDir(digest))
+}
+
+// has is true where a content is there.
+func (d *disk) has(digest string) bool {
+	_, err := os.Stat(filepath.Join(d.contentDir(digest), partsFile))
+	return digest != "" && err == nil
+}
+
+// add puts a content there, which fill writes to a folder. The caller holds it.
+func (d *disk) add(digest string, fill func(dir string) error) error {
+	dir, err := os.MkdirTemp(filepath.Join(d.dir, "new"), "content")
+	if err != nil {
+		return fmt.Errorf("making a folder for the catalog: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the next start removes what is left
+	if err := fill(dir); err != nil {
+		return err
+	}
+	if d.has(digest) {
+		return nil // another CatalogSource of the same image was first
+	}
+	if err := os.Rename(dir, d.contentDir(digest)); err != nil && !d.has(digest) {
+		return fmt.Errorf("keeping the catalog: %w", err)
+	}
+	return nil
+}
+
+// read reads what is kept of a catalog, without objects.
+func (d *disk) read(digest string, limits Limits) (*Content, error) {
+	f, err := os.Open(filepath.Join(d.contentDir(digest), partsFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog that was kept: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	b := newBuilder(limits)
+	if err := b.readFile(partsFile, f); err != nil {
+		return nil, err
+	}
+	return b.content()
+}
+
+// texts are the objects of a bundle that is kept; nil where they are in the bundle's image.
+func (d *disk) texts(digest string, b *Bundle) ([]text, error) {
+	f, err := os.Open(filepath.Join(d.contentDir(digest), bundleFile(b.Package, b.Name)))
+	if errors.Is(err, fs.ErrNotExist) && d.has(digest) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	out, _, err := inlinedTexts(f, b)
+	return out, err
+}
+
+const partsFile = "parts.json"
+
+func bundleFile(packageName, bundle string) string {
+	hash := sha256.Sum256([]byte(packageName + "/" + bundle))
+	return hex.EncodeToString(hash[:]) + ".json"
+}
+
+// keepIn writes the parts of a catalog to a folder, in the form that a disk keeps.
+func keepIn(dir string) func(*declcfg.Meta, any) error {
+	var mu sync.Mutex
+	return func(whole *declcfg.Meta, part any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if bundle, ok := part.(declcfg.Bundle); ok && bundle.Objects != nil {
+			if err := appendTo(filepath.Join(dir, bundleFile(bundle.Package, bundle.Name)), whole.Blob); err != nil {
+				return err
+			}
+			bundle.Properties = append(slices.Clone(bundle.Properties), elsewhere)
+			part = bundle
+		}
+		data, err := json.Marshal(part)
+		if err != nil {
+			return fmt.Errorf("keeping the catalog: %w", err)
+		}
+		return appendTo(filepath.Join(dir, partsFile), append(data, '\n'))
+	}
+}
+
+// elsewhere stands for the objects of a bundle, which are in a file of their own.
+var elsewhere = property.Property{Type: property.TypeBundleObject, Value: json.RawMessage("{}")}
+
+func appendTo(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping the catalog: %w", err)
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}

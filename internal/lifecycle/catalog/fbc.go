@@ -1,0 +1,282 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	"github.com/operator-framework/operator-registry/alpha/property"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Read reads a file-based catalog: every file of root but for those that .indexignore names. A package that makes no
+// sense is told of in Content.Invalid, and its neighbours are unharmed. Of the objects of bundles nothing is kept.
+func Read(ctx context.Context, root fs.FS, limits Limits) (*Content, error) {
+	return read(ctx, root, newBuilder(limits))
+}
+
+func read(ctx context.Context, root fs.FS, b *builder) (*Content, error) {
+	err := declcfg.WalkMetasFS(ctx, root, func(file string, meta *declcfg.Meta, err error) error {
+		return b.add(file, meta, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.content()
+}
+
+// schemaProblem is the schema of what a builder noted instead of a part that it could not read. See builder.keep.
+const schemaProblem = "operatorstatus.io/problem"
+
+// problem is why a package makes no sense.
+type problem struct {
+	Schema  string `json:"schema"`
+	Package string `json:"package"`
+	Message string `json:"message"`
+}
+
+// builder gathers what the parts of a catalog say, in any order, and makes Content of it. It is safe for concurrent use.
+type builder struct {
+	limits Limits
+
+	// keep is given every part, whole and without objects, and the problems with those that cannot be read; nil for no
+	// need.
+	keep func(whole *declcfg.Meta, part any) error
+
+	mu       sync.Mutex
+	drafts   map[string]*draft
+	inFile   map[string]map[string]bool
+	keptSize int64
+}
+
+// draft is what has been said of one package.
+type draft struct {
+	declcfg.DeclarativeConfig
+	problems []string
+}
+
+func newBuilder(limits Limits) *builder {
+	return &builder{limits: limits, drafts: map[string]*draft{}, inFile: map[string]map[string]bool{}}
+}
+
+// readFile reads all parts of one file.
+func (b *builder) readFile(file string, r io.Reader) error {
+	return declcfg.WalkMetasReader(r, func(meta *declcfg.Meta, err error) error {
+		return b.add(file, meta, err)
+	})
+}
+
+// add takes one part of a file, or the reason why the file cannot be read further. It returns an error only where the
+// whole catalog cannot be used.
+func (b *builder) add(file string, meta *declcfg.Meta, err error) error {
+	if err != nil {
+		return b.broken(file, err)
+	}
+	if meta.Schema == schemaProblem {
+		return b.noted(meta)
+	}
+	part, name, err := parse(meta)
+	if err != nil {
+		if name == "" {
+			return b.broken(file, err)
+		}
+		return b.note(name, fmt.Sprintf("%s: %v", file, err))
+	}
+	if part == nil {
+		return nil // of a schema that is none of ours
+	}
+	if err := b.merge(file, name, part); err != nil || b.keep == nil {
+		return err
+	}
+	return b.keep(meta, part)
+}
+
+// merge adds a part to the draft of its package.
+func (b *builder) merge(file, name string, part any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.draft(name)
+	if b.inFile[file] == nil {
+		b.inFile[file] = map[string]bool{}
+	}
+	b.inFile[file][name] = true
+	switch part := part.(type) {
+	case declcfg.Package:
+		d.Packages = append(d.Packages, part)
+	case declcfg.Channel:
+		d.Channels = append(d.Channels, part)
+		b.keptSize += int64(len(part.Entries)) * 100
+	case declcfg.Bundle:
+		d.Bundles = append(d.Bundles, part)
+		for _, p := range part.Properties {
+			b.keptSize += int64(len(p.Type) + len(p.Value))
+		}
+	case declcfg.Deprecation:
+		d.Deprecations = append(d.Deprecations, part)
+	}
+	if b.keptSize > b.limits.Kept {
+		return failure(v1alpha1.ReasonTooLarge, "the properties of its bundles are larger than the limit of %s", size(b.limits.Kept))
+	}
+	return nil
+}
+
+func (b *builder) draft(name string) *draft {
+	if b.drafts[name] == nil {
+		b.drafts[name] = &draft{}
+	}
+	return b.drafts[name]
+}
+
+// broken notes that a file cannot be read, as a problem of each package that it was read of, or else of the one that
+// its folder is named after.
+func (b *builder) broken(file string, err error) error {
+	b.mu.Lock()
+	names := slices.Sorted(maps.Keys(b.inFile[file]))
+	b.mu.Unlock()
+	if len(names) == 0 {
+		names = []string{strings.Split(file, "/")[0]}
+	}
+	for _, name := range names {
+		if err := b.note(name, fmt.Sprintf("%s cannot be read: %v", file, err)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note notes a problem with a package.
+func (b *builder) note(name, message string) error {
+	b.mu.Lock()
+	d := b.draft(name)
+	d.problems = append(d.problems, message)
+	b.mu.Unlock()
+	if b.keep == nil {
+		return nil
+	}
+	return b.keep(nil, problem{schemaProblem, name, message})
+}
+
+// noted takes up a problem that was noted when the catalog was first read.
+func (b *builder) noted(meta *declcfg.Meta) error {
+	var p problem
+	if err := json.Unmarshal(meta.Blob, &p); err != nil || p.Package == "" {
+		return nil // it is none of ours
+	}
+	return b.note(p.Package, p.Message)
+}
+
+// content is what the parts come to.
+func (b *builder) content() (*Content, error) {
+	out := &Content{Packages: map[string]*Package{}, Invalid: map[string]string{}}
+	said := false
+	for _, name := range slices.Sorted(maps.Keys(b.drafts)) {
+		d := b.drafts[name]
+		said = said || len(d.Packages) > 0
+		if len(d.problems) > 0 {
+			slices.Sort(d.problems)
+			out.Invalid[name] = shorten(strings.Join(strings.Fields(listed(d.problems, 3, "; ")), " "), longestMessage)
+			continue
+		}
+		if err := validate(name, &d.DeclarativeConfig); err != nil {
+			out.Invalid[name] = stable(err.Error())
+			continue
+		}
+		p, err := newPackage(d.DeclarativeConfig)
+		if err != nil {
+			out.Invalid[name] = stable(err.Error())
+			continue
+		}
+		out.Packages[name] = p
+	}
+	if !said {
+		return nil, notACatalog(out.Invalid)
+	}
+	return out, nil
+}
+
+func notACatalog(invalid map[string]string) error {
+	if len(invalid) == 0 {
+		return failure(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package")
+	}
+	first := slices.Sorted(maps.Keys(invalid))[0]
+	return failure(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package that can be read (%s: %s)", first, invalid[first])
+}
+
+// parse reads one part, without the objects in it, and tells the package that it is of.
+func parse(meta *declcfg.Meta) (part any, packageName string, err error) {
+	switch meta.Schema {
+	case "":
+		return nil, meta.Package, fmt.Errorf("%s has no schema", cmp.Or(path.Join(meta.Package, meta.Name), "a part of it"))
+	case declcfg.SchemaPackage:
+		var p declcfg.Package
+		err = json.Unmarshal(meta.Blob, &p)
+		return declcfg.Package{Schema: p.Schema, Name: p.Name, DefaultChannel: p.DefaultChannel}, meta.Name, wrap(err, meta)
+	case declcfg.SchemaChannel:
+		var c declcfg.Channel
+		err = json.Unmarshal(meta.Blob, &c)
+		c.Properties = nil
+		return c, meta.Package, wrap(err, meta)
+	case declcfg.SchemaDeprecation:
+		var d declcfg.Deprecation
+		err = json.Unmarshal(meta.Blob, &d)
+		return d, meta.Package, wrap(err, meta)
+	case declcfg.SchemaBundle:
+		var b declcfg.Bundle
+		if err := json.Unmarshal(meta.Blob, &b); err != nil {
+			return nil, meta.Package, wrap(err, meta)
+		}
+		b, err = withoutObjects(b)
+		return b, meta.Package, wrap(err, meta)
+	}
+	return nil, "", nil
+}
+
+func wrap(err error, meta *declcfg.Meta) error {
+	if err == nil && meta.Package == "" && (meta.Schema != declcfg.SchemaPackage || meta.Name == "") {
+		return fmt.Errorf("%s %q names no package", meta.Schema, meta.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", meta.Schema, meta.Name, err)
+	}
+	return nil
+}
+
+// inlined stands for the objects of a bundle that are in the catalog and not in an image.
+var inlined = []string{""}
+
+// withoutObjects is the bundle without what carries objects. The kinds that these provide are kept as olm.gvk
+// properties, where there is none.
+func withoutObjects(b declcfg.Bundle) (declcfg.Bundle, error) {
+	out := declcfg.Bundle{Schema: b.Schema, Name: b.Name, Package: b.Package, Image: b.Image}
+	provides := false
+	for _, p := range b.Properties {
+		switch p.Type {
+		case property.TypeBundleObject:
+			out.Objects = inlined
+			continue
+		case property.TypeCSVMetadata:
+			continue
+		case property.TypeGVK:
+			provides = true
+		}
+		out.Properties = append(out.Properties, p)
+	}
+	if provides {
+		return out, nil
+	}
+	gvks, err := providedBy(b.Properties)
+	for _, gvk := range gvks {
+		out.Properties = append(out.Properties, property.MustBuildGVK(gvk.Group, gvk.Version, gvk.Kind))
+	}
+	return out, err
+}

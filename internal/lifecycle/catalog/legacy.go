@@ -1,0 +1,190 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Keys of a ConfigMap in the format that OLM had before file-based catalogs. Each holds a list in YAML.
+const (
+	keyCRDs     = "customResourceDefinitions"
+	keyCSVs     = "clusterServiceVersions"
+	keyPackages = "packages"
+)
+
+// legacy is a catalog in that format.
+type legacy struct {
+	crds     map[string]legacyObject // by name
+	csvs     map[string]legacyObject
+	packages []legacyPackage
+}
+
+type legacyObject struct {
+	manifest
+	raw json.RawMessage
+}
+
+type legacyPackage struct {
+	Name           string          `json:"packageName"`
+	DefaultChannel string          `json:"defaultChannel"`
+	Channels       []legacyChannel `json:"channels"`
+}
+
+type legacyChannel struct {
+	Name       string `json:"name"`
+	CurrentCSV string `json:"currentCSV"`
+}
+
+func isLegacy(cm *corev1.ConfigMap) bool {
+	_, csvs := cm.Data[keyCSVs]
+	_, packages := cm.Data[keyPackages]
+	return csvs && packages
+}
+
+func parseLegacy(cm *corev1.ConfigMap) (*legacy, error) {
+	var out legacy
+	var err error
+	if out.crds, err = legacyObjects(cm, keyCRDs); err != nil {
+		return nil, err
+	}
+	if out.csvs, err = legacyObjects(cm, keyCSVs); err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal([]byte(cm.Data[keyPackages]), &out.packages); err != nil {
+		return nil, failure(v1alpha1.ReasonNotACatalog, "key %s is no list of package manifests: %w", keyPackages, inLine(err, 1))
+	}
+	return &out, nil
+}
+
+func legacyObjects(cm *corev1.ConfigMap, key string) (map[string]legacyObject, error) {
+	var raws []json.RawMessage
+	if err := yaml.Unmarshal([]byte(cm.Data[key]), &raws); err != nil {
+		return nil, failure(v1alpha1.ReasonNotACatalog, "key %s is no list of objects: %w", key, inLine(err, 1))
+	}
+	out := map[string]legacyObject{}
+	for i, raw := range raws {
+		o := legacyObject{raw: raw}
+		if err := json.Unmarshal(raw, &o.manifest); err != nil {
+			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: object %d: %w", key, i+1, err)
+		}
+		if _, twice := out[o.Metadata.Name]; twice {
+			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: %s is there twice", key, o.Metadata.Name)
+		}
+		out[o.Metadata.Name] = o
+	}
+	return out, nil
+}
+
+func (l *legacy) content() *Content {
+	out := &Content{Packages: map[string]*Package{}, Invalid: map[string]string{}}
+	for _, p := range l.packages {
+		said, err := l.said(p)
+		if err == nil {
+			out.Packages[p.Name], err = newPackage(said)
+		}
+		if err != nil {
+			delete(out.Packages, p.Name)
+			out.Invalid[p.Name] = stable(err.Error())
+		}
+	}
+	return out
+}
+
+// said is what a package manifest says, as a file-based catalog would: a channel is what leads to its current
+// ClusterServiceVersion by replaces and skips.
+func (l *legacy) said(p legacyPackage) (declcfg.DeclarativeConfig, error) {
+	var out declcfg.DeclarativeConfig
+	if p.DefaultChannel == "" && len(p.Channels) == 1 {
+		p.DefaultChannel = p.Channels[0].Name
+	}
+	out.Packages = []declcfg.Package{{Name: p.Name, DefaultChannel: p.DefaultChannel}}
+	bundles := map[string]bool{}
+	for _, c := range p.Channels {
+		if _, ok := l.csvs[c.CurrentCSV]; !ok {
+			return out, fmt.Errorf("channel %s: its currentCSV %s is not in %s", c.Name, c.CurrentCSV, keyCSVs)
+		}
+		entries := l.entries(c.CurrentCSV)
+		out.Channels = append(out.Channels, declcfg.Channel{Name: c.Name, Package: p.Name, Entries: entries})
+		for _, e := range entries {
+			if bundles[e.Name] {
+				continue
+			}
+			bundles[e.Name] = true
+			bundle, err := l.bundle(p.Name, l.csvs[e.Name])
+			if err != nil {
+				return out, fmt.Errorf("channel %s: %w", c.Name, err)
+			}
+			out.Bundles = append(out.Bundles, bundle)
+		}
+	}
+	if err := defaultChannelThere(&out); err != nil {
+		return out, err
+	}
+	return out, nil
+}
+
+// entries are those of the channel that a ClusterServiceVersion is the newest of.
+func (l *legacy) entries(newest string) []declcfg.ChannelEntry {
+	var out []declcfg.ChannelEntry
+	seen := map[string]bool{}
+	for next := []string{newest}; len(next) > 0; next = next[1:] {
+		csv, ok := l.csvs[next[0]]
+		if !ok || seen[next[0]] {
+			continue
+		}
+		seen[next[0]] = true
+		out = append(out, declcfg.ChannelEntry{
+			Name: csv.Metadata.Name, Replaces: csv.Spec.Replaces, Skips: csv.Spec.Skips,
+			SkipRange: csv.Metadata.Annotations[annotationSkipRange],
+		})
+		next = append(next, csv.Spec.Replaces)
+		next = append(next, csv.Spec.Skips...)
+	}
+	return out
+}
+
+// annotationSkipRange of a ClusterServiceVersion is the range of versions that it can replace.
+const annotationSkipRange = "olm.skipRange"
+
+func (l *legacy) bundle(packageName string, csv legacyObject) (declcfg.Bundle, error) {
+	out := declcfg.Bundle{Name: csv.Metadata.Name, Package: packageName}
+	out.Properties = append(out.Properties, property.MustBuildPackage(packageName, csv.Spec.Version))
+	for _, gvk := range sorted(csv.provides()) {
+		out.Properties = append(out.Properties, property.MustBuildGVK(gvk.Group, gvk.Version, gvk.Kind))
+	}
+	for _, d := range slices.Concat(csv.Spec.CustomResourceDefinitions.Required, csv.Spec.APIServiceDefinitions.Required) {
+		gvk := d.gvk()
+		out.Properties = append(out.Properties, property.MustBuildGVKRequired(gvk.Group, gvk.Version, gvk.Kind))
+	}
+	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
+		if _, ok := l.crds[owned.Name]; !ok {
+			return out, fmt.Errorf("%s owns CustomResourceDefinition %s, which is not in %s", csv.Metadata.Name, owned.Name, keyCRDs)
+		}
+	}
+	return out, nil
+}
+
+// texts are the ClusterServiceVersion of a bundle and the CustomResourceDefinitions that it owns.
+func (l *legacy) texts(b *Bundle) ([]text, error) {
+	csv, ok := l.csvs[b.Name]
+	if !ok {
+		return nil, notOffered(b)
+	}
+	out := []text{{name: b.Name, data: csv.raw}}
+	seen := map[string]bool{}
+	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
+		if crd, ok := l.crds[owned.Name]; ok && !seen[owned.Name] {
+			seen[owned.Name] = true // it is owned once for every version
+			out = append(out, text{name: owned.Name, data: crd.raw})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package catalog
+
+import (
+	"testing"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const legacyCSVs = `
+- kind: ClusterServiceVersion
+  metadata: {name: foo.v2, annotations: {olm.skipRange: "<2.0.0"}}
+  spec:
+    version: 2.0.0
+    replaces: foo.v1
+    skips: [foo.v1.1]
+    customresourcedefinitions:
+      owned: [{name: foos.example.com, version: v1, kind: Foo}]
+      required: [{name: bars.example.com, version: v1, kind: Bar}]
+- kind: ClusterServiceVersion
+  metadata: {name: foo.v1}
+  spec: {version: 1.0.0}
+- kind: ClusterServiceVersion
+  metadata: {name: lost.v1}
+  spec: {version: 1.0.0, customresourcedefinitions: {owned: [{name: losts.example.com, version: v1, kind: Lost}]}}
+`
+
+const legacyPackages = `
+- packageName: foo
+  channels: [{name: stable, currentCSV: foo.v2}]
+- packageName: none
+  channels: [{name: stable, currentCSV: none.v1}]
+- packageName: lost
+  channels: [{name: stable, currentCSV: lost.v1}]
+- packageName: two
+  defaultChannel: slow
+  channels: [{name: stable, currentCSV: foo.v1}, {name: fast, currentCSV: foo.v2}]
+`
+
+func TestLegacyConfigMap(t *testing.T) {
+	cm := &corev1.ConfigMap{Data: map[string]string{
+		keyCRDs: "- kind: CustomResourceDefinition\n  metadata: {name: foos.example.com}\n", keyCSVs: legacyCSVs, keyPackages: legacyPackages,
+	}}
+	l, err := parseLegacy(cm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v2 := &Bundle{
+		Name: "foo.v2", Package: "foo", Version: semver.MustParse("2.0.0"), Provides: []property.GVK{{Group: "example.com", Version: "v1", Kind: "Foo"}},
+		Properties: []property.Property{
+			property.MustBuildPackage("foo", "2.0.0"), property.MustBuildGVK("example.com", "v1", "Foo"), property.MustBuildGVKRequired("example.com", "v1", "Bar"),
+		},
+	}
+	v1 := &Bundle{Name: "foo.v1", Package: "foo", Version: semver.MustParse("1.0.0"), Properties: []property.Property{property.MustBuildPackage("foo", "1.0.0")}}
+	want := &Content{
+		Packages: map[string]*Package{"foo": {Name: "foo", DefaultChannel: "stable", Channels: map[string]*Channel{"stable": {Name: "stable", Entries: map[string]*Entry{
+			"foo.v2": {Bundle: v2, Replaces: "foo.v1", Skips: []string{"foo.v1.1"}, SkipRange: "<2.0.0"},
+			"foo.v1": {Bundle: v1},
+		}}}}},
+		Invalid: map[string]string{
+			"none": "channel stable: its currentCSV none.v1 is not in clusterServiceVersions",
+			"lost": "channel stable: lost.v1 owns CustomResourceDefinition losts.example.com, which is not in customResourceDefinitions",
+			"two":  "its default channel slow is not there (it has stable, fast)",
+		},
+	}
+	if diff := cmp.Diff(want, l.content()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestLegacyConfigMapUnreadable(t *testing.T) {
+	tests := map[string]struct {
+		reason         string
+		csvs, packages string
+		want           string
+	}{
+		"not YAML": {
+			reason: "The key and the line are told.", csvs: "a\nb: c: d", packages: "[]",
+			want: "NotACatalog: key clusterServiceVersions is no list of objects: line 2: mapping values are not allowed in this context",
+		},
+		"no list": {
+			reason: "The key is told.", csvs: "[]", packages: "{a: b}",
+			want: "NotACatalog: key packages is no list of package manifests: error unmarshaling JSON: while decoding JSON: " +
+				"json: cannot unmarshal object into Go value of type []catalog.legacyPackage",
+		},
+		"twice": {
+			reason: "One of them would have to be guessed.", csvs: "[{metadata: {name: a}}, {metadata: {name: a}}]", packages: "[]",
+			want: "NotACatalog: key clusterServiceVersions: a is there twice",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseLegacy(&corev1.ConfigMap{Data: map[string]string{keyCSVs: tc.csvs, keyPackages: tc.packages}})
+			if diff := cmp.Diff(tc.want, told(err, "-")); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operator-framework/operator-registry/alpha/property"
+	"sigs.k8s.io/yaml"
+)
+
+// manifest is what a catalog reads of an object in a bundle.
+type manifest struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name        string            `json:"name"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		// Of a ClusterServiceVersion.
+		Version                   string      `json:"version"` // and of an old CustomResourceDefinition
+		Replaces                  string      `json:"replaces"`
+		Skips                     []string    `json:"skips"`
+		CustomResourceDefinitions definitions `json:"customresourcedefinitions"`
+		APIServiceDefinitions     definitions `json:"apiservicedefinitions"`
+
+		// Of a CustomResourceDefinition.
+		Group string `json:"group"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
+		Versions []struct {
+			Name string `json:"name"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+type definitions struct {
+	Owned    []definition `json:"owned"`
+	Required []definition `json:"required"`
+}
+
+type definition struct {
+	Name    string `json:"name"`
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// gvk of a definition. That of a CustomResourceDefinition has its group in its name only.
+func (d definition) gvk() property.GVK {
+	out := property.GVK{Group: d.Group, Version: d.Version, Kind: d.Kind}
+	if out.Group == "" {
+		_, out.Group, _ = strings.Cut(d.Name, ".")
+	}
+	return out
+}
+
+// parseManifest reads JSON, or YAML.
+func parseManifest(data []byte) (manifest, error) {
+	var out manifest
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		if err := json.Unmarshal(data, &out); err == nil {
+			return out, nil
+		}
+	}
+	err := yaml.Unmarshal(data, &out)
+	return out, err
+}
+
+const (
+	kindCSV = "ClusterServiceVersion"
+	kindCRD = "CustomResourceDefinition"
+)
+
+// provides are the kinds that an object brings.
+func (m manifest) provides() []property.GVK {
+	var out []property.GVK
+	switch m.Kind {
+	case kindCSV:
+		for _, d := range slices.Concat(m.Spec.CustomResourceDefinitions.Owned, m.Spec.APIServiceDefinitions.Owned) {
+			out = append(out, d.gvk())
+		}
+	case kindCRD:
+		for _, v := range m.Spec.Versions {
+			out = append(out, property.GVK{Group: m.Spec.Group, Version: v.Name, Kind: m.Spec.Names.Kind})
+		}
+		if len(m.Spec.Versions) == 0 && m.Spec.Version != "" {
+			out = append(out, property.GVK{Group: m.Spec.Group, Version: m.Spec.Version, Kind: m.Spec.Names.Kind})
+		}
+	}
+	return out
+}
+
+// providedBy are the kinds that the objects in a bundle's properties bring.
+func providedBy(properties []property.Property) ([]property.GVK, error) {
+	var out []property.GVK
+	for _, p := range properties {
+		switch p.Type {
+		case property.TypeBundleObject:
+			var object property.BundleObject
+			if err := json.Unmarshal(p.Value, &object); err != nil {
+				return nil, fmt.Errorf("reading an %s: %w", property.TypeBundleObject, err)
+			}
+			if m, err := parseManifest(object.Data); err == nil { // else it is told of when the bundle is asked for
+				out = append(out, m.provides()...)
+			}
+		case property.TypeCSVMetadata:
+			var metadata struct {
+				CRDs        definitions `json:"crdDescriptions"`
+				APIServices definitions `json:"apiServiceDefinitions"`
+			}
+			if err := json.Unmarshal(p.Value, &metadata); err != nil {
+				return nil, fmt.Errorf("reading the %s: %w", property.TypeCSVMetadata, err)
+			}
+			for _, d := range slices.Concat(metadata.CRDs.Owned, metadata.APIServices.Owned) {
+				out = append(out, d.gvk())
+			}
+		}
+	}
+	return sorted(out), nil
+}
+
+// sorted is a list of kinds in order, each once.
+func sorted(kinds []property.GVK) []property.GVK {
+	slices.SortFunc(kinds, func(a, b property.GVK) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
+	})
+	return slices.Compact(kinds)
+}

@@ -1,0 +1,336 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// FieldOwner is the name under which operator-status writes CatalogSources.
+const FieldOwner = "operator-status"
+
+// Reconciler reads what the CatalogSources of the cluster offer into a Store, and says in their status how that went.
+type Reconciler struct {
+	// Store to read into.
+	Store *Store
+
+	// Dir is the folder that catalogs of images are kept in. What is there from an earlier run is used.
+	Dir string
+
+	// Limits of what is read; DefaultLimits where they are zero.
+	Limits Limits
+
+	// Timeout of reading one catalog; 5 minutes where it is 0.
+	Timeout time.Duration
+
+	cluster client.Client
+	cache   client.Reader
+	live    client.Reader
+	disk    *disk
+	swept   bool
+
+	// Set when the controller starts.
+	ctx   context.Context
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	mu    sync.Mutex
+	feeds map[types.NamespacedName]running
+}
+
+// running is a feed, and what ends it.
+type running struct {
+	*feed
+	target target
+	stop   context.CancelFunc
+}
+
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+
+// Reconcile sees that a CatalogSource is being read as its spec asks, and writes its status when it changed.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if err := r.sweep(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	cs, err := r.get(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if cs == nil {
+		return reconcile.Result{}, r.forget(request.NamespacedName)
+	}
+	t, err := r.target(ctx, cs)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	r.Store.see(request.NamespacedName, cs.Spec.Priority)
+	r.follow(request.NamespacedName, t)
+	return reconcile.Result{}, r.write(ctx, cs, Status(r.inputs(cs)))
+}
+
+// get is a CatalogSource; nil where there is none. It is kept without a type, for OLM's panics where updateStrategy is
+// there but empty, and nobody who may write a CatalogSource should be able to end the manager.
+func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.CatalogSource, error) {
+	u := untyped()
+	if err := r.cache.Get(ctx, key, u); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("getting CatalogSource %s: %w", key, err)
+	}
+	return typed(u)
+}
+
+func untyped() *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind))
+	return out
+}
+
+func typed(u *unstructured.Unstructured) (*olm.CatalogSource, error) {
+	if poll, _, err := unstructured.NestedMap(u.Object, "spec", "updateStrategy", "registryPoll"); err != nil || poll == nil {
+		unstructured.RemoveNestedField(u.Object, "spec", "updateStrategy")
+	}
+	out := &olm.CatalogSource{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
+		return nil, reconcile.TerminalError(fmt.Errorf("reading CatalogSource %s: %w", client.ObjectKeyFromObject(u), err))
+	}
+	return out, nil
+}
+
+// target is what is to be read, with the version of the ConfigMap that is there now.
+func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource) (target, error) {
+	t := targetOf(cs)
+	if t.configMap.Name == "" {
+		return t, nil
+	}
+	cm := configMapMetadata()
+	if err := r.cache.Get(ctx, t.configMap, cm); client.IgnoreNotFound(err) != nil {
+		return t, fmt.Errorf("getting ConfigMap %s: %w", t.configMap, err)
+	}
+	t.version = string(cm.UID) + "/" + cm.ResourceVersion
+	return t, nil
+}
+
+func configMapMetadata() *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{}
+	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return out
+}
+
+// follow has a feed read a target from now on, unless one does. What was read before stays in use until there is new.
+func (r *Reconciler) follow(key types.NamespacedName, t target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, ok := r.feeds[key]
+	if ok && before.target == t {
+		return
+	}
+	if ok {
+		before.stop()
+	}
+	ctx, stop := context.WithCancel(r.ctx)
+	next := running{target: t, stop: stop, feed: &feed{known: r.Store.state(key).reading, every: t.every, timeout: r.Timeout}}
+	next.record = func(read *reading, o outcome) bool { return r.record(ctx, key, next.feed, read, o) }
+	r.feeds[key] = next
+	var err error
+	if next.origin, err = r.origin(key, t); err != nil {
+		r.Store.record(key, next.known, outcome{err: asError(err, v1alpha1.ReasonSpecInvalid), at: time.Now()})
+		return
+	}
+	go next.run(ctx)
+}
+
+func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) {
+	p := puller{limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}}
+	if t.secrets != "" {
+		p.secrets.names = strings.Split(t.secrets, ",")
+	}
+	switch {
+	case t.problem != "":
+		return nil, failure(v1alpha1.ReasonSpecInvalid, "%s", t.problem)
+	case t.image != "":
+		return &imageOrigin{key: key, image: t.image, puller: p, disk: r.disk}, nil
+	case t.address != "":
+		return newGRPCOrigin(t.address, p)
+	}
+	return &configMapOrigin{key: t.configMap, reader: r.live, puller: p}, nil
+}
+
+// record takes what a feed read, unless another took its place.
+func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *feed, read *reading, o outcome) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() != nil || r.feeds[key].feed != f {
+		return false
+	}
+	if read != nil {
+		var err error
+		if read.accepted != nil {
+			err = read.accepted()
+		} else {
+			err = r.disk.forget(key)
+		}
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Remembering what a catalog uses", "catalogSource", key)
+		}
+	}
+	r.Store.record(key, read, o)
+	r.queue.Add(reconcile.Request{NamespacedName: key})
+	return true
+}
+
+// forget ends what is done for a CatalogSource that is gone.
+func (r *Reconciler) forget(key types.NamespacedName) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.feeds[key]; ok {
+		f.stop()
+		delete(r.feeds, key)
+	}
+	r.Store.forget(key)
+	return r.disk.forget(key)
+}
+
+// sweep removes, once, what is on the disk of CatalogSources that went while nobody looked.
+func (r *Reconciler) sweep(ctx context.Context) error {
+	if r.swept {
+		return nil
+	}
+	list, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	there := map[types.NamespacedName]bool{}
+	for i := range list.Items {
+		there[client.ObjectKeyFromObject(&list.Items[i])] = true
+	}
+	r.swept = true
+	return r.disk.forgetOthers(func(key types.NamespacedName) bool { return there[key] })
+}
+
+// list are the CatalogSources that there are.
+func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*unstructured.UnstructuredList, error) {
+	out := &unstructured.UnstructuredList{}
+	out.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind + "List"))
+	if err := r.cache.List(ctx, out, options...); err != nil {
+		return nil, fmt.Errorf("listing the CatalogSources: %w", err)
+	}
+	return out, nil
+}
+
+// inputs gathers what a CatalogSource's status depends on.
+func (r *Reconciler) inputs(cs *olm.CatalogSource) Inputs {
+	e := r.Store.state(client.ObjectKeyFromObject(cs))
+	in := Inputs{CatalogSource: cs, Content: e.Content, Now: time.Now()}
+	if e.outcome != nil {
+		in.Tried, in.Err = e.outcome.at, e.outcome.err
+	}
+	if e.reading != nil {
+		in.From, in.ConfigMap = e.reading.from, e.reading.configMap
+	}
+	return in
+}
+
+// write writes a status that changed.
+func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status olm.CatalogSourceStatus) error {
+	if equality.Semantic.DeepEqual(status, cs.Status) {
+		return nil
+	}
+	out := cs.DeepCopy()
+	out.Status = status
+	data, err := client.MergeFromWithOptions(cs, client.MergeFromWithOptimisticLock{}).Data(out)
+	if err != nil {
+		return fmt.Errorf("comparing the status of CatalogSource %s: %w", client.ObjectKeyFromObject(cs), err)
+	}
+	u := untyped()
+	u.SetNamespace(cs.Namespace)
+	u.SetName(cs.Name)
+	err = r.cluster.Status().Patch(ctx, u, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // what it is now is on its way to the cache, and brings it back here
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of CatalogSource %s: %w", client.ObjectKeyFromObject(cs), err)
+	}
+	logTransition(ctx, cs.Status.Conditions, status.Conditions)
+	return nil
+}
+
+// logTransition logs when a catalog's health changes, or what was read.
+func logTransition(ctx context.Context, before, after []metav1.Condition) {
+	was, is := meta.FindStatusCondition(before, v1alpha1.ConditionHealthy), meta.FindStatusCondition(after, v1alpha1.ConditionHealthy)
+	if was == nil || was.Status != is.Status || was.Message != is.Message {
+		log.FromContext(ctx).Info("Looked at a catalog", "healthy", is.Status, "reason", is.Reason, "message", is.Message)
+	}
+}
+
+// SetupWithManager has a CatalogSource looked at when it or its ConfigMap changes, and when a try to read it has ended.
+// ConfigMaps and Secrets themselves are read when they are needed, and are in no cache. around is what the switch puts
+// around the reconciler.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
+	if r.Dir == "" {
+		return errors.New("a folder to keep catalogs in is needed")
+	}
+	if r.Limits == (Limits{}) {
+		r.Limits = DefaultLimits
+	}
+	if r.Timeout == 0 {
+		r.Timeout = 5 * time.Minute
+	}
+	r.cluster, r.cache, r.live = mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader()
+	r.feeds = map[types.NamespacedName]running{}
+	var err error
+	if r.disk, err = openDisk(r.Dir); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("catalogsource").
+		For(untyped()).
+		WatchesMetadata(configMapMetadata(), handler.EnqueueRequestsFromMapFunc(r.namingConfigMap)).
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.ctx, r.queue = ctx, queue
+			return nil
+		})).
+		Complete(around(r))
+}
+
+// namingConfigMap are the CatalogSources that name a ConfigMap.
+func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
+	list, err := r.list(ctx, client.InNamespace(cm.GetNamespace()))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Looking for the CatalogSources of a ConfigMap")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if name, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "configMap"); name == cm.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"google.golang.org/grpc/connectivity"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Inputs is everything a CatalogSource's status depends on, read at one moment.
+type Inputs struct {
+	CatalogSource *olm.CatalogSource
+
+	// Tried is when its content was read last, well or not; zero where it never was.
+	Tried time.Time
+
+	// Err is why it could not be read; nil where it was.
+	Err *Error
+
+	// Content is what is in use, and From names it; nil and empty where nothing is.
+	Content *Content
+	From    string
+
+	// ConfigMap is the one that Content was read from, where it is one.
+	ConfigMap *olm.ConfigMapResourceReference
+
+	Now time.Time
+}
+
+// Status says what a CatalogSource's status is, given in. It reads nothing else and changes nothing.
+func Status(in Inputs) olm.CatalogSourceStatus {
+	out := in.CatalogSource.Status.DeepCopy()
+	for _, concern := range []func(Inputs, *olm.CatalogSourceStatus){
+		healthy,
+		connection,
+		polled,
+		configMapRead,
+		oldReaders, // last: it reads the condition that healthy set
+	} {
+		concern(in, out)
+	}
+	return *out
+}
+
+// healthy says whether the content was read when it was last looked at, and what of it cannot be used.
+func healthy(in Inputs, out *olm.CatalogSourceStatus) {
+	c := metav1.Condition{
+		Type:               v1alpha1.ConditionHealthy,
+		ObservedGeneration: in.CatalogSource.Generation,
+		LastTransitionTime: metav1.NewTime(in.Now),
+	}
+	origin := targetOf(in.CatalogSource).String()
+	switch {
+	case in.Tried.IsZero():
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonConnecting
+		c.Message = fmt.Sprintf("Reading %s for the first time", origin)
+	case in.Err != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.Err.Reason, in.Err.Error()+inUse(in)
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCatalogRead
+		c.Message = fmt.Sprintf("Read %s from %s%s", packages(len(in.Content.Packages)), origin, at(in.From))
+		if n := len(in.Content.Invalid); n > 0 {
+			c.Reason = v1alpha1.ReasonPackagesInvalid
+			c.Message += fmt.Sprintf("; left out %s that cannot be used: %s", packages(n), invalid(in.Content))
+		}
+		if problem := intervalProblem(in.CatalogSource); problem != "" {
+			c.Message += "; " + problem
+		}
+	}
+	meta.SetStatusCondition(&out.Conditions, c)
+}
+
+func packages(n int) string {
+	if n == 1 {
+		return "1 package"
+	}
+	return fmt.Sprintf("%d packages", n)
+}
+
+func at(from string) string {
+	if from == "" {
+		return ""
+	}
+	return " at " + from
+}
+
+// inUse says that what was read before is in use still, where it is.
+func inUse(in Inputs) string {
+	switch {
+	case in.Content == nil:
+		return ""
+	case in.From == "":
+		return "; the content read before stays in use"
+	}
+	return fmt.Sprintf("; the content read at %s stays in use", in.From)
+}
+
+// invalid lists packages that cannot be used, and why.
+func invalid(content *Content) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(content.Invalid)) {
+		out = append(out, fmt.Sprintf("%s (%s)", name, shorten(content.Invalid[name], 200)))
+	}
+	return listed(out, 5, ", ")
+}
+
+func intervalProblem(cs *olm.CatalogSource) string {
+	if cs.Spec.UpdateStrategy == nil || cs.Spec.UpdateStrategy.RegistryPoll == nil {
+		return ""
+	}
+	return cs.Spec.UpdateStrategy.ParsingError
+}
+
+// connection is what consoles show. It says of every type of source what it says of a registry's connection.
+func connection(in Inputs, out *olm.CatalogSourceStatus) {
+	if in.Err != nil && in.Err.Reason == v1alpha1.ReasonSpecInvalid {
+		out.GRPCConnectionState = nil
+		return
+	}
+	t := targetOf(in.CatalogSource)
+	now := olm.GRPCConnectionState{Address: t.address}
+	switch {
+	case t.image != "":
+		now.Address = t.image
+	case t.address == "":
+		now.Address = t.configMap.String()
+	}
+	before := out.GRPCConnectionState
+	if before != nil && before.Address == now.Address {
+		now.LastConnectTime = before.LastConnectTime
+	}
+	switch {
+	case in.Tried.IsZero():
+		now.LastObservedState = connectivity.Connecting.String()
+	case in.Err != nil:
+		now.LastObservedState = connectivity.TransientFailure.String()
+	default:
+		now.LastObservedState = connectivity.Ready.String()
+		if now.LastConnectTime.IsZero() || before.LastObservedState != now.LastObservedState {
+			now.LastConnectTime = metav1.NewTime(in.Tried.Truncate(time.Second))
+		}
+	}
+	out.GRPCConnectionState = &now
+}
+
+// polled tells when an image was last looked at, where the spec asks for that to be done again and again.
+func polled(in Inputs, out *olm.CatalogSourceStatus) {
+	if in.CatalogSource.Poll() && in.Err == nil && !in.Tried.IsZero() {
+		t := metav1.NewTime(in.Tried.Truncate(time.Second))
+		out.LatestImageRegistryPoll = &t
+	}
+}
+
+// configMapRead tells which ConfigMap the content is from.
+func configMapRead(in Inputs, out *olm.CatalogSourceStatus) {
+	before := out.ConfigMapResource
+	out.ConfigMapResource = in.ConfigMap.DeepCopy()
+	if before != nil && in.ConfigMap != nil && before.UID == in.ConfigMap.UID && before.ResourceVersion == in.ConfigMap.ResourceVersion {
+		out.ConfigMapResource = before
+	} else if out.ConfigMapResource != nil {
+		out.ConfigMapResource.LastUpdateTime = metav1.NewTime(in.Now.Truncate(time.Second))
+	}
+}
+
+// oldReaders says in OLM's older fields what is wrong, and nothing where nothing is.
+func oldReaders(in Inputs, out *olm.CatalogSourceStatus) {
+	var none olm.ConditionReason
+	out.Reason, out.Message = none, ""
+	if problem := intervalProblem(in.CatalogSource); problem != "" {
+		out.Reason, out.Message = olm.CatalogSourceIntervalInvalidError, problem
+	}
+	if in.Err == nil {
+		return
+	}
+	out.Message = meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHealthy).Message
+	switch {
+	case in.Err.Reason == v1alpha1.ReasonSpecInvalid:
+		out.Reason = olm.CatalogSourceSpecInvalidError
+	case targetOf(in.CatalogSource).configMap.Name != "":
+		out.Reason = olm.CatalogSourceConfigMapError
+	default:
+		out.Reason = olm.CatalogSourceRegistryServerError
+	}
+}

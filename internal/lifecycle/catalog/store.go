@@ -1,0 +1,212 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Store holds what the CatalogSources of the cluster offer. It is safe for concurrent use.
+type Store struct {
+	// global is the namespace whose catalogs every namespace can see.
+	global string
+
+	changes changes
+
+	mu      sync.RWMutex
+	entries map[types.NamespacedName]*entry
+}
+
+// entry is what is known of one CatalogSource.
+type entry struct {
+	Catalog
+
+	// reading is that of Content; nil where it never was read.
+	reading *reading
+
+	// outcome of the last try to read it; nil before the first.
+	outcome *outcome
+}
+
+// outcome is what a try to read a catalog came to.
+type outcome struct {
+	// err is nil where the content was read.
+	err *Error
+
+	// at is when.
+	at time.Time
+}
+
+// NewStore makes an empty Store. The catalogs of the global namespace are visible in every other.
+func NewStore(global string) *Store {
+	return &Store{global: global, entries: map[types.NamespacedName]*entry{}}
+}
+
+// Visible are the catalogs that can be used in a namespace, its own and the global ones, the preferred first: by
+// priority, then its own, then by name.
+func (s *Store) Visible(namespace string) []Catalog {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []Catalog
+	for key, e := range s.entries {
+		if key.Namespace == namespace || key.Namespace == s.global {
+			out = append(out, e.Catalog)
+		}
+	}
+	foreign := func(c Catalog) int {
+		if c.Key.Namespace == namespace {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(out, func(a, b Catalog) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(foreign(a), foreign(b)), cmp.Compare(a.Key.Name, b.Key.Name))
+	})
+	return out
+}
+
+// Get is one catalog, and whether there is a CatalogSource of that name.
+func (s *Store) Get(key types.NamespacedName) (Catalog, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e, ok := s.entries[key]
+	if !ok {
+		return Catalog{}, false
+	}
+	return e.Catalog, true
+}
+
+// bundleTimeout is how long reading one bundle may take.
+const bundleTimeout = 2 * time.Minute
+
+// Objects are those of a bundle, with exactly one ClusterServiceVersion of the bundle's name among them. An error is an
+// *Error: where it is Permanent the bundle has to change, otherwise asking again later may help.
+func (s *Store) Objects(ctx context.Context, catalog types.NamespacedName, b *Bundle) ([]*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, bundleTimeout)
+	defer cancel()
+	s.mu.RLock()
+	e := s.entries[catalog]
+	var from *reading
+	if e != nil {
+		from = e.reading
+	}
+	s.mu.RUnlock()
+	if from == nil {
+		return nil, failure(v1alpha1.ReasonUnreachable, "bundle %s: CatalogSource %s is not there, or has not been read yet", b.Name, catalog)
+	}
+	objects, err := from.objects(ctx, b)
+	if err != nil {
+		return nil, asError(err, v1alpha1.ReasonUnreachable)
+	}
+	return objects, nil
+}
+
+// objects are those of a bundle, from the catalog or from the bundle's image.
+func (r *reading) objects(ctx context.Context, b *Bundle) ([]*unstructured.Unstructured, error) {
+	var texts []text
+	var err error
+	if r.texts != nil {
+		texts, err = r.texts(ctx, b)
+	}
+	if err == nil && len(texts) == 0 {
+		if b.Image == "" {
+			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has neither objects nor an image", b.Name)
+		}
+		texts, err = r.puller.bundleImage(ctx, b.Image)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	return decodeBundle(b.Name, texts, r.puller.limits)
+}
+
+// see makes a CatalogSource known, with its priority.
+func (s *Store) see(key types.NamespacedName, priority int) {
+	s.mu.Lock()
+	e := s.entries[key]
+	if e == nil {
+		e = &entry{Catalog: Catalog{Key: key, Message: "it is being read for the first time"}}
+		s.entries[key] = e
+	} else if e.Priority == priority {
+		s.mu.Unlock()
+		return
+	}
+	e.Priority = priority
+	s.mu.Unlock()
+	s.changes.tell(key)
+}
+
+// record takes what a try to read a CatalogSource came to.
+func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
+	s.mu.Lock()
+	e := s.entries[key]
+	if e == nil {
+		s.mu.Unlock()
+		r.release()
+		return
+	}
+	before, replaced := e.Catalog, e.reading
+	if r == replaced {
+		replaced = nil
+	}
+	e.reading, e.outcome = r, &o
+	e.Tried, e.Healthy, e.Message = true, o.err == nil, ""
+	if o.err != nil {
+		e.Message = o.err.Error()
+	}
+	switch {
+	case r == nil || r.content == e.Content:
+	case reflect.DeepEqual(r.content, e.Content):
+		r.content = e.Content // so that it is not there twice, and nobody has to look at it again
+	default:
+		e.Content = r.content
+	}
+	changed := before.Content != e.Content || !before.Tried || before.Healthy != e.Healthy || before.Message != e.Message
+	s.mu.Unlock()
+	replaced.release()
+	if changed {
+		s.changes.tell(key)
+	}
+}
+
+// forget removes a CatalogSource.
+func (s *Store) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	e := s.entries[key]
+	delete(s.entries, key)
+	s.mu.Unlock()
+	if e != nil {
+		e.reading.release()
+		s.changes.tell(key)
+	}
+}
+
+// state is a copy of what is known of a CatalogSource.
+func (s *Store) state(key types.NamespacedName) entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.entries[key]; e != nil {
+		return *e
+	}
+	return entry{}
+}
+
+// keys are those of all CatalogSources.
+func (s *Store) keys() []types.NamespacedName {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]types.NamespacedName, 0, len(s.entries))
+	for key := range s.entries {
+		out = append(out, key)
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// target is what the spec of a CatalogSource asks to be read, and how often. Equal targets need no other feed.
+type target struct {
+	// problem with the spec; empty for none.
+	problem string
+
+	image     string
+	address   string
+	configMap types.NamespacedName
+
+	// version of the ConfigMap that is there.
+	version string
+
+	// secrets are the names of the pull secrets, joined by commas.
+	secrets string
+
+	every time.Duration
+}
+
+// shortestEvery is how often anything is read at most, whatever the spec says.
+const shortestEvery = time.Second
+
+func targetOf(cs *olm.CatalogSource) target {
+	out := target{secrets: strings.Join(cs.Spec.Secrets, ",")}
+	switch cs.Spec.SourceType {
+	case olm.SourceTypeGrpc:
+		out.grpc(cs)
+	case olm.SourceTypeConfigmap, olm.SourceTypeInternal:
+		out.configMap = types.NamespacedName{Namespace: cs.Namespace, Name: cs.Spec.ConfigMap}
+		if cs.Spec.ConfigMap == "" {
+			out.problem = fmt.Sprintf("spec.sourceType is %s, so spec.configMap has to name a ConfigMap", cs.Spec.SourceType)
+		}
+	default:
+		out.problem = fmt.Sprintf("spec.sourceType %q is none of %s, %s and %s",
+			cs.Spec.SourceType, olm.SourceTypeGrpc, olm.SourceTypeConfigmap, olm.SourceTypeInternal)
+	}
+	return out
+}
+
+func (t *target) grpc(cs *olm.CatalogSource) {
+	if cs.Spec.UpdateStrategy != nil && cs.Spec.UpdateStrategy.RegistryPoll != nil {
+		t.every = max(cs.Spec.UpdateStrategy.Interval.Duration, shortestEvery)
+	}
+	switch {
+	case cs.Spec.Image != "":
+		t.image = cs.Spec.Image
+		if _, err := name.ParseReference(t.image); err != nil {
+			t.problem = fmt.Sprintf("spec.image is no reference of an image: %v", err)
+		}
+	case cs.Spec.Address != "":
+		t.address = cs.Spec.Address
+		t.every = cmp.Or(t.every, defaultEvery)
+		if !isAddress(t.address) {
+			t.problem = fmt.Sprintf("spec.address %q is not <host>:<port>", t.address)
+		}
+	default:
+		t.problem = "spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry"
+	}
+}
+
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" || strings.Contains(host, "/") {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// String names what is read.
+func (t target) String() string {
+	switch {
+	case t.image != "":
+		return "image " + t.image
+	case t.address != "":
+		return "the registry at " + t.address
+	}
+	return "ConfigMap " + t.configMap.String()
+}

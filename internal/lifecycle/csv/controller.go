@@ -1,0 +1,175 @@
+// Package csv is the loop of ClusterServiceVersions: it installs an operator once what it needs is there, hands over
+// from one version to the next, and collects what was replaced or deleted.
+package csv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	report "github.com/operator-status/operator-status/internal/csv"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/probe"
+)
+
+// FieldOwner is who the API server says applied what an operator consists of.
+const FieldOwner = client.FieldOwner("operator-status-csv")
+
+// Reconciler installs ClusterServiceVersions.
+type Reconciler struct {
+	// Client reads from the cache: of what operators consist of, only what carries the label install.LabelManaged.
+	Client client.Client
+
+	// Reader reads live.
+	Reader client.Reader
+
+	// As is a client that acts as a service account.
+	As func(types.NamespacedName) (client.Client, error)
+
+	// GlobalNamespace holds the catalogs that are trusted with the cluster.
+	GlobalNamespace string
+
+	// Kubernetes is the version of the API server.
+	Kubernetes version.Info
+
+	// Discovery tells what kinds there are.
+	Discovery discovery.DiscoveryInterface
+
+	Now func() time.Time
+
+	grants grants
+}
+
+// soon is when the cache should have caught up.
+const soon = 10 * time.Millisecond
+
+// Verdict is what is decided about a ClusterServiceVersion.
+type Verdict struct {
+	Phase        olm.ClusterServiceVersionPhase
+	Reason       string
+	Message      string
+	Certificates install.Certificates
+
+	// Again is when to look again, where nothing would tell; 0 for never.
+	Again time.Duration
+}
+
+// situation is what a ClusterServiceVersion is in, read at one moment.
+type situation struct {
+	csv     *v1alpha1.ClusterServiceVersion
+	csvs    map[string]*v1alpha1.ClusterServiceVersion // of the namespace, by name
+	running *v1alpha1.ClusterServiceVersion            // what it replaces and what still does the work; nil at a first install
+	group   *operatorsv1.OperatorGroup
+	targets []string
+
+	requirements []olm.RequirementStatus // nil until they have been checked
+}
+
+// Reconcile moves one ClusterServiceVersion as far as it goes, and reports how it is.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	csv := &v1alpha1.ClusterServiceVersion{}
+	if err := r.Client.Get(ctx, request.NamespacedName, csv); apierrors.IsNotFound(err) {
+		r.grants.forget(request.NamespacedName)
+		return reconcile.Result{}, r.collect(ctx, request.NamespacedName)
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	if csv.IsCopied() || !csv.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	s, err := r.read(ctx, csv)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what ClusterServiceVersion %s depends on: %w", request, err)
+	}
+	verdict, failure := r.decide(ctx, s)
+	if verdict == nil {
+		return reconcile.Result{}, failure
+	}
+	if err := r.report(ctx, s, verdict); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil // the cache is behind
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
+		return reconcile.Result{}, r.retire(ctx, s)
+	}
+	return reconcile.Result{RequeueAfter: verdict.Again}, failure
+}
+
+func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (*situation, error) {
+	csvs, err := surroundings.CSVs(ctx, r.Client, csv.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := &situation{csv: csv, csvs: csvs}
+	if csv.Spec.Replaces != csv.Name {
+		out.running = surroundings.Running(csvs, csv.Spec.Replaces)
+	}
+	return out, nil
+}
+
+// decide goes through what may keep a ClusterServiceVersion from being installed, and then installs it. An error comes
+// with a verdict where the administrator should see it.
+func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error) {
+	for _, step := range []func(context.Context, *situation) (*Verdict, error){
+		r.replaced,
+		r.groups,
+		r.installModes,
+		r.ownerConflict,
+		r.strategy,
+		r.requirements,
+		r.install,
+	} {
+		if verdict, err := step(ctx, s); verdict != nil || err != nil {
+			return verdict, err
+		}
+	}
+	return nil, errors.New("no step decided") // install always does
+}
+
+// report writes the status where it changed.
+func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error {
+	in := report.Inputs{
+		CSV:          s.csv,
+		Decision:     report.Decision{Phase: v.Phase, Reason: olm.ConditionReason(v.Reason), Message: v.Message},
+		Requirements: s.requirements,
+		Replaced:     s.running,
+		Now:          metav1.NewTime(r.Now()),
+	}
+	if updated, rotate := v.Certificates.LastUpdated(), v.Certificates.RotateAt(); updated != nil {
+		in.CertsLastUpdated, in.CertsRotateAt = updated, rotate
+	}
+	var err error
+	if in.Probe, err = probe.Find(ctx, r.Client, client.ObjectKeyFromObject(s.csv)); err != nil {
+		return err
+	}
+	status := report.Report(in)
+	if equality.Semantic.DeepEqual(status, s.csv.Status) {
+		return nil
+	}
+	if status.Phase != s.csv.Status.Phase {
+		log.FromContext(ctx).Info("Changed phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
+	}
+	out := s.csv.DeepCopy() // the API server takes only the status of it
+	out.Status = status
+	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
+		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(out), err)
+	}
+	s.csv = out
+	return nil
+}

@@ -1,0 +1,176 @@
+package csv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
+)
+
+// replaced is the verdict on a ClusterServiceVersion that another one replaces: it stays as it is until one of those
+// has Succeeded.
+func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error) {
+	successor := s.successor(s.csv.Name)
+	if successor == nil {
+		return nil, nil
+	}
+	if heir := s.heir(); heir != nil {
+		return &Verdict{Phase: olm.CSVPhaseDeleting, Reason: v1alpha1.CSVReasonReplaced, Message: fmt.Sprintf(
+			"ClusterServiceVersion %s has taken over", heir.Name)}, nil
+	}
+	return &Verdict{Phase: olm.CSVPhaseReplacing, Reason: v1alpha1.CSVReasonBeingReplaced, Message: fmt.Sprintf(
+		"ClusterServiceVersion %s is taking over", successor.Name)}, nil
+}
+
+// successor is the one that replaces that; the first by name, should several.
+func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion) {
+	for _, csv := range s.csvs {
+		if csv.Spec.Replaces == name && csv.Name != name && csv.DeletionTimestamp.IsZero() && (out == nil || csv.Name < out.Name) {
+			out = csv
+		}
+	}
+	return out
+}
+
+// heir is the newest of those that replace it which has Succeeded; nil where none has.
+func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
+	seen := map[string]bool{s.csv.Name: true}
+	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
+		seen[next.Name] = true
+		if next.Status.Phase == olm.CSVPhaseSucceeded {
+			out = next
+		}
+	}
+	return out
+}
+
+// retire hands over what a replaced ClusterServiceVersion owns, and deletes it once it owns nothing but what was made
+// for it, which the garbage collector then takes.
+func (r *Reconciler) retire(ctx context.Context, s *situation) error {
+	heir := s.heir()
+	if heir == nil {
+		return nil
+	}
+	if err := r.adopt(ctx, s.csv, heir); err != nil {
+		return err
+	}
+	err := r.Client.Delete(ctx, s.csv, client.Preconditions{UID: &s.csv.UID})
+	if err == nil {
+		log.FromContext(ctx).Info("Collected a ClusterServiceVersion that was replaced", "by", heir.Name)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// adopt moves to the heir whatever the operator and its users had the old ClusterServiceVersion own: the heir is added,
+// takes over as controller, and the old one is removed, in one write.
+func (r *Reconciler) adopt(ctx context.Context, old, heir *v1alpha1.ClusterServiceVersion) error {
+	kinds, err := r.listable()
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		err := r.Reader.List(ctx, list, client.InNamespace(old.Namespace))
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) {
+			continue // the kind is gone meanwhile, or is one that nobody may own anything of
+		} else if err != nil {
+			return fmt.Errorf("listing what ClusterServiceVersion %s owns: %s: %w", old.Name, kind.Kind, err)
+		}
+		for i := range list.Items {
+			if err := r.adoptOne(ctx, &list.Items[i], old, heir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetadata, old, heir *v1alpha1.ClusterServiceVersion) error {
+	owners, changed := handedOver(o.OwnerReferences, old, heir)
+	if !changed || madeByUs(o) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": o.ResourceVersion, "ownerReferences": owners,
+	}})
+	if err != nil {
+		return err
+	}
+	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), FieldOwner)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("handing %s %s over to ClusterServiceVersion %s: %w", o.Kind, client.ObjectKeyFromObject(o), heir.Name, err)
+	}
+	return nil
+}
+
+// handedOver are the references with the heir in place of the old one.
+func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServiceVersion) ([]metav1.OwnerReference, bool) {
+	i := slices.IndexFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == old.UID })
+	if i < 0 {
+		return owners, false
+	}
+	moved := owners[i]
+	moved.Name, moved.UID = heir.Name, heir.UID
+	out := slices.Delete(slices.Clone(owners), i, i+1)
+	if j := slices.IndexFunc(out, func(o metav1.OwnerReference) bool { return o.UID == heir.UID }); j >= 0 {
+		if moved.Controller != nil && *moved.Controller {
+			out[j].Controller = moved.Controller
+		}
+		return out, true
+	}
+	return append(out, moved), true
+}
+
+// madeByUs is true for what was applied for a ClusterServiceVersion. What its heir has too, it has applied itself; what
+// is left goes with the old one.
+func madeByUs(o client.Object) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == string(FieldOwner) || m.Manager == string(installplan.FieldOwner)
+	}) || isOurKind(o)
+}
+
+// isOurKind is true for kinds that belong to one ClusterServiceVersion and to no heir.
+func isOurKind(o client.Object) bool {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	return gvk.Group == v1alpha1.GroupVersion.Group && (gvk.Kind == "Probe" || gvk.Kind == "OperatorCondition")
+}
+
+// listable are the namespaced kinds that can be listed and patched, each in the version the API server prefers. Groups
+// that do not answer are left out, since a dead aggregated API must not hold every update.
+func (r *Reconciler) listable() ([]schema.GroupVersionKind, error) {
+	lists, err := r.Discovery.ServerPreferredNamespacedResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
+	}
+	var out []schema.GroupVersionKind
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			if strings.Contains(resource.Name, "/") || !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "patch") {
+				continue
+			}
+			if resource.Kind == "Event" || resource.Kind == "Endpoints" {
+				continue // nobody has a ClusterServiceVersion own one
+			}
+			out = append(out, gv.WithKind(resource.Kind))
+		}
+	}
+	return out, nil
+}

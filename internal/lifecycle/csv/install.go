@@ -1,0 +1,289 @@
+package csv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+)
+
+// lookAgain is how long to wait for what nothing tells us of.
+const lookAgain = 15 * time.Second
+
+// install applies what the operator consists of where it differs, and says how the deployments do.
+func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error) {
+	rendered, certificates, err := r.render(ctx, s)
+	if err != nil {
+		return faulty(err)
+	}
+	if len(rendered.LeftOut) > 0 {
+		if verdict, err := r.permissions(ctx, s, rendered.LeftOut); verdict != nil || err != nil {
+			return verdict, err
+		}
+	}
+	as, err := r.installer(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range rendered.Objects {
+		if err := r.ensure(ctx, as, object); err != nil {
+			return refused(object, err)
+		}
+	}
+	for _, c := range rendered.Conversions {
+		if err := r.convert(ctx, as, s, c); err != nil {
+			return nil, err
+		}
+	}
+	verdict, err := r.health(ctx, s)
+	if verdict != nil {
+		verdict.Certificates = certificates
+		if at := certificates.RotateAt(); at != nil {
+			verdict.Again = max(time.Second, at.Sub(r.Now()))
+		}
+	}
+	return verdict, err
+}
+
+// installer is who applies: we, or the OperatorGroup's service account.
+func (r *Reconciler) installer(s *situation) (client.Client, error) {
+	if name := s.group.Spec.ServiceAccountName; name != "" {
+		return r.As(types.NamespacedName{Namespace: s.csv.Namespace, Name: name})
+	}
+	return r.Client, nil
+}
+
+func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rendered, certificates install.Certificates, err error) {
+	in := install.Install{CSV: s.csv, Group: s.group, Targets: s.targets, CRDs: map[string]types.UID{}}
+	if in.Grant, err = r.grant(ctx, s); err != nil {
+		return out, nil, err
+	}
+	if in.Config, err = r.config(ctx, s); err != nil {
+		return out, nil, err
+	}
+	for _, d := range s.csv.Spec.CustomResourceDefinitions.Owned {
+		crd := &apiextensions.CustomResourceDefinition{}
+		if err := r.Client.Get(ctx, types.NamespacedName{Name: d.Name}, crd); err != nil {
+			return out, nil, client.IgnoreNotFound(err)
+		}
+		in.CRDs[d.Name] = crd.UID
+	}
+	if len(s.csv.Spec.WebhookDefinitions) > 0 {
+		secrets := &corev1.SecretList{}
+		if err := r.Client.List(ctx, secrets, client.InNamespace(s.csv.Namespace)); err != nil {
+			return out, nil, fmt.Errorf("listing the certificates in namespace %s: %w", s.csv.Namespace, err)
+		}
+		if in.Certificates, err = install.Certify(s.csv, secrets.Items, r.Now()); err != nil {
+			return out, nil, err
+		}
+	}
+	out, err = install.Render(in)
+	return out, in.Certificates, err
+}
+
+// config is what the Subscription adds to the operator's pods.
+func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.SubscriptionConfig, error) {
+	list := &v1alpha1.SubscriptionList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", s.csv.Namespace, err)
+	}
+	for i := range list.Items {
+		sub := &list.Items[i]
+		if sub.Spec != nil && (sub.Name == s.csv.Annotations[v1alpha1.AnnotationSubscription] || sub.Status.InstalledCSV == s.csv.Name) {
+			return sub.Spec.Config, nil
+		}
+	}
+	return nil, nil
+}
+
+// annotationApplied on an object is the hash of what was applied, so that what is applied no more is seen to be gone.
+const annotationApplied = "operatorstatus.io/applied"
+
+// ensure applies an object unless it is there as it should be.
+func (r *Reconciler) ensure(ctx context.Context, as client.Client, o install.Object) error {
+	desired := o.DeepCopyObject().(client.Object)
+	if err := seal(desired); err != nil {
+		return err
+	}
+	actual, err := r.actual(ctx, desired)
+	if err != nil {
+		return err
+	}
+	if actual != nil {
+		if o.IfAbsent && len(install.Owners(actual)) == 0 {
+			return nil
+		}
+		if same(desired, actual) {
+			return nil
+		}
+	}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
+	if err != nil {
+		return err
+	}
+	unstructured.RemoveNestedField(raw, "status")
+	unstructured.RemoveNestedField(raw, "metadata", "creationTimestamp")
+	applied := &unstructured.Unstructured{Object: raw}
+	return as.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership)
+}
+
+// seal writes the hash of an object into it.
+func seal(o client.Object) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(raw)
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationApplied] = hex.EncodeToString(sum[:8])
+	o.SetAnnotations(annotations)
+	return nil
+}
+
+// actual is the object as it is; nil where there is none. The cache holds service accounts as metadata.
+func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.Object, error) {
+	var out client.Object
+	if _, ok := desired.(*corev1.ServiceAccount); ok {
+		account := &metav1.PartialObjectMetadata{}
+		account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+		out = account
+	} else {
+		out = desired.DeepCopyObject().(client.Object)
+	}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), out)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return out, err
+}
+
+// same is true where all that is desired is so. What the API server or others add is not ours to take away.
+func same(desired, actual client.Object) bool {
+	if _, ok := actual.(*metav1.PartialObjectMetadata); !ok && desired.GetAnnotations()[annotationApplied] != actual.GetAnnotations()[annotationApplied] {
+		return false
+	}
+	for _, owner := range desired.GetOwnerReferences() {
+		if !slices.ContainsFunc(actual.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
+			return false
+		}
+	}
+	if len(desired.GetOwnerReferences()) < len(actual.GetOwnerReferences()) && desired.GetLabels()[install.LabelOwner] != actual.GetLabels()[install.LabelOwner] {
+		return false
+	}
+	if _, ok := actual.(*metav1.PartialObjectMetadata); ok {
+		return equality.Semantic.DeepDerivative(desired.GetLabels(), actual.GetLabels())
+	}
+	bare := desired.DeepCopyObject().(client.Object)
+	bare.SetOwnerReferences(nil)
+	bare.GetObjectKind().SetGroupVersionKind(actual.GetObjectKind().GroupVersionKind()) // the cache may not tell
+	return equality.Semantic.DeepDerivative(bare, actual)
+}
+
+// refused is the verdict on an object that the API server would not have.
+func refused(o install.Object, err error) (*Verdict, error) {
+	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) {
+		return nil, fmt.Errorf("applying the %s: %w", o.For, err)
+	}
+	out := fails(v1alpha1.CSVReasonComponentFailed, fmt.Sprintf("The API server refuses the %s: %v", o.For, err))
+	out.Again = lookAgain
+	return out, nil
+}
+
+// convert has a CustomResourceDefinition converted by the operator's webhook.
+func (r *Reconciler) convert(ctx context.Context, as client.Client, s *situation, c install.Conversion) error {
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: c.CRD}, crd); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := c.ApplyTo(crd.DeepCopy()); err != nil {
+		return err
+	}
+	by := client.ObjectKeyFromObject(s.csv).String()
+	if crd.Annotations[annotationConvertedBy] == by && crd.Spec.Conversion != nil && equality.Semantic.DeepDerivative(c.Spec, *crd.Spec.Conversion) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{annotationConvertedBy: by}},
+		"spec":     map[string]any{"conversion": c.Spec},
+	})
+	if err != nil {
+		return err
+	}
+	err = as.Patch(ctx, crd.DeepCopy(), client.RawPatch(types.MergePatchType, patch), FieldOwner)
+	if err != nil {
+		return fmt.Errorf("setting the conversion of CustomResourceDefinition %s: %w", c.CRD, err)
+	}
+	return nil
+}
+
+// health says how the operator's deployments do.
+func (r *Reconciler) health(ctx context.Context, s *situation) (*Verdict, error) {
+	ran := s.csv.Status.Phase == olm.CSVPhaseSucceeded || s.csv.Status.Reason == v1alpha1.CSVReasonComponentUnhealthy
+	var waits []string
+	for _, d := range s.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+		deployment := &appsv1.Deployment{}
+		key := types.NamespacedName{Namespace: s.csv.Namespace, Name: d.Name}
+		if err := r.Client.Get(ctx, key, deployment); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting Deployment %s: %w", key, err)
+		}
+		switch available, stuck, why := rollout(deployment); {
+		case stuck:
+			return fails(v1alpha1.CSVReasonInstallCheckFailed, fmt.Sprintf("Deployment %s makes no progress: %s", d.Name, why)), nil
+		case !available:
+			waits = append(waits, fmt.Sprintf("Deployment %s is not available: %s", d.Name, why))
+		}
+	}
+	slices.Sort(waits)
+	switch {
+	case len(waits) == 0:
+		return &Verdict{Phase: olm.CSVPhaseSucceeded, Reason: v1alpha1.CSVReasonInstallSuccessful, Message: "Every deployment is available"}, nil
+	case ran:
+		return fails(v1alpha1.CSVReasonComponentUnhealthy, listed(waits)), nil
+	}
+	return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: listed(waits)}, nil
+}
+
+// rollout says whether a deployment has all its pods, as its spec is now, and if not, whether it has given up, and why.
+func rollout(d *appsv1.Deployment) (available, stuck bool, why string) {
+	if d.Status.ObservedGeneration < d.Generation || d.Generation == 0 {
+		return false, false, "it has just been applied"
+	}
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	if d.Status.UpdatedReplicas >= want && d.Status.AvailableReplicas >= want {
+		return true, false, ""
+	}
+	why = fmt.Sprintf("%d of %d pods are updated, %d are available", d.Status.UpdatedReplicas, want, d.Status.AvailableReplicas)
+	for _, c := range d.Status.Conditions {
+		switch {
+		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
+			why = c.Message
+		case c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse:
+			return false, true, c.Message
+		}
+	}
+	return false, false, why
+}

@@ -1,0 +1,115 @@
+package install
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// accessLevels are the roles that people have, and what each may do with the APIs of an operator.
+var accessLevels = []struct {
+	name  string
+	verbs []string
+}{
+	{"admin", []string{"*"}},
+	{"edit", []string{"create", "update", "patch", "delete"}},
+	{"view", []string{"get", "list", "watch"}},
+}
+
+// apiRoles let the people who may administer, edit or view a namespace do so with the APIs that the CSV owns. Two CSVs in
+// different namespaces may own the same API, so the roles are the same for both and belong to neither.
+func apiRoles(in Install, out *Rendered) {
+	seen := map[string]bool{}
+	for _, owned := range in.CSV.Spec.CustomResourceDefinitions.Owned {
+		plural, group, ok := strings.Cut(owned.Name, ".")
+		prefix := owned.Name + "-" + owned.Version + "-"
+		if !ok || seen[prefix] {
+			continue
+		}
+		seen[prefix] = true
+		what := fmt.Sprintf("roles for the API %s %s", owned.Name, owned.Version)
+		for _, level := range accessLevels {
+			out.add(in, what, in.apiRole(owned, prefix+level.name, level.name, rbacv1.PolicyRule{
+				Verbs: level.verbs, APIGroups: []string{group}, Resources: []string{plural},
+			}))
+		}
+		out.add(in, what, in.apiRole(owned, prefix+"crdview", "view", rbacv1.PolicyRule{
+			Verbs: []string{"get"}, APIGroups: []string{apiextensionsv1.GroupName},
+			Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{owned.Name},
+		}))
+	}
+}
+
+func (in Install) apiRole(owned olm.CRDDescription, name, level string, rule rbacv1.PolicyRule) client.Object {
+	role := &rbacv1.ClusterRole{
+		TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRole"),
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			"rbac.authorization.k8s.io/aggregate-to-" + level: "true",
+			aggregationLabel(owned, level):                    "true",
+			LabelManaged:                                      "true",
+		}},
+		Rules: []rbacv1.PolicyRule{rule},
+	}
+	if uid := in.CRDs[owned.Name]; uid != "" {
+		no := false
+		role.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
+			Name: owned.Name, UID: uid, Controller: &no, BlockOwnerDeletion: &no,
+		}}
+	}
+	return role
+}
+
+// aggregationLabel selects the roles of an access level for an API.
+func aggregationLabel(owned olm.CRDDescription, level string) string {
+	_, group, _ := strings.Cut(owned.Name, ".")
+	sum := fnv.New64a()
+	fmt.Fprintf(sum, "%s.%s.%s", owned.Kind, owned.Version, group)
+	return fmt.Sprintf("olm.opgroup.permissions/aggregate-to-%x-%s", sum.Sum64(), level)
+}
+
+// GroupRoles are the cluster roles of an OperatorGroup, one an access level, to bind people to. Each gathers the roles
+// for the APIs of the CSVs in the group. They name no rules, which are the API server's to fill in.
+func GroupRoles(group *operatorsv1.OperatorGroup, csvs []v1alpha1.ClusterServiceVersion) []Object {
+	var out []Object
+	for _, level := range accessLevels {
+		var gathered []string
+		for _, csv := range csvs {
+			for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
+				gathered = append(gathered, aggregationLabel(owned, level.name))
+			}
+		}
+		var selectors []any
+		for _, label := range sorted(gathered) {
+			selectors = append(selectors, map[string]any{"matchLabels": map[string]any{label: "true"}})
+		}
+		labels := ownerLabels(group, operatorsv1.OperatorGroupKind)
+		labels[LabelManaged] = "true"
+		role := &unstructured.Unstructured{Object: map[string]any{}}
+		role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
+		role.SetName(groupRoleName(group, level.name))
+		role.SetLabels(labels)
+		if len(selectors) > 0 {
+			role.Object["aggregationRule"] = map[string]any{"clusterRoleSelectors": selectors}
+		}
+		out = append(out, Object{Object: role, For: level.name + " role of the OperatorGroup"})
+	}
+	return out
+}
+
+func groupRoleName(group *operatorsv1.OperatorGroup, level string) string {
+	suffix := "." + level + "-" + base62([]byte(group.Namespace+"/"+group.Name+"/"+level))
+	prefix := "olm.og." + group.Name
+	return prefix[:min(len(prefix), validation.DNS1123SubdomainMaxLength-len(suffix))] + suffix
+}

@@ -1,0 +1,53 @@
+package install
+
+import (
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// envOperatorCondition tells an operator the name of its OperatorCondition.
+const envOperatorCondition = "OPERATOR_CONDITION_NAME"
+
+// deployments are those of the install strategy.
+func deployments(in Install, out *Rendered) {
+	for _, d := range in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+		deployment := &appsv1.Deployment{
+			TypeMeta:   typeMeta(appsv1.SchemeGroupVersion, "Deployment"),
+			ObjectMeta: in.own(d.Name, d.Label),
+			Spec:       *d.Spec.DeepCopy(),
+		}
+		if cert, ok := in.Certificates[d.Name]; ok {
+			mountCertificate(&deployment.Spec.Template, d.Name, cert)
+		}
+		annotate(&deployment.Spec.Template, in.templateAnnotations())
+		configure(deployment, in.Config.DeepCopy())
+		setEnv(&deployment.Spec.Template.Spec, []corev1.EnvVar{{Name: envOperatorCondition, Value: in.CSV.Name}})
+		one := int32(1)
+		deployment.Spec.RevisionHistoryLimit = &one // an operator is not rolled back
+		out.add(in, "deployment "+d.Name, deployment)
+	}
+}
+
+// templateAnnotations are those of the CSV, and of its OperatorGroup. Those that say how the CSV came here are left out:
+// pods would restart whenever they changed.
+func (in Install) templateAnnotations() map[string]string {
+	out := maps.Clone(in.CSV.Annotations)
+	maps.DeleteFunc(out, func(key, _ string) bool {
+		return strings.HasPrefix(key, "operatorstatus.io/") || key == corev1.LastAppliedConfigAnnotation
+	})
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, in.groupAnnotations())
+	return out
+}
+
+func annotate(template *corev1.PodTemplateSpec, annotations map[string]string) {
+	if template.Annotations == nil {
+		template.Annotations = map[string]string{}
+	}
+	maps.Copy(template.Annotations, annotations)
+}

@@ -1,0 +1,114 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// validateWebhooks says what is wrong with what the CSV says of its webhooks.
+func validateWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
+	seen := map[string]bool{}
+	for _, d := range csv.Spec.WebhookDefinitions {
+		err := validateWebhook(csv, d)
+		if seen[d.GenerateName] {
+			err = errors.New("it is described twice")
+		}
+		if err != nil {
+			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "Webhook %q cannot be used: %s", d.GenerateName, err)
+		}
+		seen[d.GenerateName] = true
+	}
+	return validatePorts(csv)
+}
+
+func validateWebhook(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription) error {
+	if deploymentOf(csv, d) == nil {
+		return fmt.Errorf("there is no deployment %q in the install strategy", d.DeploymentName)
+	}
+	switch d.Type {
+	case olm.ValidatingAdmissionWebhook, olm.MutatingAdmissionWebhook:
+		return validateRules(d.Rules)
+	case olm.ConversionWebhook:
+		return validateConversion(csv, d)
+	default:
+		return fmt.Errorf("its type %q is not known", d.Type)
+	}
+}
+
+func deploymentOf(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription) *olm.StrategyDeploymentSpec {
+	deployments := csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs
+	i := slices.IndexFunc(deployments, func(s olm.StrategyDeploymentSpec) bool { return s.Name == d.DeploymentName })
+	if i < 0 {
+		return nil
+	}
+	return &deployments[i]
+}
+
+// validateRules refuses a webhook that would be asked about the objects that it is itself made and removed by.
+func validateRules(rules []admissionv1.RuleWithOperations) error {
+	for _, rule := range rules {
+		if slices.Contains(rule.APIGroups, "*") {
+			return errors.New("its rules take in every API group")
+		}
+		if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) {
+			return fmt.Errorf("its rules take in the API group %s", v1alpha1.GroupVersion.Group)
+		}
+		if !slices.Contains(rule.APIGroups, admissionv1.GroupName) {
+			continue
+		}
+		for _, resource := range rule.Resources {
+			name, _, _ := strings.Cut(strings.ToLower(resource), "/")
+			switch strings.TrimSuffix(name, "s") {
+			case "*", "mutatingwebhookconfiguration", "validatingwebhookconfiguration":
+				return fmt.Errorf("its rules take in the webhooks themselves, by %s of %s", resource, admissionv1.GroupName)
+			}
+		}
+	}
+	return nil
+}
+
+// validateConversion refuses a webhook that would not answer for every custom resource in the cluster.
+func validateConversion(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription) error {
+	for _, mode := range csv.Spec.InstallModes {
+		if mode.Supported != (mode.Type == olm.InstallModeTypeAllNamespaces) {
+			return fmt.Errorf("only an operator of which %s is the one install mode may convert", olm.InstallModeTypeAllNamespaces)
+		}
+	}
+	if len(d.ConversionCRDs) == 0 {
+		return errors.New("it names nothing to convert")
+	}
+	for _, crd := range d.ConversionCRDs {
+		owned := slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(o olm.CRDDescription) bool { return o.Name == crd })
+		if !owned {
+			return fmt.Errorf("it would convert %s, which the operator does not own", crd)
+		}
+	}
+	return nil
+}
+
+// validatePorts refuses webhooks of one deployment that want a port of its Service to lead to different places.
+func validatePorts(csv *v1alpha1.ClusterServiceVersion) error {
+	type key struct {
+		deployment string
+		port       int32
+	}
+	seen := map[key]corev1.ServicePort{}
+	for _, d := range csv.Spec.WebhookDefinitions {
+		k, p := key{d.DeploymentName, port(d)}, servicePort(d)
+		if other, ok := seen[k]; ok && other != p {
+			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription,
+				"Webhook %q cannot be used: port %d of deployment %q would lead to both %s and %s",
+				d.GenerateName, k.port, d.DeploymentName, other.TargetPort.String(), p.TargetPort.String())
+		}
+		seen[k] = p
+	}
+	return nil
+}

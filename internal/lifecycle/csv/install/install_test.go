@@ -1,0 +1,383 @@
+package install
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+var now = time.Date(2030, time.May, 4, 12, 0, 0, 0, time.UTC)
+
+// change is what a case does to the plain install before it is rendered.
+type change func(*Install)
+
+// fooCSV is a CSV with one deployment of one container that runs as service account foo, and owns the API of Foos.
+func fooCSV() *v1alpha1.ClusterServiceVersion {
+	return &v1alpha1.ClusterServiceVersion{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "foo.v1", UID: "csv-uid"},
+		Spec: olm.ClusterServiceVersionSpec{
+			InstallModes: []olm.InstallMode{{Type: olm.InstallModeTypeAllNamespaces, Supported: true}},
+			CustomResourceDefinitions: olm.CustomResourceDefinitions{
+				Owned: []olm.CRDDescription{{Name: "foos.example.com", Version: "v1", Kind: "Foo"}},
+			},
+			InstallStrategy: olm.NamedInstallStrategy{
+				StrategyName: olm.InstallStrategyNameDeployment,
+				StrategySpec: olm.StrategyDetailsDeployment{
+					DeploymentSpecs: []olm.StrategyDeploymentSpec{{Name: "foo-manager", Spec: appsv1.DeploymentSpec{
+						Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "foo"}},
+						Template: corev1.PodTemplateSpec{
+							ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "foo"}},
+							Spec:       corev1.PodSpec{ServiceAccountName: "foo", Containers: []corev1.Container{{Name: "manager", Image: "foo:1"}}},
+						},
+					}}},
+				},
+			},
+		},
+	}
+}
+
+func rule(verb, resource string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{""}, Resources: []string{resource}}
+}
+
+func grants(account string, rules ...rbacv1.PolicyRule) olm.StrategyDeploymentPermissions {
+	return olm.StrategyDeploymentPermissions{ServiceAccountName: account, Rules: rules}
+}
+
+// asking has the CSV ask for permissions.
+func asking(permissions ...olm.StrategyDeploymentPermissions) change {
+	return func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.Permissions = permissions }
+}
+
+// askingCluster has the CSV ask for cluster permissions.
+func askingCluster(permissions ...olm.StrategyDeploymentPermissions) change {
+	return func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.ClusterPermissions = permissions }
+}
+
+func targeting(namespaces ...string) change {
+	return func(in *Install) { in.Targets = namespaces }
+}
+
+// confined grants nothing beyond the namespace.
+func confined(in *Install) { in.Grant.BeyondNamespace = false }
+
+// plain is an install of fooCSV, with changes, for all namespaces. All that it asks for is granted, and its certificates
+// are there.
+func plain(t *testing.T, changes ...change) Install {
+	t.Helper()
+	in := Install{
+		CSV:   fooCSV(),
+		Group: &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "group"}},
+		CRDs:  map[string]types.UID{"foos.example.com": "crd-uid"},
+		Grant: Grant{BeyondNamespace: true},
+	}
+	for _, c := range changes {
+		c(&in)
+	}
+	in.Grant = GrantOf(&in.CSV.Spec, in.Grant.BeyondNamespace)
+	certs, err := Certify(in.CSV, nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Certificates = certs
+	return in
+}
+
+func rendered(t *testing.T, in Install) Rendered {
+	t.Helper()
+	out, err := Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// found is the one object of that type and name.
+func found[T client.Object](t *testing.T, out Rendered, name string) T {
+	t.Helper()
+	for _, obj := range out.Objects {
+		if typed, ok := obj.Object.(T); ok && typed.GetName() == name {
+			return typed
+		}
+	}
+	var none T
+	t.Fatalf("no %T %s", none, name)
+	return none
+}
+
+// generated is the end of a name that is a hash.
+var generated = regexp.MustCompile(`-([0-9A-Za-z]{36,38}|[0-9a-f]{10})$`)
+
+// listing is the kind, namespace and name of each object, in their order, with * for a hash.
+func listing(out Rendered) []string {
+	var list []string
+	for _, obj := range out.Objects {
+		list = append(list, obj.GetObjectKind().GroupVersionKind().Kind+" "+obj.GetNamespace()+"/"+generated.ReplaceAllString(obj.GetName(), "-*"))
+	}
+	return list
+}
+
+// always is what every install of fooCSV comes to.
+var always = []string{
+	"ClusterRole /foos.example.com-v1-admin",
+	"ClusterRole /foos.example.com-v1-edit",
+	"ClusterRole /foos.example.com-v1-view",
+	"ClusterRole /foos.example.com-v1-crdview",
+	"OperatorCondition operators/foo.v1",
+	"Role operators/foo.v1",
+	"RoleBinding operators/foo.v1",
+	"Deployment operators/foo-manager",
+}
+
+func TestRender(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		changes []change
+		want    []string // before always, if that is rendered
+		instead []string // of all that
+		leftOut []string
+	}{
+		"nothing asked": {
+			reason: "An operator that asks for nothing gets its deployment, its OperatorCondition and the roles for its API.",
+		},
+		"own namespace": {
+			reason:  "In its own namespace an operator has a role, and the account is made.",
+			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("operators")},
+			want: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+			},
+		},
+		"two namespaces": {
+			reason:  "Every target namespace has the role, whatever their order.",
+			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("b", "operators", "a", "b")},
+			want: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"Role a/foo.v1-foo-*", "RoleBinding a/foo.v1-foo-*",
+				"Role b/foo.v1-foo-*", "RoleBinding b/foo.v1-foo-*",
+			},
+		},
+		"all namespaces": {
+			reason:  "An operator of all namespaces has its permissions in the cluster too.",
+			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("")},
+			want: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"ClusterRole /foo.v1-foo-*", "ClusterRoleBinding /foo.v1-foo-*",
+			},
+		},
+		"covered by cluster permissions": {
+			reason: "What the cluster permissions hold is not granted in the cluster a second time.",
+			changes: []change{
+				asking(grants("foo", rule("get", "pods"))),
+				askingCluster(grants("foo", rule("*", "*"))),
+			},
+			want: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"ClusterRole /foo.v1-*", "ClusterRoleBinding /foo.v1-*",
+			},
+		},
+		"covered for another account": {
+			reason: "What another account may do in the cluster is no help.",
+			changes: []change{
+				asking(grants("foo", rule("get", "pods"))),
+				askingCluster(grants("bar", rule("*", "*"))),
+			},
+			want: []string{
+				"ServiceAccount operators/bar", "ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"ClusterRole /foo.v1-foo-*", "ClusterRoleBinding /foo.v1-foo-*",
+				"ClusterRole /foo.v1-*", "ClusterRoleBinding /foo.v1-*",
+			},
+		},
+		"default account, asked twice": {
+			reason:  "The default account is there without being made, and the same permissions are one role.",
+			changes: []change{asking(grants("default", rule("get", "pods")), grants("default", rule("get", "pods"))), targeting("operators")},
+			want:    []string{"Role operators/foo.v1-default-*", "RoleBinding operators/foo.v1-default-*"},
+		},
+		"confined": {
+			reason: "A confined operator gets nothing beyond its namespace, and what it does not get is said.",
+			changes: []change{
+				asking(grants("foo", rule("get", "pods"))),
+				askingCluster(grants("foo", rule("get", "nodes"))),
+				confined,
+			},
+			instead: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1",
+				"Deployment operators/foo-manager",
+			},
+			leftOut: []string{
+				"cluster permissions of service account foo",
+				"permissions of service account foo in all namespaces",
+				"roles for the API foos.example.com v1",
+			},
+		},
+		"confined, other namespaces": {
+			reason:  "Another namespace is beyond its own.",
+			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("a"), confined},
+			instead: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1",
+				"Deployment operators/foo-manager",
+			},
+			leftOut: []string{
+				"permissions of service account foo in namespace a",
+				"roles for the API foos.example.com v1",
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := rendered(t, plain(t, tc.changes...))
+			want := slices.Concat(tc.want, always)
+			if tc.instead != nil {
+				want = tc.instead
+			}
+			if diff := cmp.Diff(want, listing(out)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.leftOut, out.LeftOut, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nleft out: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRenderGrant holds that rights come from the grant alone.
+func TestRenderGrant(t *testing.T) {
+	in := plain(t, asking(grants("foo", rule("get", "pods"))), targeting("operators"))
+	asking(grants("foo", rule("*", "*")))(&in)
+	askingCluster(grants("foo", rule("*", "*")))(&in)
+	out := rendered(t, in)
+	for _, obj := range out.Objects {
+		if _, ok := obj.Object.(*rbacv1.ClusterRoleBinding); ok {
+			t.Errorf("%s was bound, which nobody granted", obj.GetName())
+		}
+		if role, ok := obj.Object.(*rbacv1.Role); ok && strings.HasPrefix(role.Name, "foo.v1-") {
+			if diff := cmp.Diff([]rbacv1.PolicyRule{rule("get", "pods")}, role.Rules); diff != "" {
+				t.Errorf("the role is not what was granted: -want, +got:\n%s", diff)
+			}
+		}
+	}
+}
+
+// TestOwnership holds that an object belongs to its CSV by label, and by reference only where that is in its namespace.
+func TestOwnership(t *testing.T) {
+	in := plain(t, asking(grants("foo", rule("get", "pods"))), targeting("operators", "a"))
+	no := false
+	for _, obj := range rendered(t, in).Objects {
+		if obj.GetObjectKind().GroupVersionKind().Empty() {
+			t.Errorf("%s has no kind", obj.GetName())
+		}
+		var refs []metav1.OwnerReference
+		owners := []types.NamespacedName{{Namespace: "operators", Name: "foo.v1"}}
+		switch {
+		case obj.For == "roles for the API foos.example.com v1":
+			owners = nil
+			refs = []metav1.OwnerReference{{
+				APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "foos.example.com", UID: "crd-uid",
+				Controller: &no, BlockOwnerDeletion: &no,
+			}}
+		case obj.GetNamespace() == "operators":
+			controller := obj.GetObjectKind().GroupVersionKind().Kind == "OperatorCondition"
+			refs = []metav1.OwnerReference{{
+				APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Name: "foo.v1", UID: "csv-uid",
+				Controller: &controller, BlockOwnerDeletion: &no,
+			}}
+		}
+		if diff := cmp.Diff(refs, obj.GetOwnerReferences()); diff != "" {
+			t.Errorf("%s: references: -want, +got:\n%s", obj.GetName(), diff)
+		}
+		if diff := cmp.Diff(owners, Owners(obj)); diff != "" {
+			t.Errorf("%s: owners: -want, +got:\n%s", obj.GetName(), diff)
+		}
+		if _, ok := obj.Object.(*corev1.ServiceAccount); obj.IfAbsent != ok {
+			t.Errorf("%s: only a service account is made if absent", obj.GetName())
+		}
+	}
+}
+
+func TestOwners(t *testing.T) {
+	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "operators", Name: "foo",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "foo"}},
+		Labels:          map[string]string{LabelOwner: "group", LabelOwnerKind: "OperatorGroup", LabelOwnerNamespace: "operators"},
+	}}
+	if owners := Owners(foreign); owners != nil {
+		t.Errorf("what belongs to a Deployment and an OperatorGroup belongs to no CSV, but said %v", owners)
+	}
+}
+
+func TestRenderRejects(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change change
+		want   Error
+	}{
+		"strategy": {
+			reason: "There is one install strategy.",
+			change: func(in *Install) { in.CSV.Spec.InstallStrategy.StrategyName = "helm" },
+			want:   Error{v1alpha1.CSVReasonInvalidStrategy, `Install strategy "helm" is not known; it must be "deployment"`},
+		},
+		"two deployments of a name": {
+			reason: "The second would overwrite the first.",
+			change: func(in *Install) {
+				s := &in.CSV.Spec.InstallStrategy.StrategySpec
+				s.DeploymentSpecs = append(s.DeploymentSpecs, s.DeploymentSpecs[0])
+			},
+			want: Error{v1alpha1.CSVReasonInvalidStrategy, `The install strategy has two deployments "foo-manager"`},
+		},
+		"deployment without a name": {
+			reason: "Nothing can be made without a name.",
+			change: func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Name = "" },
+			want:   Error{v1alpha1.CSVReasonInvalidStrategy, "Deployment number 1 of the install strategy has no name"},
+		},
+		"permissions of nobody": {
+			reason: "Permissions have to be someone's.",
+			change: asking(grants("", rule("get", "pods"))),
+			want:   Error{v1alpha1.CSVReasonInvalidStrategy, "Permissions of the install strategy name no service account"},
+		},
+		"API services": {
+			reason: "API services are not registered here, and that is said, with their names.",
+			change: func(in *Install) {
+				in.CSV.Spec.APIServiceDefinitions.Owned = []olm.APIServiceDescription{
+					{Group: "b.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"},
+				}
+			},
+			want: Error{v1alpha1.CSVReasonUnsupported, "API services are not supported: v1.a.example.com, v1.b.example.com"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Render(plain(t, tc.change))
+			var got *Error
+			if !errors.As(err, &got) {
+				t.Fatalf("%s\ngot: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, *got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

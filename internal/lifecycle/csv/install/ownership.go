@@ -1,0 +1,143 @@
+package install
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Labels, as OLM sets them, of what belongs to a ClusterServiceVersion or an OperatorGroup.
+const (
+	LabelOwner          = "olm.owner"
+	LabelOwnerNamespace = "olm.owner.namespace"
+	LabelOwnerKind      = "olm.owner.kind"
+	LabelManaged        = "olm.managed"
+)
+
+// maxName is about how long the names of roles are at most, as in OLM.
+const maxName = 63
+
+// OwnerLabels select what is rendered for a CSV, in every namespace and outside of them. Only the roles for its APIs,
+// which belong to their CustomResourceDefinitions, do not have them.
+func OwnerLabels(csv *v1alpha1.ClusterServiceVersion) map[string]string {
+	return ownerLabels(csv, v1alpha1.ClusterServiceVersionKind)
+}
+
+func ownerLabels(owner metav1.Object, kind string) map[string]string {
+	return map[string]string{
+		LabelOwner:          owner.GetName(),
+		LabelOwnerNamespace: owner.GetNamespace(),
+		LabelOwnerKind:      kind,
+	}
+}
+
+// OwnerReference is the one by which an object in the namespace of a CSV belongs to it. An object may belong to several.
+func OwnerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
+	no := false
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.ClusterServiceVersionKind,
+		Name: csv.Name, UID: csv.UID,
+		Controller: &no, BlockOwnerDeletion: &no,
+	}
+}
+
+// Owners are the CSVs that an object belongs to, by reference or by label. None means that it is someone else's.
+func Owners(obj metav1.Object) []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, ref := range obj.GetOwnerReferences() {
+		if gv, err := schema.ParseGroupVersion(ref.APIVersion); err == nil &&
+			gv.Group == v1alpha1.GroupVersion.Group && ref.Kind == v1alpha1.ClusterServiceVersionKind {
+			out = append(out, types.NamespacedName{Namespace: obj.GetNamespace(), Name: ref.Name})
+		}
+	}
+	labels := obj.GetLabels()
+	if labels[LabelOwnerKind] != v1alpha1.ClusterServiceVersionKind || labels[LabelOwner] == "" {
+		return out
+	}
+	labelled := types.NamespacedName{Namespace: labels[LabelOwnerNamespace], Name: labels[LabelOwner]}
+	if slices.Contains(out, labelled) {
+		return out
+	}
+	return append(out, labelled)
+}
+
+// owned is the metadata of something that belongs to the CSV: by label, and by reference where it is in the same
+// namespace. The garbage collector would take anything else that referred to the CSV.
+func (in Install) owned(namespace, name string, labels ...map[string]string) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}}
+	for _, more := range labels {
+		maps.Copy(out.Labels, more)
+	}
+	maps.Copy(out.Labels, OwnerLabels(in.CSV))
+	out.Labels[LabelManaged] = "true"
+	if namespace == in.CSV.Namespace {
+		out.OwnerReferences = []metav1.OwnerReference{OwnerReference(in.CSV)}
+	}
+	return out
+}
+
+// own is the metadata of something in the CSV's own namespace.
+func (in Install) own(name string, labels ...map[string]string) metav1.ObjectMeta {
+	return in.owned(in.CSV.Namespace, name, labels...)
+}
+
+// groupAnnotations are those by which a CSV and its pods know their OperatorGroup.
+func (in Install) groupAnnotations() map[string]string {
+	if in.Group == nil {
+		return nil
+	}
+	return map[string]string{
+		operatorsv1.OperatorGroupAnnotationKey:          in.Group.Name,
+		operatorsv1.OperatorGroupNamespaceAnnotationKey: in.Group.Namespace,
+		operatorsv1.OperatorGroupTargetsAnnotationKey:   TargetsAnnotation(in.Targets),
+	}
+}
+
+// generateName is base, cut where it has to be, and the hash of what distinguishes the object.
+func generateName(base string, distinguishes any) string {
+	sum := hash(distinguishes)
+	if len(base)+len(sum) > maxName {
+		base = base[:maxName-len(sum)-1]
+	}
+	return base + "-" + sum
+}
+
+// clusterName is base, cut where it has to be, and a short hash of what distinguishes the object from its namesakes of
+// other namespaces.
+func clusterName(base string, distinguishes ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(distinguishes, "/")))
+	suffix := "-" + hex.EncodeToString(sum[:5])
+	return base[:min(len(base), validation.DNS1123SubdomainMaxLength-len(suffix))] + suffix
+}
+
+// hash is the SHA-224 of a value as a JSON line, in base 62: OLM's, so that what it is part of has the name it has there.
+// It is given strings, and structs and lists of them, which can always be marshalled.
+func hash(value any) string {
+	raw, _ := json.Marshal(value)
+	return base62(append(raw, '\n'))
+}
+
+func base62(raw []byte) string {
+	sum := sha256.Sum224(raw)
+	return new(big.Int).SetBytes(sum[:]).Text(62)
+}
+
+type objects = []client.Object
+
+// typeMeta is set on every object, since they are applied as they are.
+func typeMeta(gv schema.GroupVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
+}

@@ -1,0 +1,334 @@
+package install
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// hooked has the CSV describe webhooks.
+func hooked(webhooks ...olm.WebhookDescription) change {
+	return func(in *Install) { in.CSV.Spec.WebhookDefinitions = webhooks }
+}
+
+func over(group, resource string) []admissionv1.RuleWithOperations {
+	return []admissionv1.RuleWithOperations{{Rule: admissionv1.Rule{APIGroups: []string{group}, Resources: []string{resource}}}}
+}
+
+// validating is a webhook that fooCSV serves.
+func validating(edits ...func(*olm.WebhookDescription)) olm.WebhookDescription {
+	target := intstr.FromInt32(9443)
+	out := olm.WebhookDescription{
+		GenerateName: "vfoo.example.com", Type: olm.ValidatingAdmissionWebhook, DeploymentName: "foo-manager",
+		TargetPort: &target, AdmissionReviewVersions: []string{"v1"}, Rules: over("example.com", "foos"),
+	}
+	for _, edit := range edits {
+		edit(&out)
+	}
+	return out
+}
+
+// converting is a webhook that converts Foos.
+func converting(d *olm.WebhookDescription) {
+	d.GenerateName, d.Type, d.Rules, d.ConversionCRDs = "cfoo.example.com", olm.ConversionWebhook, nil, []string{"foos.example.com"}
+}
+
+func mutating(d *olm.WebhookDescription) {
+	d.GenerateName, d.Type = "mfoo.example.com", olm.MutatingAdmissionWebhook
+}
+
+// serves is what a deployment that serves webhooks has besides.
+var serves = []string{
+	"Service operators/foo-manager-service",
+	"Secret operators/foo-manager-service-cert",
+	"Role operators/foo-manager-service-cert",
+	"RoleBinding operators/foo-manager-service-cert",
+}
+
+func TestWebhooks(t *testing.T) {
+	in := plain(t, hooked(validating(), validating(mutating)))
+	out := rendered(t, in)
+	want := append(append([]string{}, always[:7]...), serves...)
+	want = append(want,
+		"ClusterRoleBinding /foo-manager-service-auth-delegator-*",
+		"RoleBinding kube-system/foo-manager-service-auth-reader-*",
+		"Deployment operators/foo-manager",
+		"ValidatingWebhookConfiguration /vfoo.example.com-*",
+		"MutatingWebhookConfiguration /mfoo.example.com-*",
+	)
+	if diff := cmp.Diff(want, listing(out)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+
+	port := int32(443)
+	registered := []admissionv1.ValidatingWebhook{{
+		Name: "vfoo.example.com", Rules: over("example.com", "foos"), AdmissionReviewVersions: []string{"v1"},
+		ClientConfig: admissionv1.WebhookClientConfig{
+			Service:  &admissionv1.ServiceReference{Namespace: "operators", Name: "foo-manager-service", Port: &port},
+			CABundle: in.Certificates["foo-manager"].CA,
+		},
+	}}
+	name := in.webhookName(validating())
+	if diff := cmp.Diff(registered, found[*admissionv1.ValidatingWebhookConfiguration](t, out, name).Webhooks); diff != "" {
+		t.Errorf("the port is 443 where none is said: -want, +got:\n%s", diff)
+	}
+	ports := []corev1.ServicePort{{Name: "443", Port: 443, TargetPort: intstr.FromInt32(9443)}}
+	service := found[*corev1.Service](t, out, "foo-manager-service").Spec
+	if diff := cmp.Diff(corev1.ServiceSpec{Ports: ports, Selector: map[string]string{"app": "foo"}}, service); diff != "" {
+		t.Errorf("webhooks share a port: -want, +got:\n%s", diff)
+	}
+}
+
+// TestWebhookName holds that an update takes the registration over, and that no two operators share one.
+func TestWebhookName(t *testing.T) {
+	name := plain(t).webhookName(validating())
+	if next := plain(t, func(in *Install) { in.CSV.Name = "foo.v2" }).webhookName(validating()); next != name {
+		t.Errorf("the next version registers %s, not %s", next, name)
+	}
+	if other := plain(t, func(in *Install) { in.CSV.Namespace = "other" }).webhookName(validating()); other == name {
+		t.Errorf("an operator in another namespace registers %s too", other)
+	}
+}
+
+func TestWebhooksNotGranted(t *testing.T) {
+	grantless := plain(t, hooked(validating(), validating(converting)))
+	grantless.Grant.Webhooks = nil
+	for name, in := range map[string]Install{
+		"confined":    plain(t, hooked(validating(), validating(converting)), confined),
+		"not granted": grantless,
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := rendered(t, in)
+			for _, obj := range out.Objects {
+				if _, ok := obj.Object.(*admissionv1.ValidatingWebhookConfiguration); ok {
+					t.Errorf("%s was registered", obj.GetName())
+				}
+				if obj.GetNamespace() == "kube-system" {
+					t.Errorf("%s was given, though the operator answers nobody", obj.GetName())
+				}
+			}
+			if len(out.Conversions) > 0 {
+				t.Errorf("%s is converted", out.Conversions[0].CRD)
+			}
+			said := map[string]bool{}
+			for _, left := range out.LeftOut {
+				said[left] = true
+			}
+			for _, left := range []string{"webhook vfoo.example.com", "webhook cfoo.example.com", "webhooks of deployment foo-manager checking who asks"} {
+				if !said[left] {
+					t.Errorf("%q is left out, but only %q is said to be", left, out.LeftOut)
+				}
+			}
+			found[*corev1.Secret](t, out, "foo-manager-service-cert") // or the pods would not start
+		})
+	}
+}
+
+func TestWebhookAsGranted(t *testing.T) {
+	in := plain(t, hooked(validating()))
+	in.CSV.Spec.WebhookDefinitions[0].Rules = over("", "secrets")
+	in.Grant.Webhooks = []olm.WebhookDescription{validating()}
+	got := found[*admissionv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating())).Webhooks[0].Rules
+	if diff := cmp.Diff(over("example.com", "foos"), got); diff != "" {
+		t.Errorf("a webhook is registered as it was granted: -want, +got:\n%s", diff)
+	}
+}
+
+func TestNamespaceSelector(t *testing.T) {
+	labelled := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	cases := map[string]struct {
+		reason  string
+		targets []string
+		group   operatorsv1.OperatorGroupSpec
+		want    *metav1.LabelSelector
+	}{
+		"all": {reason: "All namespaces need no selector.", targets: []string{""}},
+		"by name": {
+			reason:  "Namespaces that are named are selected by name.",
+			targets: []string{"b", "a"},
+			group:   operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, Selector: labelled},
+			want: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
+			}},
+		},
+		"by label": {
+			reason:  "Namespaces that are selected by label are so for the webhook too.",
+			targets: []string{"a"},
+			group:   operatorsv1.OperatorGroupSpec{Selector: labelled},
+			want:    labelled,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := plain(t, hooked(validating()), targeting(tc.targets...), func(in *Install) { in.Group.Spec = tc.group })
+			got := found[*admissionv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating()))
+			if diff := cmp.Diff(tc.want, got.Webhooks[0].NamespaceSelector); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestConversion(t *testing.T) {
+	in := plain(t, hooked(validating(converting)))
+	path, port := "/", int32(443)
+	want := []Conversion{{CRD: "foos.example.com", Spec: apiextensionsv1.CustomResourceConversion{
+		Strategy: "Webhook",
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{
+				Service:  &apiextensionsv1.ServiceReference{Namespace: "operators", Name: "foo-manager-service", Path: &path, Port: &port},
+				CABundle: in.Certificates["foo-manager"].CA,
+			},
+			ConversionReviewVersions: []string{"v1"},
+		},
+	}}}
+	got := rendered(t, in).Conversions
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("-want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"foos.example.com"}, ConversionCRDs(in.CSV)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := got[0].ApplyTo(crd); err != nil || crd.Spec.Conversion.Strategy != "Webhook" {
+		t.Errorf("the conversion is not set: %v", err)
+	}
+	crd.Spec.PreserveUnknownFields = true
+	if err := got[0].ApplyTo(crd); err == nil {
+		t.Error("the API server refuses a conversion webhook where unknown fields are preserved")
+	}
+}
+
+func TestMountedCertificate(t *testing.T) {
+	in := plain(t, hooked(validating()), pods(func(p *corev1.PodTemplateSpec) {
+		p.Spec.ServiceAccountName = ""
+		p.Spec.Volumes = []corev1.Volume{{Name: "cert"}, {Name: "webhook-cert"}}
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "proxy"}, corev1.Container{Name: "mounting"})
+		p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}}
+		p.Spec.Containers[2].VolumeMounts = []corev1.VolumeMount{{Name: "webhook-cert", MountPath: "/elsewhere"}}
+	}))
+	template := found[*appsv1.Deployment](t, rendered(t, in), "foo-manager").Spec.Template
+	secret := func(cert, key string) corev1.VolumeSource {
+		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: "foo-manager-service-cert",
+			Items:      []corev1.KeyToPath{{Key: "tls.crt", Path: cert}, {Key: "tls.key", Path: key}},
+		}}
+	}
+	volumes := []corev1.Volume{
+		{Name: "cert"},
+		{Name: "webhook-cert", VolumeSource: secret("tls.crt", "tls.key")},
+		{Name: "apiservice-cert", VolumeSource: secret("apiserver.crt", "apiserver.key")},
+	}
+	if diff := cmp.Diff(volumes, template.Spec.Volumes); diff != "" {
+		t.Errorf("volumes: -want, +got:\n%s", diff)
+	}
+	api := corev1.VolumeMount{Name: "apiservice-cert", MountPath: "/apiserver.local.config/certificates"}
+	hook := corev1.VolumeMount{Name: "webhook-cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}
+	for i, want := range [][]corev1.VolumeMount{
+		{hook, api}, // in place of what the CSV mounts at that path
+		{api, hook},
+		{{Name: "webhook-cert", MountPath: "/elsewhere"}, api}, // where the CSV has it
+	} {
+		if diff := cmp.Diff(want, template.Spec.Containers[i].VolumeMounts); diff != "" {
+			t.Errorf("container %d: -want, +got:\n%s", i, diff)
+		}
+	}
+	if template.Spec.ServiceAccountName != "default" {
+		t.Errorf("the account is %q", template.Spec.ServiceAccountName)
+	}
+	if template.Annotations["olmcahash"] != in.Certificates["foo-manager"].hash() {
+		t.Error("the pods do not follow the certificate")
+	}
+}
+
+func TestWebhookRejects(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change change
+		want   string
+	}{
+		"no deployment": {
+			reason: "Somebody has to answer.",
+			change: hooked(validating(func(d *olm.WebhookDescription) { d.DeploymentName = "bar" })),
+			want:   `Webhook "vfoo.example.com" cannot be used: there is no deployment "bar" in the install strategy`,
+		},
+		"type": {
+			reason: "There are three types.",
+			change: hooked(validating(func(d *olm.WebhookDescription) { d.Type = "Deleting" })),
+			want:   `Webhook "vfoo.example.com" cannot be used: its type "Deleting" is not known`,
+		},
+		"twice": {
+			reason: "Names tell webhooks apart.",
+			change: hooked(validating(), validating()),
+			want:   `Webhook "vfoo.example.com" cannot be used: it is described twice`,
+		},
+		"every group": {
+			reason: "Every group has OLM's own in it.",
+			change: hooked(validating(func(d *olm.WebhookDescription) { d.Rules = over("*", "pods") })),
+			want:   `Webhook "vfoo.example.com" cannot be used: its rules take in every API group`,
+		},
+		"OLM's group": {
+			reason: "An operator must not stand in the way of its own removal.",
+			change: hooked(validating(func(d *olm.WebhookDescription) { d.Rules = over("operators.coreos.com", "subscriptions") })),
+			want:   `Webhook "vfoo.example.com" cannot be used: its rules take in the API group operators.coreos.com`,
+		},
+		"webhooks": {
+			reason: "Nor in that of other webhooks.",
+			change: hooked(validating(func(d *olm.WebhookDescription) {
+				d.Rules = over("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+			})),
+			want: `Webhook "vfoo.example.com" cannot be used: its rules take in the webhooks themselves, by validatingwebhookconfigurations of admissionregistration.k8s.io`,
+		},
+		"everything of admission": {
+			reason: "All resources are the webhooks too.",
+			change: hooked(validating(func(d *olm.WebhookDescription) { d.Rules = over("admissionregistration.k8s.io", "*/*") })),
+			want:   `Webhook "vfoo.example.com" cannot be used: its rules take in the webhooks themselves, by */* of admissionregistration.k8s.io`,
+		},
+		"ports": {
+			reason: "A port of a Service leads to one place.",
+			change: hooked(validating(), validating(mutating, func(d *olm.WebhookDescription) { d.TargetPort = nil })),
+			want:   `Webhook "mfoo.example.com" cannot be used: port 443 of deployment "foo-manager" would lead to both 9443 and 443`,
+		},
+		"conversion of another's": {
+			reason: "Only who owns a definition converts it.",
+			change: hooked(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = []string{"bars.example.com"} })),
+			want:   `Webhook "cfoo.example.com" cannot be used: it would convert bars.example.com, which the operator does not own`,
+		},
+		"conversion of nothing": {
+			reason: "A conversion is of something.",
+			change: hooked(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = nil })),
+			want:   `Webhook "cfoo.example.com" cannot be used: it names nothing to convert`,
+		},
+		"conversion by a namespaced operator": {
+			reason: "Definitions are the cluster's, so their converter has to be too.",
+			change: func(in *Install) {
+				hooked(validating(converting))(in)
+				in.CSV.Spec.InstallModes = append(in.CSV.Spec.InstallModes, olm.InstallMode{Type: olm.InstallModeTypeOwnNamespace, Supported: true})
+			},
+			want: `Webhook "cfoo.example.com" cannot be used: only an operator of which AllNamespaces is the one install mode may convert`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Render(plain(t, tc.change))
+			var got *Error
+			if !errors.As(err, &got) {
+				t.Fatalf("%s\ngot: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(Error{v1alpha1.CSVReasonInvalidWebhookDescription, tc.want}, *got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

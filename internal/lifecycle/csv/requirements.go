@@ -1,0 +1,142 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+)
+
+// requirements checks that what the operator needs is on the cluster: the kinds it owns and those it uses.
+func (r *Reconciler) requirements(ctx context.Context, s *situation) (*Verdict, error) {
+	met := true
+	var statuses []olm.RequirementStatus
+	add := func(status olm.RequirementStatus) {
+		met = met && status.Status == olm.RequirementStatusReasonPresent
+		statuses = append(statuses, status)
+	}
+	for _, d := range s.csv.GetAllCRDs() {
+		status, err := r.crdStatus(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		add(status)
+	}
+	for _, d := range s.csv.Spec.APIServiceDefinitions.Required {
+		add(r.kindStatus("APIService", d.Version+"."+d.Group, schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind}))
+	}
+	for _, kind := range s.csv.Spec.NativeAPIs {
+		add(r.kindStatus(kind.Kind, kind.Kind, schema.GroupVersionKind(kind)))
+	}
+	s.requirements = statuses
+	if met {
+		return nil, nil
+	}
+	return pending(statuses), nil
+}
+
+// pending is the verdict while requirements are not met. Its message names those.
+func pending(statuses []olm.RequirementStatus) *Verdict {
+	var missing []string
+	for _, status := range statuses {
+		if status.Status != olm.RequirementStatusReasonPresent {
+			missing = append(missing, fmt.Sprintf("%s %s: %s", status.Kind, status.Name, status.Message))
+		}
+	}
+	slices.Sort(missing)
+	return &Verdict{
+		Phase: olm.CSVPhasePending, Reason: v1alpha1.CSVReasonRequirementsNotMet,
+		Message: "Not all that the operator needs is there: " + listed(missing),
+	}
+}
+
+const maxListed = 5
+
+func listed(names []string) string {
+	if cut := len(names) - maxListed; cut > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(names[:maxListed], "; "), cut)
+	}
+	return strings.Join(names, "; ")
+}
+
+// crdStatus says whether a CustomResourceDefinition is there, served, and has the version.
+func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (olm.RequirementStatus, error) {
+	out := olm.RequirementStatus{
+		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name,
+		Status: olm.RequirementStatusReasonPresent, Message: "CRD is present and Established condition is true",
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: d.Name}, crd); client.IgnoreNotFound(err) != nil {
+		return out, fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)
+	} else if err != nil {
+		out.Status, out.Message = olm.RequirementStatusReasonNotPresent, "it is not there"
+		return out, nil
+	}
+	out.UUID = string(crd.UID)
+	served := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
+		return v.Name == d.Version && v.Served
+	})
+	established := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue
+	})
+	switch {
+	case d.Version != "" && !served:
+		out.Status, out.Message = olm.RequirementStatusReasonPresentNotSatisfied, fmt.Sprintf("it does not serve version %s", d.Version)
+	case !established:
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server has not established it"
+	}
+	return out, nil
+}
+
+// kindStatus says whether a kind is served.
+func (r *Reconciler) kindStatus(kind, name string, gvk schema.GroupVersionKind) olm.RequirementStatus {
+	out := olm.RequirementStatus{Group: gvk.Group, Version: gvk.Version, Kind: kind, Name: name, Status: olm.RequirementStatusReasonPresent}
+	_, err := r.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		out.Status, out.Message = olm.RequirementStatusReasonNotPresent, fmt.Sprintf("kind %s is not served", gvk)
+	case err != nil:
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server does not say whether it is served"
+	}
+	return out
+}
+
+// permissions checks what the operator is not given here, because nothing vouches for it: whether others gave it.
+func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []string) (*Verdict, error) {
+	accounts := &corev1.ServiceAccountList{}
+	rights := install.Rights{}
+	roles, bindings := &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}
+	clusterRoles, clusterBindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
+	here := client.InNamespace(s.csv.Namespace)
+	for _, read := range []struct {
+		list    client.ObjectList
+		options []client.ListOption
+	}{{accounts, []client.ListOption{here}}, {roles, []client.ListOption{here}}, {bindings, []client.ListOption{here}}, {clusterRoles, nil}, {clusterBindings, nil}} {
+		if err := r.Reader.List(ctx, read.list, read.options...); err != nil {
+			return nil, fmt.Errorf("listing what service accounts may do: %w", err)
+		}
+	}
+	rights.Roles, rights.RoleBindings = roles.Items, bindings.Items
+	rights.ClusterRoles, rights.ClusterRoleBindings = clusterRoles.Items, clusterBindings.Items
+	met, statuses := install.PermissionStatuses(s.csv, accounts.Items, rights)
+	s.requirements = append(s.requirements, statuses...)
+	if met {
+		return nil, nil
+	}
+	out := pending(statuses)
+	out.Message += fmt.Sprintf(". Nothing vouches for %s: no InstallPlan in namespace %s installed this from a catalog that may grant it", listed(leftOut), s.csv.Namespace)
+	out.Again = lookAgain
+	return out, nil
+}

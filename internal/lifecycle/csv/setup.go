@@ -1,0 +1,127 @@
+package csv
+
+import (
+	"context"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+)
+
+// IndexCRD finds ClusterServiceVersions by the CustomResourceDefinitions that they own or require.
+const IndexCRD = "spec.customresourcedefinitions.name"
+
+// concurrency is how many are looked at at once.
+const concurrency = 4
+
+// SetupWithManager has a ClusterServiceVersion looked at when it changes, or one of its namespace, what it needs, what it
+// consists of, what vouches for it, or its Probe. around is what the switch puts around the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string {
+		var out []string
+		for _, d := range o.(*v1alpha1.ClusterServiceVersion).GetAllCRDs() {
+			out = append(out, d.Name)
+		}
+		return out
+	}); err != nil {
+		return err
+	}
+	builder := ctrl.NewControllerManagedBy(mgr).
+		Named("csv").
+		For(&v1alpha1.ClusterServiceVersion{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.needing)).
+		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.vouchedFor)).
+		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
+		WatchesMetadata(namespace(), handler.EnqueueRequestsFromMapFunc(r.selecting))
+	for _, part := range []client.Object{
+		&appsv1.Deployment{}, &corev1.Service{}, &corev1.Secret{}, &operatorsv2.OperatorCondition{},
+		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
+		&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
+	} {
+		builder = builder.Watches(part, handler.EnqueueRequestsFromMapFunc(owners))
+	}
+	return builder.Complete(around(r))
+}
+
+func namespace() *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{}
+	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return out
+}
+
+// owners are the ClusterServiceVersions that an object belongs to.
+func owners(_ context.Context, o client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, key := range install.Owners(o) {
+		out = append(out, reconcile.Request{NamespacedName: key})
+	}
+	return out
+}
+
+func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.list(ctx, client.InNamespace(o.GetNamespace()))
+}
+
+func (r *Reconciler) needing(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.list(ctx, client.MatchingFields{IndexCRD: o.GetName()})
+}
+
+// vouchedFor are those that an InstallPlan brings.
+func (r *Reconciler) vouchedFor(_ context.Context, o client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, name := range o.(*olm.InstallPlan).Spec.ClusterServiceVersionNames {
+		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
+	}
+	return out
+}
+
+// selecting are those of OperatorGroups that select namespaces by label.
+func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &operatorsv1.OperatorGroupList{}
+	if err := r.Client.List(ctx, list); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that a namespace may be in")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Spec.Selector != nil {
+			out = append(out, r.list(ctx, client.InNamespace(list.Items[i].Namespace))...)
+		}
+	}
+	return out
+}
+
+func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &v1alpha1.ClusterServiceVersionList{}
+	if err := r.Client.List(ctx, list, options...); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that an event is about")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if !list.Items[i].IsCopied() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}

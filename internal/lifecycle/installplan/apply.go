@@ -1,0 +1,214 @@
+package installplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/probe"
+)
+
+// FieldOwner is who the API server says applied a plan's steps.
+const FieldOwner = client.FieldOwner("operator-status-installplan")
+
+// Labels by which OLM, and so everybody, finds what belongs to a ClusterServiceVersion.
+const (
+	labelOwner          = "olm.owner"
+	labelOwnerNamespace = "olm.owner.namespace"
+	labelOwnerKind      = "olm.owner.kind"
+	labelManagedBy      = "app.kubernetes.io/managed-by"
+)
+
+// rejection is an answer of the API server, or a finding of ours, that trying again does not change.
+type rejection struct {
+	reason  string
+	message string
+}
+
+func (r *rejection) Error() string { return r.message }
+
+// run applies the steps of a plan with the client of whom it runs as.
+type run struct {
+	as     client.Client
+	reader client.Reader // ours, for what the other may not read
+	plan   *olm.InstallPlan
+	owners map[string]metav1.OwnerReference // the ClusterServiceVersions of the plan that are there
+}
+
+// all applies the steps in order. Done before, a step is done again at no cost: so a plan that was cut off resumes.
+func (r *run) all(ctx context.Context) error {
+	r.owners = map[string]metav1.OwnerReference{}
+	var crds []*unstructured.Unstructured
+	for _, step := range r.plan.Status.Plan {
+		object, err := Object(step)
+		if err != nil {
+			return &rejection{v1alpha1.PlanReasonComponentFailed, err.Error()}
+		}
+		if step.Resource.Kind == kindCRD {
+			crds = append(crds, object)
+		}
+		if err := r.step(ctx, step, object); err != nil {
+			return explain(step, err)
+		}
+		step.Status = olm.StepStatusPresent
+	}
+	return r.probes(ctx, crds)
+}
+
+func (r *run) step(ctx context.Context, step *olm.Step, object *unstructured.Unstructured) error {
+	switch step.Resource.Kind {
+	case kindCRD:
+		why, err := unsafe(ctx, r.reader, object)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			return &rejection{v1alpha1.PlanReasonCRDUpdateUnsafe, why}
+		}
+	case v1alpha1.SubscriptionKind:
+		return client.IgnoreAlreadyExists(r.as.Create(ctx, object, FieldOwner))
+	}
+	if err := r.place(step, object); err != nil {
+		return err
+	}
+	err := r.as.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), FieldOwner, client.ForceOwnership)
+	if err == nil && step.Resource.Kind == v1alpha1.ClusterServiceVersionKind {
+		r.owners[step.Resolving] = metav1.OwnerReference{
+			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID(),
+		}
+	}
+	return err
+}
+
+// place puts an object into the plan's namespace and has its ClusterServiceVersion own it: what is cluster-scoped by
+// label, since the garbage collector takes what refers to an owner that it cannot find in the cluster's scope.
+func (r *run) place(step *olm.Step, object *unstructured.Unstructured) error {
+	if step.Resource.Kind == kindCRD {
+		return nil // outlives the operator: its custom resources are the user's
+	}
+	namespaced, err := r.namespaced(object.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	if namespaced {
+		object.SetNamespace(r.plan.Namespace)
+	} else {
+		object.SetNamespace("")
+	}
+	if step.Resource.Kind == v1alpha1.ClusterServiceVersionKind {
+		return nil
+	}
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[labelOwner], labels[labelOwnerNamespace], labels[labelOwnerKind] = step.Resolving, r.plan.Namespace, v1alpha1.ClusterServiceVersionKind
+	object.SetLabels(labels)
+	if owner, ok := r.owners[step.Resolving]; ok && namespaced {
+		object.SetOwnerReferences([]metav1.OwnerReference{owner})
+	} else if !namespaced {
+		labels[labelManagedBy] = "operator-status"
+		object.SetLabels(labels)
+	}
+	return nil
+}
+
+func (r *run) namespaced(kind schema.GroupVersionKind) (bool, error) {
+	mapping, err := r.as.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// probes makes the Probes that the plan's CustomResourceDefinitions ask for, where there is none yet: so that an update
+// of the new operator can be held from the moment it is there.
+func (r *run) probes(ctx context.Context, objects []*unstructured.Unstructured) error {
+	crds := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, o := range objects {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd); err != nil {
+			return &rejection{v1alpha1.PlanReasonComponentFailed, err.Error()}
+		}
+		crds[crd.Name] = crd
+	}
+	for name := range r.owners {
+		csv := &v1alpha1.ClusterServiceVersion{}
+		if err := r.reader.Get(ctx, types.NamespacedName{Namespace: r.plan.Namespace, Name: name}, csv); err != nil {
+			return fmt.Errorf("getting ClusterServiceVersion %s: %w", name, err)
+		}
+		var owned []*apiextensionsv1.CustomResourceDefinition
+		for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+			if crd, ok := crds[d.Name]; ok {
+				owned = append(owned, crd)
+			}
+		}
+		desired, _ := probe.FromAnnotations(csv, owned)
+		if desired == nil {
+			continue
+		}
+		if err := client.IgnoreAlreadyExists(r.as.Create(ctx, desired, client.FieldOwner(probe.FieldOwner))); err != nil {
+			return fmt.Errorf("making Probe %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// explain names the step, and tells what a retry may mend from what it cannot.
+func explain(step *olm.Step, err error) error {
+	if r, ok := errors.AsType[*rejection](err); ok {
+		return &rejection{r.reason, fmt.Sprintf("%s: %s", title(step), r.message)}
+	}
+	if transient(err) {
+		return fmt.Errorf("%s: %w", title(step), err)
+	}
+	return &rejection{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", title(step), quoted(err))}
+}
+
+// transient is true for errors that may pass by themselves: the API server is busy, away or behind, or the kind of a
+// custom resource is not served yet.
+func transient(err error) bool {
+	if meta.IsNoMatchError(err) || apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return !ok || status.ErrStatus.Code >= 500
+}
+
+// quoted is an error as a message quotes it: without ports, which differ each time, and of bounded length.
+func quoted(err error) string {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return "the API server cannot be reached"
+	}
+	text := err.Error()
+	if len(text) > maxQuoted {
+		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
+	}
+	return text
+}
+
+// maxQuoted bounds how much of an error a message quotes, in bytes.
+const maxQuoted = 1024

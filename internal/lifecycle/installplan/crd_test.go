@@ -1,0 +1,203 @@
+package installplan
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// version is one of the definition of Foos. Its spec.size must be at least that.
+func version(name string, least float64) apiextensions.CustomResourceDefinitionVersion {
+	return apiextensions.CustomResourceDefinitionVersion{
+		Name: name, Served: true,
+		Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+			Type: "object",
+			Properties: map[string]apiextensions.JSONSchemaProps{"spec": {
+				Type:       "object",
+				Properties: map[string]apiextensions.JSONSchemaProps{"size": {Type: "integer", Minimum: &least}},
+			}},
+		}},
+	}
+}
+
+func unserved(v apiextensions.CustomResourceDefinitionVersion) apiextensions.CustomResourceDefinitionVersion {
+	v.Served = false
+	return v
+}
+
+func without(v apiextensions.CustomResourceDefinitionVersion) apiextensions.CustomResourceDefinitionVersion {
+	v.Schema = nil
+	return v
+}
+
+func described(v apiextensions.CustomResourceDefinitionVersion) apiextensions.CustomResourceDefinitionVersion {
+	v.Schema = v.Schema.DeepCopy()
+	v.Schema.OpenAPIV3Schema.Description = "Foo is better described"
+	return v
+}
+
+// foos is the definition of Foos, with those versions.
+func foos(versions ...apiextensions.CustomResourceDefinitionVersion) *apiextensions.CustomResourceDefinition {
+	return &apiextensions.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: kindCRD},
+		ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"},
+		Spec: apiextensions.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensions.NamespaceScoped,
+			Names:    apiextensions.CustomResourceDefinitionNames{Kind: "Foo", ListKind: "FooList", Plural: "foos"},
+			Versions: versions,
+		},
+		Status: apiextensions.CustomResourceDefinitionStatus{StoredVersions: []string{"v1"}},
+	}
+}
+
+func foo(namespace, name string, size int64) *unstructured.Unstructured {
+	out := object(`{"apiVersion":"example.com/v1","kind":"Foo","spec":{}}`)
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	_ = unstructured.SetNestedField(out.Object, size, "spec", "size")
+	return out
+}
+
+func inJSON(t *testing.T, crd *apiextensions.CustomResourceDefinition) *unstructured.Unstructured {
+	t.Helper()
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: out}
+}
+
+func TestUnsafe(t *testing.T) {
+	gone := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "foos"}, "")
+	away := errors.New("away")
+	cases := map[string]struct {
+		reason  string
+		actual  *apiextensions.CustomResourceDefinition // nil where there is none
+		there   []client.Object
+		desired *apiextensions.CustomResourceDefinition
+		listing error
+		want    string
+		lists   int // how often custom resources are listed
+		fails   error
+	}{
+		"New": {reason: "What is new breaks nothing.", desired: foos(version("v1", 5))},
+		"Same": {reason: "The same schema is not checked against custom resources, of which there may be very many.",
+			actual: foos(version("v1", 5)), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 5))},
+		"Wider": {reason: "Custom resources that stay valid are no reason to refuse.",
+			actual: foos(version("v1", 2)), there: []client.Object{foo("default", "small", 2)}, desired: foos(version("v1", 1)), lists: 1},
+		"Narrower": {reason: "One that would be invalid is named, with what is wrong with it.",
+			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "large", 9), foo("default", "small", 1)}, desired: foos(version("v1", 2)), lists: 1,
+			want: `Foo default/small would be invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 2`},
+		"NarrowerThanAny": {reason: "Where there are no custom resources, none becomes invalid.",
+			actual: foos(version("v1", 1)), desired: foos(version("v1", 2)), lists: 1},
+		"NarrowerInAnyNamespace": {reason: "The definition is that of every namespace.",
+			actual: foos(version("v1", 1)), there: []client.Object{foo("elsewhere", "small", 1)}, desired: foos(version("v1", 2)), lists: 1,
+			want: `Foo elsewhere/small would be invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 2`},
+		"Described": {reason: "Words break nothing.",
+			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(described(version("v1", 1))), lists: 1},
+		"StoredVersionDropped": {reason: "What is stored could not be read any more.",
+			actual: foos(version("v1", 1)), desired: foos(version("v2", 1)),
+			want: "it has no version v1, in which custom resources are stored (status.storedVersions)"},
+		"StoredVersionUnserved": {reason: "A stored version that is not served can be read all the same.",
+			actual: foos(version("v1", 1)), desired: foos(unserved(version("v1", 1)), version("v2", 1))},
+		"OtherVersionDropped": {reason: "A version that nothing is stored in may go.",
+			actual: foos(version("v1", 1), version("v1beta1", 1)), desired: foos(version("v1", 1))},
+		"NewVersion": {reason: "A version that is new holds no custom resources, whatever it asks for.",
+			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 1), version("v2", 9))},
+		"UnservedVersion": {reason: "In a version that is not served there is nothing to list.",
+			actual: foos(version("v1", 1), unserved(version("v2", 1))), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 1), version("v2", 9))},
+		"SchemaTakenAway": {reason: "Without a schema all is valid.",
+			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(without(version("v1", 1)))},
+		"SchemaAdded": {reason: "A first schema is checked like any other.",
+			actual: foos(without(version("v1", 1))), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 2)), lists: 1,
+			want: `Foo default/small would be invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 2`},
+		"NotServedYet": {reason: "Of a kind that the API server does not serve yet there is none.",
+			actual: foos(version("v1", 1)), desired: foos(version("v1", 2)), listing: gone, lists: 1},
+		"CannotList": {reason: "What cannot be checked is not applied, but tried again.",
+			actual: foos(version("v1", 1)), desired: foos(version("v1", 2)), listing: away, lists: 1, fails: away},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			lists := 0
+			there := tc.there
+			if tc.actual != nil {
+				there = append(there, tc.actual)
+			}
+			c := cluster(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				lists++
+				if tc.listing != nil {
+					return tc.listing
+				}
+				return c.List(ctx, list, options...)
+			}}, there...)
+			got, err := unsafe(t.Context(), c, inJSON(t, tc.desired))
+			if !errors.Is(err, tc.fails) || (err != nil) != (tc.fails != nil) {
+				t.Fatalf("%s\nerror %v; want %v", tc.reason, err, tc.fails)
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+			if lists != tc.lists {
+				t.Errorf("%s\nlisted %d times; want %d", tc.reason, lists, tc.lists)
+			}
+		})
+	}
+}
+
+// TestUnsafePages: custom resources are read a page at a time, to the last.
+func TestUnsafePages(t *testing.T) {
+	pages := 0
+	c := cluster(t, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		in := (&client.ListOptions{}).ApplyOptions(options)
+		if in.Limit != pageSize || in.Continue != []string{"", "a", "b"}[pages] {
+			t.Errorf("page %d: limit %d, continue %q", pages, in.Limit, in.Continue)
+		}
+		out := list.(*unstructured.UnstructuredList)
+		out.Items = []unstructured.Unstructured{*foo("default", "large", 9)}
+		if pages == 2 {
+			out.Items = []unstructured.Unstructured{*foo("default", "small", 1)}
+		}
+		out.SetContinue([]string{"a", "b", ""}[pages])
+		pages++
+		return nil
+	}}, foos(version("v1", 1)))
+	got, err := unsafe(t.Context(), c, inJSON(t, foos(version("v1", 2))))
+	if err != nil || !strings.HasPrefix(got, "Foo default/small would be invalid") || pages != 3 {
+		t.Errorf("%q, %v after %d pages; want the one on the last of 3", got, err, pages)
+	}
+}
+
+// TestUnsafeGarbage: what is no definition is said, and not tried again.
+func TestUnsafeGarbage(t *testing.T) {
+	bad := crd()
+	bad.Object["spec"] = "none"
+	got, err := unsafe(t.Context(), cluster(t, nothing, foos(version("v1", 1))), bad)
+	if err != nil || !strings.HasPrefix(got, "it is no CustomResourceDefinition: ") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestScopeOf(t *testing.T) {
+	kind, namespaced := scopeOf(crd())
+	if want := (schema.GroupKind{Group: "example.com", Kind: "Foo"}); kind != want || !namespaced {
+		t.Errorf("%s, namespaced %t", kind, namespaced)
+	}
+	wide := crd()
+	wide.Object["spec"].(map[string]any)["scope"] = "Cluster"
+	if _, namespaced := scopeOf(wide); namespaced {
+		t.Error("a cluster-scoped kind is said to be namespaced")
+	}
+	if _, namespaced := scopeOf(object(`{}`)); namespaced {
+		t.Error("a kind of which nothing is said is said to be namespaced")
+	}
+}

@@ -1,0 +1,82 @@
+package installplan
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+const (
+	// concurrency is how many plans run at once.
+	concurrency = 4
+
+	// A step that fails for a reason that may pass is tried again after retryFirst, then after twice as long each time.
+	retryFirst = 50 * time.Millisecond
+	retryMost  = 30 * time.Second
+)
+
+// SetupWithManager has a plan looked at when it changes; while it is not resolved, when a catalog or an OperatorGroup
+// does; and while it waits for approval, when whoever may hold or allow it does. catalogs tells of changed catalogs, and
+// around is what the switch puts around the reconciler.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source, around func(reconcile.Reconciler) reconcile.Reconciler) error {
+	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))
+	resolving := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("installplan").
+		For(&olm.InstallPlan{}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+		}).
+		Watches(&v1alpha1.Probe{}, deciding).
+		Watches(&operatorsv2.OperatorCondition{}, deciding).
+		Watches(&v1alpha1.ClusterServiceVersion{}, deciding).
+		Watches(&v1alpha1.Subscription{}, deciding).
+		Watches(&operatorsv1.OperatorGroup{}, resolving).
+		WatchesRawSource(catalogs(handler.EnqueueRequestsFromMapFunc(r.seeing))).
+		Complete(around(r))
+}
+
+// in are the plans of a namespace that are in that phase.
+func (r *Reconciler) in(phase olm.InstallPlanPhase) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.list(ctx, phase, client.InNamespace(o.GetNamespace()))
+	}
+}
+
+// seeing are the unresolved plans of the namespaces that can see a CatalogSource.
+func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetNamespace() == r.GlobalNamespace {
+		return r.list(ctx, olm.InstallPlanPhasePlanning)
+	}
+	return r.list(ctx, olm.InstallPlanPhasePlanning, client.InNamespace(o.GetNamespace()))
+}
+
+func (r *Reconciler) list(ctx context.Context, phase olm.InstallPlanPhase, options ...client.ListOption) []reconcile.Request {
+	list := &olm.InstallPlanList{}
+	if err := r.Client.List(ctx, list, options...); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the InstallPlans that an event is about")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Status.Phase == phase {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return slices.Clip(out)
+}

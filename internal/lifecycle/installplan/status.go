@@ -1,0 +1,87 @@
+package installplan
+
+import (
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+// The states of a plan, on OLM's names for them. Each function below puts a status into one.
+
+// unresolved: what the plan names cannot be had. It stays in Planning, and is tried again when a catalog changes.
+func unresolved(status *olm.InstallPlanStatus, p *resolve.Problem, now metav1.Time) {
+	status.Phase, status.Message, status.Plan = olm.InstallPlanPhasePlanning, p.Message, nil
+	set(status, olm.InstallPlanResolved, corev1.ConditionFalse, p.Reason, p.Message, now)
+}
+
+// resolved: the plan knows its steps, and waits for approval.
+func resolved(status *olm.InstallPlanStatus, steps []*olm.Step, now metav1.Time) {
+	status.Phase, status.Message, status.Plan = olm.InstallPlanPhaseRequiresApproval, "", steps
+	set(status, olm.InstallPlanResolved, corev1.ConditionTrue, v1alpha1.ReasonResolved, "", now)
+}
+
+// awaiting: a person has to approve the plan.
+func awaiting(status *olm.InstallPlanStatus, message string) {
+	status.Phase, status.Message = olm.InstallPlanPhaseRequiresApproval, message
+}
+
+// held: a running operator does not allow its update. A plan that holds for nobody loses the condition.
+func held(status *olm.InstallPlanStatus, hold *subscription.Hold, now metav1.Time) {
+	switch {
+	case hold.Holds():
+		status.Phase, status.Message = olm.InstallPlanPhaseRequiresApproval, hold.Message
+		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionTrue, hold.Reason, hold.Message, now)
+	case hold != nil:
+		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionFalse, hold.Reason, hold.Message, now)
+	case status.GetCondition(v1alpha1.ConditionUpgradeHeld).Status != corev1.ConditionUnknown:
+		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionFalse, v1alpha1.ReasonNotHeld, "", now)
+	}
+}
+
+// installing: the plan is approved, and its steps are being applied.
+func installing(status *olm.InstallPlanStatus, now metav1.Time) {
+	status.Phase, status.Message = olm.InstallPlanPhaseInstalling, ""
+	if status.StartTime == nil {
+		status.StartTime = &now
+	}
+}
+
+// retrying: a step failed for a reason that may pass.
+func retrying(status *olm.InstallPlanStatus, reason, message string, now metav1.Time) {
+	status.Message = message
+	set(status, olm.InstallPlanInstalled, corev1.ConditionFalse, reason, message, now)
+}
+
+// failed: a step was rejected.
+func failed(status *olm.InstallPlanStatus, reason, message string, now metav1.Time) {
+	message += ". Mend the cause, then delete this InstallPlan to have it made again"
+	status.Phase, status.Message = olm.InstallPlanPhaseFailed, message
+	set(status, olm.InstallPlanInstalled, corev1.ConditionFalse, reason, message, now)
+}
+
+// complete: every step has been applied.
+func complete(status *olm.InstallPlanStatus, now metav1.Time) {
+	status.Phase, status.Message = olm.InstallPlanPhaseComplete, ""
+	for _, step := range status.Plan {
+		step.Status = olm.StepStatusPresent
+	}
+	set(status, olm.InstallPlanInstalled, corev1.ConditionTrue, v1alpha1.PlanReasonInstalled, "", now)
+}
+
+// set sets a condition; its times move only where it changes.
+func set(status *olm.InstallPlanStatus, kind olm.InstallPlanConditionType, value corev1.ConditionStatus, reason, message string, now metav1.Time) {
+	before := status.GetCondition(kind)
+	after := olm.InstallPlanCondition{
+		Type: kind, Status: value, Message: message,
+		Reason:         olm.InstallPlanConditionReason(reason),
+		LastUpdateTime: &now, LastTransitionTime: &now,
+	}
+	if before.Status == after.Status && before.Reason == after.Reason && before.Message == after.Message {
+		return
+	}
+	status.SetCondition(after)
+}

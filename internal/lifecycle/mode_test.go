@@ -1,0 +1,141 @@
+package lifecycle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// definition is the CustomResourceDefinition of Subscriptions with one version whose status has those fields.
+func definition(version string, labels map[string]string, status ...string) *apiextensions.CustomResourceDefinition {
+	fields := map[string]apiextensions.JSONSchemaProps{}
+	for _, name := range status {
+		fields[name] = apiextensions.JSONSchemaProps{Type: "boolean"}
+	}
+	return &apiextensions.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: subscriptionsCRD, Labels: labels},
+		Spec: apiextensions.CustomResourceDefinitionSpec{Versions: []apiextensions.CustomResourceDefinitionVersion{{
+			Name: version,
+			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+				Properties: map[string]apiextensions.JSONSchemaProps{"status": {Properties: fields}},
+			}},
+		}}},
+	}
+}
+
+var builtin = map[string]string{v1alpha1.LabelLifecycle: v1alpha1.LifecycleBuiltin}
+
+func ours() *apiextensions.CustomResourceDefinition {
+	return definition("v1alpha1", builtin, "UpToDate")
+}
+
+func schemaless() *apiextensions.CustomResourceDefinition {
+	out := ours()
+	out.Spec.Versions[0].Schema = nil
+	return out
+}
+
+func TestDecide(t *testing.T) {
+	definitions := map[string]*apiextensions.CustomResourceDefinition{
+		"Absent":         nil,
+		"WithoutLabel":   definition("v1alpha1", nil, "UpToDate"),
+		"OtherLabel":     definition("v1alpha1", map[string]string{v1alpha1.LabelLifecycle: "olm"}, "UpToDate"),
+		"WithoutSchema":  definition("v1alpha1", builtin, "state"),
+		"NoSchemaAtAll":  schemaless(),
+		"AnotherVersion": definition("v1", builtin, "UpToDate"),
+		"WithoutEither":  definition("v1alpha1", nil, "state"),
+		"Ours":           ours(),
+	}
+	always := func(want string) map[string]string {
+		out := map[string]string{}
+		for name := range definitions {
+			out[name] = want
+		}
+		return out
+	}
+	but := func(want map[string]string, names []string, other string) map[string]string {
+		out := maps.Clone(want)
+		for _, name := range names {
+			out[name] = other
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason     string
+		flag       Mode
+		olmConfigs bool
+		want       map[string]string // "mode: a word of why"
+	}{
+		"Auto": {
+			reason: "Label and schema have to be ours; what lacks is named, with what to do about it.",
+			flag:   ModeAuto,
+			want: map[string]string{
+				"Absent":         "off: apply config/lifecycle",
+				"WithoutLabel":   "off: lacks the label",
+				"OtherLabel":     "off: lacks the label",
+				"WithoutEither":  "off: lacks the label",
+				"WithoutSchema":  "off: no status.UpToDate",
+				"NoSchemaAtAll":  "off: no status.UpToDate",
+				"AnotherVersion": "off: no status.UpToDate",
+				"Ours":           "builtin: there is no OLM",
+			},
+		},
+		"AutoBesideOLM": {
+			reason: "Only OLM brings olmconfigs: with that it is OLM's, whatever the definition of Subscriptions says.",
+			flag:   ModeAuto, olmConfigs: true,
+			want: always("olm: only OLM brings"),
+		},
+		"Builtin": {
+			reason: "The flag stands in for the label, but what a schema prunes it cannot bring back.",
+			flag:   ModeBuiltin,
+			want: but(but(always("off: no status.UpToDate"), []string{"Absent"}, "off: apply config/lifecycle"),
+				[]string{"WithoutLabel", "OtherLabel", "Ours"}, "builtin: there is no OLM"),
+		},
+		"BuiltinBesideOLM": {
+			reason: "Nor does the flag have both run.",
+			flag:   ModeBuiltin, olmConfigs: true,
+			want: always("olm: only OLM brings"),
+		},
+		"OLM":            {reason: "The flag decides.", flag: ModeOLM, want: always("olm: --lifecycle=olm")},
+		"OLMBesideOLM":   {reason: "The flag decides.", flag: ModeOLM, olmConfigs: true, want: always("olm: --lifecycle=olm")},
+		"Off":            {reason: "The flag decides.", flag: ModeOff, want: always("off: --lifecycle=off")},
+		"OffBesideAnOLM": {reason: "The flag decides.", flag: ModeOff, olmConfigs: true, want: always("off: --lifecycle=off")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for crd, want := range tc.want {
+				mode, why := Decide(tc.flag, definitions[crd], tc.olmConfigs)
+				wantMode, word, _ := strings.Cut(want, ": ")
+				if string(mode) != wantMode || !strings.Contains(why, word) {
+					t.Errorf("%s\nDecide(%s, %s, olmConfigs=%t): %s, because %s; want %s", tc.reason, tc.flag, crd, tc.olmConfigs, mode, why, want)
+				}
+			}
+			if diff := cmp.Diff(slices.Sorted(maps.Keys(definitions)), slices.Sorted(maps.Keys(tc.want))); diff != "" {
+				t.Errorf("Every definition is to be decided about:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for _, s := range []string{"auto", "builtin", "olm", "off"} {
+		if got, err := ParseMode(s); err != nil || string(got) != s {
+			t.Errorf("ParseMode(%q): %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "Auto", "OLM", "on", "builtin "} {
+		got, err := ParseMode(s)
+		if err == nil || got != "" {
+			t.Errorf("ParseMode(%q): %q, %v; want an error", s, got, err)
+		} else if !strings.Contains(err.Error(), "[auto builtin olm off]") {
+			t.Errorf("ParseMode(%q): %v; want the values that there are", s, err)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+)
+
+// entry is a bundle's place in a channel.
+type entry struct {
+	*catalog.Entry
+	name string
+	// skipped is true where another entry of the channel skips it: it is installed only where it is asked for by name.
+	skipped bool
+
+	skipRange semver.Range
+	parsed    bool
+}
+
+// order sorts a channel's entries newest first: each after those that replace or skip it, and higher versions first
+// where that leaves a choice, so that of several heads the highest version is the newest. Where entries replace each
+// other in a circle it tells one such circle, and sorts those that are left by version.
+func order(ch *catalog.Channel) (line []*entry, cycle string) {
+	all := entries(ch)
+	rank := make(map[string]int, len(all))
+	for i, e := range all {
+		rank[e.name] = i
+	}
+	replacers := make([]int, len(all)) // how many that are not in line yet replace it
+	successors := func(e *entry, yield func(i int)) {
+		if i, ok := rank[e.Replaces]; ok {
+			yield(i)
+		}
+		for _, skipped := range e.Skips {
+			if i, ok := rank[skipped]; ok && skipped != e.name {
+				all[i].skipped = true
+				yield(i)
+			}
+		}
+	}
+	for _, e := range all {
+		successors(e, func(i int) { replacers[i]++ })
+	}
+	var ready []int
+	for i := range all {
+		if replacers[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		e := all[ready[0]]
+		ready = ready[1:]
+		line = append(line, e)
+		successors(e, func(i int) {
+			if replacers[i]--; replacers[i] == 0 {
+				at, _ := slices.BinarySearch(ready, i)
+				ready = slices.Insert(ready, at, i)
+			}
+		})
+	}
+	if len(line) == len(all) {
+		return line, ""
+	}
+	var left []*entry
+	for i, e := range all {
+		if replacers[i] > 0 {
+			left = append(left, e)
+		}
+	}
+	return append(line, left...), circle(left)
+}
+
+// entries are those of a channel by version, highest first, then by name.
+func entries(ch *catalog.Channel) []*entry {
+	all := make([]*entry, 0, len(ch.Entries))
+	for name, e := range ch.Entries {
+		if e != nil && e.Bundle != nil {
+			all = append(all, &entry{Entry: e, name: name})
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(b.Bundle.Version.Compare(a.Bundle.Version), cmp.Compare(a.name, b.name))
+	})
+	return all
+}
+
+// circle tells a circle among entries each of which is replaced or skipped by another of them.
+func circle(left []*entry) string {
+	var walked []*entry
+	for at := left[0]; ; {
+		if i := slices.Index(walked, at); i >= 0 {
+			walked = walked[i:]
+			break
+		}
+		walked = append(walked, at)
+		at = left[slices.IndexFunc(left, func(e *entry) bool {
+			return e.Replaces == at.name || e != at && slices.Contains(e.Skips, at.name)
+		})]
+	}
+	var steps []string
+	for i, e := range walked {
+		steps = append(steps, fmt.Sprintf("%s replaces %s", walked[(i+1)%len(walked)].name, e.name))
+	}
+	slices.Reverse(steps)
+	return enumerate(steps, ", ")
+}
+
+// names is true where the entry replaces or skips a bundle of that name.
+func (e *entry) names(name string) bool {
+	return e.Replaces == name || slices.Contains(e.Skips, name)
+}
+
+// updates is true where the entry can take the place of what is installed. An older version never does.
+func (e *entry) updates(name string, version semver.Version) bool {
+	if e.name == name || e.Bundle.Version.LT(version) {
+		return false
+	}
+	return e.names(name) || e.skipsOver(version)
+}
+
+func (e *entry) skipsOver(version semver.Version) bool {
+	if e.SkipRange == "" {
+		return false
+	}
+	if !e.parsed {
+		e.parsed = true
+		e.skipRange, _ = semver.ParseRange(e.SkipRange) // one that makes no sense skips nothing, as in OLM
+	}
+	return e.skipRange != nil && e.skipRange(version)
+}
+
+// newest is the newest of a line that what is installed can become in one step or more; empty where that is none.
+func newest(line []*entry, installed Installed) string {
+	type step struct {
+		name    string
+		version semver.Version
+	}
+	best := len(line)
+	seen := map[string]bool{}
+	for todo := []step{{installed.Name, installed.Version}}; len(todo) > 0; todo = todo[1:] {
+		for i, e := range line {
+			if !e.skipped && !seen[e.name] && e.name != installed.Name && e.updates(todo[0].name, todo[0].version) {
+				seen[e.name] = true
+				best = min(best, i)
+				todo = append(todo, step{e.name, e.Bundle.Version})
+			}
+		}
+	}
+	if best == len(line) {
+		return ""
+	}
+	return line[best].name
+}
+
+// unreachable tells of a newer entry that what is installed cannot become.
+func unreachable(from channelOffer, line []*entry, installed *Installed) string {
+	at := slices.IndexFunc(line, func(e *entry) bool { return !e.skipped })
+	if at < 0 || line[at].name == installed.Name || line[at].Bundle.Version.LE(installed.Version) {
+		return ""
+	}
+	where := ""
+	if from.channel.Entries[installed.Name] == nil {
+		where = " is not in it and"
+	}
+	return clip(fmt.Sprintf("Channel %s of package %s has %s, but %s%s cannot be updated to it: nothing in the channel replaces or skips %s",
+		from.channel.Name, from.name, line[at].name, installed.Name, where, installed.Name))
+}
+
+// deprecations tell what is deprecated of a package, a channel and, where it is not nil, a bundle.
+func deprecations(pkg *catalog.Package, ch *catalog.Channel, b *catalog.Bundle) []string {
+	var out []string
+	say := func(what, deprecation string) {
+		if deprecation != "" {
+			out = append(out, clip(fmt.Sprintf("%s is deprecated: %s", what, strings.TrimSpace(deprecation))))
+		}
+	}
+	say("package "+pkg.Name, pkg.Deprecation)
+	say(fmt.Sprintf("channel %s of package %s", ch.Name, pkg.Name), ch.Deprecation)
+	if b != nil {
+		say(b.Name, b.Deprecation)
+	}
+	return out
+}

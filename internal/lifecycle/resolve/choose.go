@@ -1,0 +1,96 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/go-air/gini/z"
+)
+
+// selection grows from what was asked for by what that needs. Each choice is the preferred one of those that leave a
+// solution, so that nothing is ever taken back.
+type selection struct {
+	*search
+	agreed []z.Lit
+	offers []*offer
+	// either are needs that have alternatives. They wait until everything else has been chosen, which may meet them.
+	either []*node
+}
+
+// choose are the offers that meet what was asked for, which has to be possible, each followed by what it needs.
+func (s *search) choose(asked []*node) []*offer {
+	c := &selection{search: s}
+	for _, n := range asked {
+		c.agreed = append(c.agreed, n.lit)
+	}
+	for _, n := range asked {
+		c.settle(n)
+	}
+	for _, k := range s.kept {
+		c.settle(k.node)
+	}
+	for done := 0; done < len(c.offers) || len(c.either) > 0; {
+		if done < len(c.offers) {
+			for _, n := range c.offers[done].nodes {
+				c.settle(n)
+			}
+			done++
+			continue
+		}
+		next := c.either[0]
+		c.either = c.either[1:]
+		c.decide(next)
+	}
+	return c.offers
+}
+
+// settle chooses what meets a need.
+func (c *selection) settle(n *node) {
+	switch {
+	case n.absent:
+		c.agreed = append(c.agreed, n.lit)
+	case n.every:
+		for _, p := range n.parts {
+			c.settle(p)
+		}
+	case len(n.parts) > 0:
+		c.either = append(c.either, n)
+	case !c.meets(n):
+		for _, o := range n.offers {
+			if o.blocked == "" && c.together(append(slices.Clip(c.agreed), o.chosen)...) {
+				c.agreed = append(c.agreed, o.chosen)
+				c.offers = append(c.offers, o)
+				return
+			}
+		}
+	}
+}
+
+// decide takes the first of some alternatives that is met already, or else the first that can be.
+func (c *selection) decide(n *node) {
+	if slices.ContainsFunc(n.parts, c.meets) {
+		return
+	}
+	for _, p := range n.parts {
+		if c.together(append(slices.Clip(c.agreed), p.lit)...) {
+			c.agreed = append(c.agreed, p.lit)
+			c.settle(p)
+			return
+		}
+	}
+}
+
+// meets is true where what has been chosen meets a need. That something is to stay away is known only in the end.
+func (c *selection) meets(n *node) bool {
+	switch {
+	case n.lit == c.yes:
+		return true
+	case n.absent:
+		return false
+	case len(n.parts) > 0 && n.every:
+		return !slices.ContainsFunc(n.parts, func(p *node) bool { return !c.meets(p) })
+	case len(n.parts) > 0:
+		return slices.ContainsFunc(n.parts, c.meets)
+	default:
+		return slices.ContainsFunc(c.offers, func(o *offer) bool { return slices.Contains(n.offers, o) })
+	}
+}

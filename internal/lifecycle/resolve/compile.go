@@ -1,0 +1,130 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/go-air/gini/z"
+)
+
+// verdict is what is known of a need. A need with a fault in it may be neither.
+type verdict int8
+
+const (
+	fails   verdict = -1
+	unknown verdict = 0
+	holds   verdict = 1
+)
+
+// judge says whether operators meet a need of one of them. That one is never in its own way.
+func (n need) judge(operators []operator, owner string) verdict {
+	switch n.op {
+	case opFault:
+		return unknown
+	case opAll:
+		out := holds
+		for _, p := range n.parts {
+			out = min(out, p.judge(operators, owner))
+		}
+		return out
+	case opAny:
+		out := fails
+		for _, p := range n.parts {
+			out = max(out, p.judge(operators, owner))
+		}
+		return out
+	case opNone:
+		others := slices.DeleteFunc(slices.Clone(operators), func(o operator) bool { return o.name == owner })
+		return -need{op: opAny, parts: n.parts}.judge(others, owner)
+	default:
+		if slices.ContainsFunc(operators, n.met) {
+			return holds
+		}
+		return fails
+	}
+}
+
+// compile tells the solver of a need, or of its opposite.
+func (s *search) compile(n need, owner offer, negated bool) *node {
+	switch n.op {
+	case opFault:
+		return &node{need: n, lit: s.yes.Not()}
+	case opAll:
+		return s.compound(n, owner, negated, !negated)
+	case opAny:
+		return s.compound(n, owner, negated, negated)
+	case opNone:
+		return s.compound(n, owner, !negated, !negated)
+	default:
+		if negated {
+			return s.absent(n, owner)
+		}
+		return s.provided(n, owner)
+	}
+}
+
+// compound is a need of every part or of one, each turned round where negated.
+func (s *search) compound(n need, owner offer, negated, every bool) *node {
+	out := &node{need: n, lit: s.solver.Lit(), every: every}
+	var lits []z.Lit
+	for _, p := range n.parts {
+		part := s.compile(p, owner, negated)
+		out.parts = append(out.parts, part)
+		lits = append(lits, part.lit)
+	}
+	if !every {
+		s.clause(append(lits, out.lit.Not())...)
+		return out
+	}
+	for _, l := range lits {
+		s.clause(out.lit.Not(), l)
+	}
+	return out
+}
+
+// provided is the need of an operator. Where nothing offers it, a kind that is on the cluster will do.
+func (s *search) provided(n need, owner offer) *node {
+	for i, p := range s.present {
+		if n.met(p.operator()) {
+			return &node{need: n, lit: s.yes, by: &s.present[i]}
+		}
+	}
+	out := s.oneOf(preferredBy(owner.catalog, s.market.meeting(n)))
+	out.need = n
+	if out.onCluster = n.op == opKind && slices.Contains(s.onCluster, n.kind); out.onCluster {
+		out.lit = s.solver.Lit()
+	}
+	return out
+}
+
+// oneOf is the need of one of some offers.
+func (s *search) oneOf(offers []*offer) *node {
+	out := &node{lit: s.solver.Lit(), offers: offers}
+	lits := []z.Lit{out.lit.Not()}
+	for _, o := range offers {
+		s.want(o)
+		lits = append(lits, o.chosen)
+	}
+	s.clause(lits...)
+	return out
+}
+
+// absent is the need that there is no such operator, but for the owner.
+func (s *search) absent(n need, owner offer) *node {
+	out := &node{need: n, absent: true}
+	for i, p := range s.present {
+		if p.Name != owner.name && n.met(p.operator()) {
+			out.lit, out.by = s.yes.Not(), &s.present[i]
+			return out
+		}
+	}
+	out.lit = s.solver.Lit()
+	for _, o := range s.market.meeting(n) {
+		if o.name == owner.name && o.catalog == owner.catalog {
+			continue
+		}
+		s.place(o)
+		out.offers = append(out.offers, o)
+		s.clause(out.lit.Not(), o.placed.Not())
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+)
+
+// Plan says which bundles an InstallPlan of a namespace needs that was written with the names of ClusterServiceVersions
+// alone: those, from the preferred catalog if it has them, and what they depend on. One that is present already needs
+// nothing; one whose package is present in another version has to be an update of that.
+func Plan(names []string, namespace string, preferred types.NamespacedName, in Surroundings) (Solution, *Problem) {
+	m := newMarket(in.Catalogs, namespace)
+	var wanted []wish
+	var replaced []Installed
+	for _, name := range unique(names) {
+		if slices.ContainsFunc(in.Present, func(p Installed) bool { return p.Name == name }) {
+			continue
+		}
+		w, problem := m.find(name, preferred, in.Present)
+		if problem != nil {
+			return Solution{}, problem
+		}
+		wanted = append(wanted, w)
+		if w.replaces != nil {
+			replaced = append(replaced, *w.replaces)
+		}
+	}
+	if len(wanted) == 0 {
+		return Solution{}, nil
+	}
+	s := newSearch(m, in, replaced)
+	var asked []*node
+	var agreed scene
+	for _, w := range wanted {
+		n := s.oneOf(w.offers)
+		asked = append(asked, n)
+		if !s.together(append(slices.Clip(agreed.lits), n.lit)...) {
+			return Solution{}, s.planProblem(agreed, w)
+		}
+		agreed = agreed.with(w.offers[0], n.lit)
+	}
+	var out Solution
+	for _, o := range s.choose(asked) {
+		c := o.choice()
+		if i := slices.IndexFunc(wanted, func(w wish) bool { return w.replaces != nil && slices.Contains(w.offers, o) }); i >= 0 {
+			c.Replaces = wanted[i].replaces.Name
+		}
+		out.Choices = append(out.Choices, c)
+		out.Deprecations = append(out.Deprecations, deprecations(o.parent, o.channel, o.bundle)...)
+	}
+	if s.gaveUp {
+		return Solution{}, tooHard(wanted[0].offers[0].name)
+	}
+	out.Deprecations = unique(out.Deprecations)
+	return out, nil
+}
+
+// planProblem says why a bundle cannot be installed together with those that were named before it.
+func (s *search) planProblem(agreed scene, w wish) *Problem {
+	t := s.explain(agreed, w.offers[0])
+	if s.gaveUp {
+		return tooHard(w.offers[0].name)
+	}
+	return &Problem{t.reason, clip(t.String())}
+}
+
+// wish is a bundle that was asked for by name: those that bear it, the preferred one first, and what it replaces.
+type wish struct {
+	offers   []*offer
+	replaces *Installed
+}
+
+// find finds the bundles of a name.
+func (m *market) find(name string, preferred types.NamespacedName, present []Installed) (wish, *Problem) {
+	var out wish
+	var instead *Installed // what a bundle of that name would have to replace, but does not
+	for _, c := range m.preferring(preferred) {
+		for _, pkg := range packagesWith(c.Content, func(b *catalog.Bundle) bool { return b.Name == name }) {
+			for _, from := range channelsWith(c, pkg, name) {
+				e := &entry{Entry: from.channel.Entries[name], name: name}
+				p := samePackage(present, pkg)
+				if p != nil && !e.updates(p.Name, p.Version) {
+					instead = p
+					continue
+				}
+				o := m.include(from, e)
+				if len(out.offers) == 0 || pkg == out.offers[0].pkg && !slices.Contains(out.offers, o) {
+					out.offers, out.replaces = append(out.offers, o), p
+				}
+			}
+		}
+	}
+	switch {
+	case len(out.offers) > 0:
+		return out, nil
+	case instead != nil:
+		return out, &Problem{v1alpha1.ReasonConstraintsNotSatisfiable, clip(fmt.Sprintf(
+			"%s cannot be installed: %s, and %s does not replace it", name, instead.there(), name))}
+	default:
+		return out, &Problem{v1alpha1.ReasonConstraintsNotSatisfiable, clip(fmt.Sprintf(
+			"No visible catalog has %s%s", name, didYouMean(name, m.names())))}
+	}
+}
+
+// preferring are the catalogs that have been read, a preferred one before all others.
+func (m *market) preferring(preferred types.NamespacedName) []catalog.Catalog {
+	out := m.readable()
+	slices.SortStableFunc(out, func(a, b catalog.Catalog) int { return compareBool(a.Key != preferred, b.Key != preferred) })
+	return out
+}
+
+// channelsWith are the channels of a package that have an entry of a name, the preferred ones first.
+func channelsWith(c catalog.Catalog, pkg, name string) []channelOffer {
+	var out []channelOffer
+	p := c.Content.Packages[pkg]
+	for _, ch := range channels(p, defaultChannel(p)) {
+		if e := ch.Entries[name]; e != nil && e.Bundle != nil {
+			out = append(out, channelOffer{c.Key, pkg, p, ch})
+		}
+	}
+	return out
+}
+
+// samePackage is what is present of a package, the newest if it is in the middle of an update.
+func samePackage(present []Installed, pkg string) *Installed {
+	var out *Installed
+	for i, p := range present {
+		if p.Package == pkg && (out == nil || cmp.Or(p.Version.Compare(out.Version), cmp.Compare(p.Name, out.Name)) > 0) {
+			out = &present[i]
+		}
+	}
+	return out
+}
+
+// names are the names of all bundles.
+func (m *market) names() []string {
+	var out []string
+	for _, c := range m.readable() {
+		for _, pkg := range c.Content.Packages {
+			for b := range bundles(pkg) {
+				out = append(out, b.Name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxMessage is how many bytes a message has at most.
+	maxMessage = 1024
+
+	// maxNamed is how many names a message lists.
+	maxNamed = 10
+
+	// maxCompared is how many bytes of a name are compared to find those like it.
+	maxCompared = 128
+)
+
+func clip(message string) string {
+	return clipTo(message, maxMessage)
+}
+
+func clipTo(message string, limit int) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= limit {
+		return message
+	}
+	cut := limit - len("…")
+	for !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + "…"
+}
+
+// listing lists names, sorted. Where they are too many it keeps those most like a name.
+func listing(names []string, like string) string {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	more := len(names) - maxNamed
+	if more > 0 {
+		distances := make(map[string]int, len(names))
+		for _, n := range names {
+			distances[n] = distance(n, like)
+		}
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+		names = slices.Sorted(slices.Values(names[:maxNamed]))
+	}
+	out := strings.Join(names, ", ")
+	switch {
+	case out == "":
+		return "none"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", out, more)
+	default:
+		return out
+	}
+}
+
+// enumerate joins the first of some words and counts the rest.
+func enumerate(words []string, separator string) string {
+	if more := len(words) - maxNamed; more > 0 {
+		return strings.Join(words[:maxNamed], separator) + fmt.Sprintf("%sand %d more", separator, more)
+	}
+	return strings.Join(words, separator)
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// unique keeps the first of those that are equal.
+func unique(words []string) []string {
+	var out []string
+	for _, w := range words {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// didYouMean names the name that is most like another, where one is like it at all.
+func didYouMean(name string, names []string) string {
+	best, least := "", min(3, (len(name)+1)/3)+1
+	for _, n := range names {
+		if len(n)-len(name) > least || len(name)-len(n) > least {
+			continue
+		}
+		if d := distance(strings.ToLower(n), strings.ToLower(name)); d < least || d == least && n < best {
+			best, least = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", best)
+}
+
+// distance is how many letters have to be added, left out, changed or swapped to make one word of another.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, above, row = above, row, before
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := above[j]
+			if a[i] != b[j] {
+				changed++
+			}
+			row[j+1] = min(changed, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

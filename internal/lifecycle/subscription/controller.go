@@ -1,0 +1,201 @@
+// Package subscription is the loop of Subscriptions: it asks for an InstallPlan when the channel has something newer,
+// and says how the Subscription stands.
+package subscription
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+// FieldOwner is who the API server says wrote Subscriptions' statuses and made InstallPlans.
+const FieldOwner = client.FieldOwner("operator-status-subscription")
+
+// Reconciler keeps the Subscriptions of a namespace going. A request is for a namespace: its oldest Subscription comes
+// first, and what that installs is there for those that follow.
+type Reconciler struct {
+	Client client.Client
+
+	// Cache reads CatalogSources untyped.
+	Cache client.Reader
+
+	Catalogs *catalog.Store
+
+	// GlobalNamespace holds the catalogs that every namespace can see.
+	GlobalNamespace string
+
+	Now func() time.Time
+}
+
+// Reconcile looks after the Subscriptions of one namespace.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	n, err := r.read(ctx, request.Name)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what the Subscriptions of namespace %s depend on: %w", request.Name, err)
+	}
+	var conflict bool
+	for _, sub := range n.subs {
+		err := r.one(ctx, n, sub)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			conflict = true // the cache is behind: the others go on
+		} else if err != nil {
+			return reconcile.Result{}, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err)
+		}
+	}
+	if conflict {
+		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// one resolves a Subscription, asks for the plan that it needs, and writes its status.
+func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) error {
+	if !n.tried(sub) {
+		return nil // what the status says stands until the catalog has been read anew
+	}
+	head := n.head(sub)
+	solution, problem := n.resolve(sub, head)
+	var plan *olm.InstallPlan
+	if len(solution.Choices) > 0 && n.mayMoveOn(head) && !n.deleted(sub, head) {
+		var err error
+		if plan, err = r.ensure(ctx, n, sub, solution); err != nil {
+			return err
+		}
+		n.plan(solution)
+	}
+	if err := r.discard(ctx, n, sub, plan); err != nil {
+		return err
+	}
+	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, head, solution, problem, plan)))
+}
+
+// inputs are what the status is computed from.
+func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion,
+	solution resolve.Solution, problem *resolve.Problem, plan *olm.InstallPlan) subscription.Inputs {
+	out := subscription.Inputs{
+		Subscription:    sub,
+		CatalogSources:  n.sources,
+		GlobalNamespace: r.GlobalNamespace,
+		Resolution:      &subscription.Resolution{Newest: solution.Newest, Note: solution.Note},
+		Plan:            plan,
+		Installed:       n.csvs[sub.Status.InstalledCSV],
+		Current:         n.csvs[sub.Status.CurrentCSV],
+		Now:             metav1.NewTime(r.Now()),
+	}
+	if out.Plan == nil && sub.Status.InstallPlanRef != nil {
+		out.Plan = n.plans[sub.Status.InstallPlanRef.Name]
+	}
+	if out.Current == nil {
+		out.Current = head
+	}
+	if solution.Newest == "" && solution.Note == "" && problem == nil && head != nil {
+		out.Resolution.Newest = head.Name
+	}
+	if len(solution.Choices) > 0 {
+		out.Resolution.Next = solution.Choices[0].Bundle.Name
+	}
+	if problem == nil {
+		problem = unresolvedPlan(out.Plan)
+	}
+	if problem != nil {
+		out.Resolution.Problem = &subscription.Problem{Reason: problem.Reason, Message: problem.Message}
+	}
+	out.Held = holdOf(out.Plan)
+	return out
+}
+
+// unresolvedPlan is why an InstallPlan could not be resolved into steps.
+func unresolvedPlan(plan *olm.InstallPlan) *resolve.Problem {
+	if plan == nil {
+		return nil
+	}
+	c := plan.Status.GetCondition(olm.InstallPlanResolved)
+	if plan.Status.Phase != olm.InstallPlanPhasePlanning || c.Status != "False" {
+		return nil
+	}
+	return &resolve.Problem{Reason: string(c.Reason), Message: c.Message}
+}
+
+// holdOf is what holds an InstallPlan, as its status tells.
+func holdOf(plan *olm.InstallPlan) *subscription.Hold {
+	if plan == nil || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
+		return nil
+	}
+	c := plan.Status.GetCondition(v1alpha1.ConditionUpgradeHeld)
+	if c.Status != "True" {
+		return nil
+	}
+	return &subscription.Hold{Reason: string(c.Reason), Message: c.Message}
+}
+
+// write writes a status that changed.
+func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, status v1alpha1.SubscriptionStatus) error {
+	if equality.Semantic.DeepEqual(status, sub.Status) {
+		return nil
+	}
+	if status.UpToDate != sub.Status.UpToDate || status.InstalledCSV != sub.Status.InstalledCSV {
+		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message", status.Message)
+	}
+	out := sub.DeepCopy()
+	out.Status = status
+	return r.Client.Status().Update(ctx, out, FieldOwner)
+}
+
+// ensure makes the InstallPlan for a solution unless it is there. Its name is computed from what it is for, so that a
+// plan that was made just before we were cut off is found again.
+func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, solution resolve.Solution) (*olm.InstallPlan, error) {
+	desired := planFor(sub, solution)
+	if actual, ok := n.plans[desired.Name]; ok {
+		return actual, nil
+	}
+	if begun := n.begun(sub, solution); begun != nil {
+		return begun, nil
+	}
+	err := r.Client.Create(ctx, desired, FieldOwner)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("making InstallPlan %s: %w", desired.Name, err)
+	}
+	if err == nil {
+		log.FromContext(ctx).Info("Made an InstallPlan", "subscription", sub.Name, "plan", desired.Name, "installs", desired.Spec.ClusterServiceVersionNames)
+	}
+	n.plans[desired.Name] = desired
+	return desired, nil
+}
+
+// discard deletes the InstallPlans of a Subscription that something newer has overtaken: those that were never approved,
+// and those of which nothing is left.
+func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, wanted *olm.InstallPlan) error {
+	if wanted == nil {
+		return nil
+	}
+	for _, plan := range n.plans {
+		if plan.Name == wanted.Name || !ownedBy(plan, sub) || plan.Status.Phase == olm.InstallPlanPhaseInstalling || n.vouches(plan) {
+			continue
+		}
+		asSeen := client.Preconditions{UID: &plan.UID, ResourceVersion: &plan.ResourceVersion}
+		if err := r.Client.Delete(ctx, plan, asSeen); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		delete(n.plans, plan.Name)
+		log.FromContext(ctx).Info("Deleted an InstallPlan that was overtaken", "subscription", sub.Name, "plan", plan.Name, "by", wanted.Name)
+	}
+	return nil
+}
+
+func ownedBy(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
+	return slices.ContainsFunc(plan.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == sub.UID })
+}

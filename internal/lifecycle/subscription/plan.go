@@ -1,0 +1,40 @@
+package subscription
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+)
+
+// planFor is the InstallPlan that installs a solution. A first install is approved at once where the Subscription is
+// automatic, since there is nobody to ask; an update is approved by its own loop, once the running operator allows it.
+func planFor(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
+	out := &olm.InstallPlan{}
+	approval := sub.Spec.InstallPlanApproval
+	if approval == "" {
+		approval = olm.ApprovalAutomatic
+	}
+	first := true
+	sum := sha256.New()
+	fmt.Fprintln(sum, sub.UID, approval)
+	for _, c := range solution.Choices {
+		out.Spec.ClusterServiceVersionNames = append(out.Spec.ClusterServiceVersionNames, c.Bundle.Name)
+		fmt.Fprintln(sum, c.Bundle.Name, c.Replaces)
+		first = first && c.Replaces == ""
+	}
+	out.Namespace = sub.Namespace
+	out.Name = "install-" + hex.EncodeToString(sum.Sum(nil))[:10]
+	out.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.SubscriptionKind, Name: sub.Name, UID: sub.UID,
+	}}
+	out.Spec.CatalogSource, out.Spec.CatalogSourceNamespace = sub.Spec.CatalogSource, sub.Spec.CatalogSourceNamespace
+	out.Spec.Approval = approval
+	out.Spec.Approved = first && approval == olm.ApprovalAutomatic
+	return out
+}

@@ -1,0 +1,87 @@
+package subscription
+
+import (
+	"context"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// concurrency is how many namespaces are looked at at once.
+const concurrency = 4
+
+// SetupWithManager has a namespace looked at when a Subscription in it, or what these depend on, changes. around is what
+// the switch puts around the reconciler.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
+	of := handler.EnqueueRequestsFromMapFunc(namespaceOf)
+	seeing := handler.EnqueueRequestsFromMapFunc(r.seeing)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("subscription").
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Watches(&v1alpha1.Subscription{}, of).
+		Watches(&olm.InstallPlan{}, of).
+		Watches(&v1alpha1.ClusterServiceVersion{}, of).
+		Watches(&operatorsv1.OperatorGroup{}, of).
+		Watches(source(), seeing).
+		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.unresolved)).
+		WatchesRawSource(r.Catalogs.Changes(seeing)).
+		Complete(around(r))
+}
+
+// source is the kind of CatalogSources, untyped, as the cache holds them.
+func source() client.Object {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind))
+	return out
+}
+
+func request(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}}
+}
+
+func namespaceOf(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{request(o.GetNamespace())}
+}
+
+// seeing are the namespaces that can see a CatalogSource.
+func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetNamespace() != r.GlobalNamespace {
+		return namespaceOf(ctx, o)
+	}
+	return r.those(ctx, func(*v1alpha1.Subscription) bool { return true })
+}
+
+// unresolved are the namespaces of Subscriptions that a new kind on the cluster may resolve.
+func (r *Reconciler) unresolved(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.those(ctx, func(sub *v1alpha1.Subscription) bool {
+		return sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Status == "True"
+	})
+}
+
+func (r *Reconciler) those(ctx context.Context, wanted func(*v1alpha1.Subscription) bool) []reconcile.Request {
+	list := &v1alpha1.SubscriptionList{}
+	if err := r.Client.List(ctx, list); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the Subscriptions that an event is about")
+		return nil
+	}
+	seen := map[string]bool{}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if sub := &list.Items[i]; wanted(sub) && !seen[sub.Namespace] {
+			seen[sub.Namespace] = true
+			out = append(out, request(sub.Namespace))
+		}
+	}
+	return out
+}

@@ -1,0 +1,347 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// undecided is a switch whose mode the test sets.
+func undecided() *Switch { return NewSwitch(ModeAuto, nil) }
+
+// outcome is what a reconciler came to.
+type outcome struct {
+	result reconcile.Result
+	err    error
+}
+
+// start calls a reconciler aside, and gives what it came to.
+func start(ctx context.Context, r reconcile.Reconciler) <-chan outcome {
+	out := make(chan outcome, 1)
+	go func() {
+		result, err := r.Reconcile(ctx, reconcile.Request{})
+		out <- outcome{result, err}
+	}()
+	return out
+}
+
+func came(from <-chan outcome) string {
+	synctest.Wait()
+	select {
+	case o := <-from:
+		return fmt.Sprintf("again %t, error %v", o.result.RequeueAfter > 0, o.err)
+	default:
+		return "waits"
+	}
+}
+
+func TestWhile(t *testing.T) {
+	refused := errors.New("refused")
+	untilCancelled := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	cases := map[string]struct {
+		reason string
+		inner  func(context.Context) error
+		do     func(s *Switch, end context.CancelFunc)
+		calls  int64
+		want   string
+	}{
+		"Undecided": {
+			reason: "Before anybody has decided, nobody acts: not to be builtin is a decision too.",
+			do:     func(*Switch, context.CancelFunc) {},
+			want:   "waits",
+		},
+		"AnotherMode": {
+			reason: "A mode that does not suit is waited out, from one to the next.",
+			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeOff); s.set(ModeOLM) },
+			want:   "waits",
+		},
+		"Suits": {
+			reason: "The request that waited is done once.",
+			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeOff); synctest.Wait(); s.set(ModeBuiltin) },
+			calls:  1, want: "again false, error <nil>",
+		},
+		"AnErrorIsPassedOn": {
+			reason: "While the mode lasts an error is the controller's to retry.",
+			inner:  func(context.Context) error { return refused },
+			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin) },
+			calls:  1, want: "again false, error refused",
+		},
+		"CancelledWhenTheModeChanges": {
+			reason: "What is under way ends with its mode, without an error, and comes back to wait for it.",
+			inner:  untilCancelled,
+			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); s.set(ModeOLM) },
+			calls:  1, want: "again true, error <nil>",
+		},
+		"TheSameModeAgain": {
+			reason: "Deciding the same again disturbs nobody.",
+			inner:  untilCancelled,
+			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); s.set(ModeBuiltin) },
+			calls:  1, want: "waits",
+		},
+		"EndsWhileWaiting": {
+			reason: "When the manager ends, so does waiting, and that is no error.",
+			do:     func(_ *Switch, end context.CancelFunc) { end() },
+			want:   "again false, error <nil>",
+		},
+		"EndsWhileActing": {
+			reason: "What the manager's end cancels is not put back: there is no queue any more.",
+			inner:  untilCancelled,
+			do:     func(s *Switch, end context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); end() },
+			calls:  1, want: "again false, error context canceled",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, end := context.WithCancel(t.Context())
+				defer end()
+				s := undecided()
+				var calls atomic.Int64
+				inner := reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+					calls.Add(1)
+					if tc.inner != nil {
+						return reconcile.Result{}, tc.inner(ctx)
+					}
+					return reconcile.Result{}, nil
+				})
+				done := start(ctx, s.While(Builtin, inner))
+				synctest.Wait()
+				tc.do(s, end)
+				if got := came(done); got != tc.want {
+					t.Errorf("%s\nit %s; want %s", tc.reason, got, tc.want)
+				}
+				if got := calls.Load(); got != tc.calls {
+					t.Errorf("%s\n%d calls; want %d", tc.reason, got, tc.calls)
+				}
+			})
+		})
+	}
+}
+
+// TestAwaitEndsWithItsMode: the context says that its time is over, and nobody else may act until it has been given back.
+func TestAwaitEndsWithItsMode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := undecided()
+		s.set(ModeBuiltin)
+		during, done, err := s.Await(t.Context(), Builtin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.set(ModeOLM)
+		synctest.Wait()
+		if during.Err() == nil || s.Mode() != "" {
+			t.Errorf("while the mode changes the context says %v, and the mode is %q", during.Err(), s.Mode())
+		}
+		done()
+		synctest.Wait()
+		if s.Mode() != ModeOLM {
+			t.Errorf("after all have stopped the mode is %q", s.Mode())
+		}
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		if _, _, err := s.Await(ctx, Builtin); !errors.Is(err, context.Canceled) {
+			t.Errorf("Await with an ended context: %v; want %v", err, context.Canceled)
+		}
+	})
+}
+
+// TestNoRequestIsLost has many requests come while the mode changes, as a controller would give them: each is done, in
+// full, in the end.
+func TestNoRequestIsLost(t *testing.T) {
+	const requests = 200
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	s := undecided()
+	var whole [requests]atomic.Int64
+	r := s.While(Builtin, reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		for range 5 {
+			runtime.Gosched()
+			if ctx.Err() != nil {
+				return reconcile.Result{}, ctx.Err()
+			}
+		}
+		var i int
+		if _, err := fmt.Sscan(r.Name, &i); err != nil {
+			return reconcile.Result{}, err
+		}
+		whole[i].Add(1)
+		return reconcile.Result{}, nil
+	}))
+	var all sync.WaitGroup
+	for i := range requests {
+		all.Go(func() {
+			request := reconcile.Request{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}}
+			for ctx.Err() == nil {
+				result, err := r.Reconcile(ctx, request)
+				if err == nil && result.RequeueAfter == 0 {
+					return
+				}
+			}
+		})
+	}
+	flip(t, s, 500)
+	s.set(ModeBuiltin)
+	all.Wait()
+	for i := range whole {
+		if n := whole[i].Load(); n != 1 {
+			t.Errorf("request %d was done %d times", i, n)
+		}
+	}
+}
+
+// flip changes the mode many times, to any.
+func flip(t *testing.T, s *Switch, times int) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	})
+	modes := []Mode{ModeBuiltin, ModeOLM, ModeOff}
+	for range times {
+		s.set(modes[random.IntN(len(modes))])
+		time.Sleep(time.Duration(random.IntN(50)) * time.Microsecond)
+	}
+}
+
+// TestNeverBoth has reconcilers of both kinds act as often as they can while the mode changes: at no moment does one act
+// beside one of the other kind.
+func TestNeverBoth(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	s := undecided()
+	var acting [2]atomic.Int64
+	var acted [2]atomic.Int64
+	var both atomic.Int64
+	act := func(mine, other int) reconcile.Reconciler {
+		return reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+			acting[mine].Add(1)
+			defer acting[mine].Add(-1)
+			acted[mine].Add(1)
+			for range 5 {
+				if acting[other].Load() > 0 {
+					both.Add(1)
+				}
+				if ctx.Err() != nil {
+					return reconcile.Result{}, ctx.Err()
+				}
+				runtime.Gosched()
+			}
+			return reconcile.Result{}, nil
+		})
+	}
+	var all sync.WaitGroup
+	for _, r := range []reconcile.Reconciler{s.While(Builtin, act(0, 1)), s.While(NotBuiltin, act(1, 0))} {
+		for range 8 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = r.Reconcile(ctx, reconcile.Request{})
+				}
+			})
+		}
+	}
+	flip(t, s, 1000)
+	end()
+	all.Wait()
+	if n := both.Load(); n > 0 {
+		t.Errorf("%d times one acted beside one of the other kind (%d and %d acted)", n, acted[0].Load(), acted[1].Load())
+	}
+	if acted[0].Load() == 0 || acted[1].Load() == 0 {
+		t.Errorf("%d and %d acted; want some of both", acted[0].Load(), acted[1].Load())
+	}
+}
+
+// reading is a cluster's client whose reads fail while fails is not nil.
+func reading(t *testing.T, fails *error) client.Client {
+	t.Helper()
+	scheme := kruntime.NewScheme()
+	if err := apiextensions.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if *fails != nil {
+				return *fails
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+	}).Build()
+}
+
+// TestSwitchFollows: definitions may appear, change hands and vanish, in any order.
+func TestSwitchFollows(t *testing.T) {
+	var fails error
+	c := reading(t, &fails)
+	s := NewSwitch(ModeAuto, c)
+	configs := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: olmConfigsCRD}}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		reason string
+		do     func()
+		want   Mode
+	}{
+		{"Nothing is there.", func() {}, ModeOff},
+		{"Ours appears.", func() { must(c.Create(t.Context(), ours())) }, ModeBuiltin},
+		{"An OLM comes.", func() { must(c.Create(t.Context(), configs.DeepCopy())) }, ModeOLM},
+		{"It goes again.", func() { must(c.Delete(t.Context(), configs)) }, ModeBuiltin},
+		{"Somebody takes the label.", func() {
+			must(c.Patch(t.Context(), ours(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
+		}, ModeOff},
+		{"Ours is there again, and something holds on to it.", func() {
+			must(c.Patch(t.Context(), ours(), client.RawPatch(types.MergePatchType,
+				[]byte(`{"metadata":{"labels":{"operatorstatus.io/lifecycle":"builtin"},"finalizers":["example.com/holds"]}}`))))
+		}, ModeBuiltin},
+		{"It is being deleted: what lives in it goes.", func() { must(c.Delete(t.Context(), ours())) }, ModeOff},
+	} {
+		step.do()
+		if _, err := s.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+			t.Fatalf("%s %v", step.reason, err)
+		}
+		if got := s.Mode(); got != step.want {
+			t.Errorf("%s The mode is %s; want %s", step.reason, got, step.want)
+		}
+	}
+}
+
+// TestSwitchKeepsItsMode: what cannot be read changes nothing.
+func TestSwitchKeepsItsMode(t *testing.T) {
+	var fails error
+	c := reading(t, &fails)
+	s := NewSwitch(ModeAuto, c)
+	if err := c.Create(t.Context(), ours()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	fails = errors.New("away")
+	_, err := s.Reconcile(t.Context(), reconcile.Request{})
+	if mode := s.Mode(); !errors.Is(err, fails) || mode != ModeBuiltin {
+		t.Errorf("the mode is %s, the error %v; want it kept and the error told", mode, err)
+	}
+}

@@ -1,0 +1,78 @@
+package manager
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+)
+
+// managed limits the cache to what operators consist of, of kinds of which a cluster has much else.
+func managed() map[client.Object]cache.ByObject {
+	out := map[client.Object]cache.ByObject{}
+	for _, kind := range []client.Object{
+		&appsv1.Deployment{}, &corev1.Service{}, &corev1.Secret{},
+		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
+		&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
+	} {
+		out[kind] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{install.LabelManaged: "true"})}
+	}
+	return out
+}
+
+// strip keeps out of the cache what no stage reads: most of what a cluster's CustomResourceDefinitions,
+// ClusterServiceVersions, InstallPlans and service accounts weigh. It goes by the type of the object, since a cache
+// must be told of a kind only once it is installed. Because of it, nothing from the cache may be sent back whole:
+// stages apply or patch.
+func strip(o any) (any, error) {
+	switch o := o.(type) {
+	case *apiextensions.CustomResourceDefinition:
+		return customresourcesgate.TransformStripCRDSchema(o)
+	case *v1alpha1.ClusterServiceVersion:
+		stripCSV(o)
+	case *olm.InstallPlan:
+		stripPlan(o)
+	case *metav1.PartialObjectMetadata:
+		o.ManagedFields, o.Annotations = nil, nil
+	case client.Object:
+		o.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+// stripCSV takes away what only people read. Of a copy that OLM made in another namespace it keeps that it is one.
+func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
+	csv.ManagedFields = nil
+	delete(csv.Annotations, corev1.LastAppliedConfigAnnotation)
+	if csv.IsCopied() {
+		csv.Spec = olm.ClusterServiceVersionSpec{}
+		csv.Status = v1alpha1.ClusterServiceVersionStatus{Reason: csv.Status.Reason}
+		return
+	}
+	spec := &csv.Spec
+	spec.Description, spec.Icon, spec.Links, spec.Maintainers, spec.Keywords, spec.RelatedImages = "", nil, nil, nil, nil, nil
+	for _, descriptions := range [][]olm.CRDDescription{spec.CustomResourceDefinitions.Owned, spec.CustomResourceDefinitions.Required} {
+		for i := range descriptions {
+			d := descriptions[i]
+			descriptions[i] = olm.CRDDescription{Name: d.Name, Version: d.Version, Kind: d.Kind}
+		}
+	}
+}
+
+// stripPlan takes away the manifests, which are read when a plan runs.
+func stripPlan(plan *olm.InstallPlan) {
+	plan.ManagedFields = nil
+	for _, step := range plan.Status.Plan {
+		step.Resource.Manifest = ""
+	}
+}

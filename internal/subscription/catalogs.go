@@ -1,0 +1,197 @@
+package subscription
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// catalogHealth lists the CatalogSources whose health is known. Its time moves only with the health.
+func catalogHealth(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	before := out.CatalogHealth
+	out.CatalogHealth = nil
+	for _, c := range in.CatalogSources {
+		health := c.health()
+		if health.Status == metav1.ConditionUnknown {
+			continue
+		}
+		entry := olm.SubscriptionCatalogHealth{
+			CatalogSourceRef: reference(&c.CatalogSource),
+			LastUpdated:      in.Now.DeepCopy(),
+			Healthy:          health.Status == metav1.ConditionTrue,
+		}
+		for _, b := range before {
+			if b.Healthy == entry.Healthy && b.LastUpdated != nil && b.CatalogSourceRef != nil &&
+				b.CatalogSourceRef.Namespace == c.Namespace && b.CatalogSourceRef.Name == c.Name {
+				entry.LastUpdated = b.LastUpdated
+			}
+		}
+		out.CatalogHealth = append(out.CatalogHealth, entry)
+	}
+}
+
+// catalogSourcesUnhealthy says whether a CatalogSource is unhealthy that the Subscription can see.
+func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	names := map[metav1.ConditionStatus][]string{}
+	for _, c := range in.CatalogSources {
+		status := c.health().Status
+		names[status] = append(names[status], nameOf(&c))
+	}
+	bad, unread, all := names[metav1.ConditionFalse], names[metav1.ConditionUnknown], len(in.CatalogSources)
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionCatalogSourcesUnhealthy, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonAllCatalogSourcesHealthy, Message: "All CatalogSources are healthy",
+	}
+	switch {
+	case all == 0:
+		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonNoCatalogSourcesFound
+		c.Message = "There is no CatalogSource that namespace " + in.Subscription.Namespace + " can see: create one"
+	case len(bad) > 0:
+		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonUnhealthyCatalogSourceFound
+		c.Message = fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), all, list(bad))
+	case len(unread) > 0:
+		c.Status, c.Reason = corev1.ConditionUnknown, v1alpha1.ReasonMissingCatalogInfo
+		c.Message = fmt.Sprintf("The health of %d of %d CatalogSources is not known yet: %s", len(unread), all, list(unread))
+	}
+	set(in, out, c)
+}
+
+// catalogSourceInvalid says whether the CatalogSource that the spec names cannot be used.
+func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionCatalogSourceInvalid, Status: corev1.ConditionTrue}
+	spec, namespace := in.spec(), in.Subscription.Namespace
+	name := spec.CatalogSourceNamespace + "/" + spec.CatalogSource
+	switch source := in.source(); {
+	case source != nil && source.Read:
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, v1alpha1.ReasonCatalogSourceValid, "What CatalogSource "+name+" offers is known"
+	case source != nil:
+		health := source.health()
+		if health.Status != metav1.ConditionFalse {
+			unknown(out, c.Type) // it is about to be read
+			return
+		}
+		c.Reason = v1alpha1.ReasonCatalogSourceUnreadable
+		c.Message = fmt.Sprintf("CatalogSource %s cannot be read: %s%s", name, health.Reason, quote(health.Message))
+	case spec.CatalogSourceNamespace != namespace && in.GlobalNamespace != "" && spec.CatalogSourceNamespace != in.GlobalNamespace:
+		c.Reason = v1alpha1.ReasonCatalogSourceNotVisible
+		c.Message = fmt.Sprintf("CatalogSource %s cannot be seen from here: spec.sourceNamespace must be %s", name, either(namespace, in.GlobalNamespace))
+	default:
+		c.Reason = v1alpha1.ReasonCatalogSourceNotFound
+		c.Message = "There is no CatalogSource " + name + ": create it, or correct spec.source and spec.sourceNamespace"
+	}
+	set(in, out, c)
+}
+
+// packageChannelInvalid says whether the catalog has no such package, or the package no such channel.
+func packageChannelInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionPackageChannelInvalid, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonPackageChannelValid, Message: "The catalog has the package and its channel",
+	}
+	resolved := in.resolved()
+	problem := cmp.Or(resolved.Problem, &Problem{})
+	switch problem.Reason {
+	case v1alpha1.ReasonPackageNotFound, v1alpha1.ReasonPackageInvalid, v1alpha1.ReasonChannelNotFound:
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, problem.Reason, problem.Message
+	default:
+		if in.Resolution == nil || resolved.Problem != nil && resolved.Newest == "" && !foundFirst[problem.Reason] {
+			unknown(out, c.Type)
+			return
+		}
+	}
+	set(in, out, c)
+}
+
+// foundFirst are the problems that nobody meets who has not found the package and its channel.
+var foundFirst = map[string]bool{
+	v1alpha1.ReasonConstraintsNotSatisfiable: true,
+	v1alpha1.ReasonUnsupportedConstraint:     true,
+	v1alpha1.ReasonCSVNotInChannel:           true,
+	v1alpha1.ReasonReplacesCycle:             true,
+	v1alpha1.ReasonBundleInvalid:             true,
+}
+
+// resolutionFailed says whether nothing satisfies the Subscription.
+func resolutionFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionResolutionFailed, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonResolved, Message: "There is a set of bundles that satisfies the Subscription",
+	}
+	switch {
+	case in.Resolution == nil:
+		unknown(out, c.Type)
+		return
+	case in.Resolution.Problem != nil:
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, in.Resolution.Problem.Reason, in.Resolution.Problem.Message
+	}
+	set(in, out, c)
+}
+
+// health is the catalog's own word on its health; Unknown where there is none, or it is being read for the first time.
+func (c CatalogSource) health() metav1.Condition {
+	said := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionHealthy)
+	if said == nil || said.Reason == v1alpha1.ReasonConnecting ||
+		said.Status != metav1.ConditionTrue && said.Status != metav1.ConditionFalse {
+		return metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
+	}
+	return *said
+}
+
+// source is the CatalogSource that the spec names; nil where the Subscription can see none of that name.
+func (in Inputs) source() *CatalogSource {
+	spec := in.spec()
+	for i, c := range in.CatalogSources {
+		if c.Namespace == spec.CatalogSourceNamespace && c.Name == spec.CatalogSource {
+			return &in.CatalogSources[i]
+		}
+	}
+	return nil
+}
+
+func sorted(sources []CatalogSource) []CatalogSource {
+	out := slices.Clone(sources)
+	slices.SortStableFunc(out, func(a, b CatalogSource) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.CompactFunc(out, func(a, b CatalogSource) bool { return a.Namespace == b.Namespace && a.Name == b.Name })
+}
+
+// kinds are those that a status refers to.
+var kinds = func() *runtime.Scheme {
+	out := runtime.NewScheme()
+	utilruntime.Must(olm.AddToScheme(out))
+	return out
+}()
+
+func reference(obj runtime.Object) *corev1.ObjectReference {
+	out, err := v1alpha1.ObjectReferenceFor(kinds, obj)
+	utilruntime.Must(err) // all that is referred to is among kinds
+	return out
+}
+
+// maxNamed is how many objects a message names.
+const maxNamed = 5
+
+func list(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+func either(a, b string) string {
+	if a == b {
+		return a
+	}
+	return a + " or " + b
+}

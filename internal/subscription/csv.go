@@ -1,0 +1,142 @@
+package subscription
+
+import (
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// csvNames says which ClusterServiceVersion is the target, and which was the last to have Succeeded.
+func csvNames(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	resolved := in.resolved()
+	switch {
+	case in.plan(resolved.Next) != nil:
+		out.CurrentCSV = resolved.Next
+	case out.CurrentCSV == "" && in.Current != nil && !in.Current.IsCopied():
+		out.CurrentCSV = in.Current.Name
+	}
+	if succeeded(in.csv(out.CurrentCSV)) {
+		out.InstalledCSV = out.CurrentCSV
+	}
+	if out.CurrentCSV == "" || givenUp(in, out) {
+		out.CurrentCSV = out.InstalledCSV
+	}
+}
+
+// givenUp is true for a target to which nothing leads any more: the catalog has withdrawn it before it was there.
+func givenUp(in Inputs, out *v1alpha1.SubscriptionStatus) bool {
+	r := in.resolved()
+	return r.Problem == nil && r.Next == "" && r.Newest != "" && r.Newest == out.InstalledCSV &&
+		in.plan(out.CurrentCSV) == nil && in.csv(out.CurrentCSV) == nil
+}
+
+// installedCSVMissing says whether what was installed is gone.
+func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionInstalledCSVMissing, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonCSVPresent, Message: "The installed ClusterServiceVersion is there",
+	}
+	switch {
+	case out.InstalledCSV == "":
+		unknown(out, c.Type)
+		return
+	case in.csv(out.InstalledCSV) == nil:
+		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonCSVMissing
+		c.Message = fmt.Sprintf("ClusterServiceVersion %s/%s was installed and is gone: the operator is not there until it is installed again",
+			in.Subscription.Namespace, out.InstalledCSV)
+	}
+	set(in, out, c)
+}
+
+// installedCSVFailed says whether what was installed, or put in place to be, has failed. That which is on its way counts
+// too: where it failed, nothing of the operator may be running, and no other condition would tell.
+func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionInstalledCSVFailed, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonCSVNotFailed, Message: "The ClusterServiceVersion has not failed",
+	}
+	target, installed := in.csv(out.CurrentCSV), in.csv(out.InstalledCSV)
+	switch {
+	case target == nil && installed == nil:
+		unknown(out, c.Type)
+		return
+	case failed(target):
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, title(target)+" is "+words(target)
+	case failed(installed):
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, title(installed)+" is "+words(installed)
+	}
+	set(in, out, c)
+}
+
+// replacementAvailable says whether there is something to replace what is installed.
+func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionInstalledCSVReplacementAvailable, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonNoReplacementAvailable, Message: "Nothing newer replaces what is installed",
+	}
+	r := in.resolved()
+	next := r.Next
+	if out.CurrentCSV != out.InstalledCSV {
+		next = out.CurrentCSV
+	}
+	switch {
+	case out.InstalledCSV == "":
+		unknown(out, c.Type)
+		return
+	case next != "" && next != out.InstalledCSV:
+		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonReplacementAvailable
+		c.Message = fmt.Sprintf("%s is to replace %s", next, out.InstalledCSV)
+	case in.Resolution == nil, r.Problem != nil && r.Newest != out.InstalledCSV:
+		unknown(out, c.Type)
+		return
+	}
+	set(in, out, c)
+}
+
+// upgradeHeld says whether an update waits for the running operator. One that is approved waits no more.
+func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	c := v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse,
+		Reason: v1alpha1.ReasonNotHeld, Message: "No update is held",
+	}
+	waiting := isTrue(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable)
+	plan := in.plan(out.CurrentCSV)
+	approved := plan != nil && plan.Spec.Approved && !arrived(out)
+	switch {
+	case waiting && in.Held != nil && in.Held.Overridden:
+		c.Reason, c.Message = in.Held.Reason, in.Held.Message
+	case waiting && in.Held.Holds() && !approved:
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, in.Held.Reason, in.Held.Message
+	}
+	set(in, out, c)
+}
+
+func succeeded(csv *v1alpha1.ClusterServiceVersion) bool {
+	return csv != nil && csv.Status.Phase == olm.CSVPhaseSucceeded
+}
+
+func failed(csv *v1alpha1.ClusterServiceVersion) bool {
+	return csv != nil && csv.Status.Phase == olm.CSVPhaseFailed
+}
+
+func title(csv *v1alpha1.ClusterServiceVersion) string { return "ClusterServiceVersion " + nameOf(csv) }
+
+// words say how a ClusterServiceVersion is, and why, in its own.
+func words(csv *v1alpha1.ClusterServiceVersion) string {
+	out := phase(csv)
+	if csv.Status.Reason != "" {
+		out += fmt.Sprintf(" (%s)", csv.Status.Reason)
+	}
+	return out + quote(csv.Status.Message)
+}
+
+// phase is a word for where a ClusterServiceVersion is in its life.
+func phase(csv *v1alpha1.ClusterServiceVersion) string {
+	if csv.Status.Phase == olm.CSVPhaseNone {
+		return "new"
+	}
+	return string(csv.Status.Phase)
+}

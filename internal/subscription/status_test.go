@@ -1,0 +1,254 @@
+package subscription
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+const generation = 3
+
+var (
+	past = metav1.Unix(1000, 0)
+	now  = metav1.Unix(2000, 12345) // more exactly than the API server keeps it
+)
+
+// source is a CatalogSource of the global namespace, as it is once its content was read.
+func source(name string) CatalogSource {
+	return CatalogSource{Read: true, CatalogSource: olm.CatalogSource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "global", Name: name, UID: types.UID("uid-" + name)},
+		Status:     olm.CatalogSourceStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionTrue}}},
+	}}
+}
+
+func unhealthy(c CatalogSource, reason, message string) CatalogSource {
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+	return c
+}
+
+func unread(c CatalogSource) CatalogSource {
+	c.Read = false
+	return c
+}
+
+func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
+	return &v1alpha1.ClusterServiceVersion{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Status:     v1alpha1.ClusterServiceVersionStatus{Phase: phase},
+	}
+}
+
+func because(csv *v1alpha1.ClusterServiceVersion, reason olm.ConditionReason, message string) *v1alpha1.ClusterServiceVersion {
+	csv.Status.Reason, csv.Status.Message = reason, message
+	return csv
+}
+
+func plan(phase olm.InstallPlanPhase, csvs ...string) *olm.InstallPlan {
+	return &olm.InstallPlan{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-1", UID: "uid-plan"},
+		Spec:       olm.InstallPlanSpec{ClusterServiceVersionNames: csvs, Approval: olm.ApprovalAutomatic, Generation: 2},
+		Status:     olm.InstallPlanStatus{Phase: phase},
+	}
+}
+
+func manual(p *olm.InstallPlan) *olm.InstallPlan {
+	p.Spec.Approval = olm.ApprovalManual
+	return p
+}
+
+func approved(p *olm.InstallPlan) *olm.InstallPlan {
+	p.Spec.Approved = true
+	return p
+}
+
+func planRef() *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: "default", Name: "install-1", UID: "uid-plan",
+	}
+}
+
+// running are the Inputs of a Subscription that is up to date with foo.v1.
+func running() Inputs {
+	v1 := csv("foo.v1", olm.CSVPhaseSucceeded)
+	return Inputs{
+		Subscription: &v1alpha1.Subscription{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo", Generation: generation},
+			Spec:       &olm.SubscriptionSpec{CatalogSource: "operators", CatalogSourceNamespace: "global", Package: "foo", Channel: "stable"},
+			Status:     v1alpha1.SubscriptionStatus{CurrentCSV: "foo.v1", InstalledCSV: "foo.v1"},
+		},
+		CatalogSources:  []CatalogSource{source("operators")},
+		GlobalNamespace: "global",
+		Resolution:      &Resolution{Newest: "foo.v1"},
+		Installed:       v1,
+		Current:         v1,
+		Now:             now,
+	}
+}
+
+// fresh are the Inputs of a Subscription that has nothing installed, and has not been looked at before.
+func fresh() Inputs {
+	in := running()
+	in.Subscription.Status = v1alpha1.SubscriptionStatus{}
+	in.Resolution = &Resolution{Next: "foo.v1", Newest: "foo.v1"}
+	in.Installed, in.Current = nil, nil
+	return in
+}
+
+// updating are the Inputs of a Subscription that has foo.v1, and an InstallPlan for foo.v2.
+func updating(p *olm.InstallPlan) Inputs {
+	in := running()
+	in.Subscription.Status.CurrentCSV = "foo.v2"
+	in.Resolution = &Resolution{Next: "foo.v2", Newest: "foo.v2"}
+	in.Current, in.Plan = nil, p
+	return in
+}
+
+func with(in Inputs, changes ...func(*Inputs)) Inputs {
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+func problem(reason string) func(*Inputs) {
+	return func(in *Inputs) { in.Resolution = &Resolution{Problem: &Problem{reason, reason + " it is"}} }
+}
+
+// conditions are those of a Subscription that is up to date, as "Status/Reason" by type, but for changes; an empty one
+// is absent.
+func conditions(changes ...string) map[string]string {
+	out := map[string]string{
+		"CatalogSourceInvalid":              "False/CatalogSourceValid",
+		"CatalogSourcesUnhealthy":           "False/AllCatalogSourcesHealthy",
+		"InstallPlanAwaitingManualApproval": "False/NotAwaitingApproval",
+		"InstallPlanFailed":                 "False/InstallPlanNotFailed",
+		"InstallPlanMissing":                "False/InstallPlanFound",
+		"InstalledCSVFailed":                "False/CSVNotFailed",
+		"InstalledCSVMissing":               "False/CSVPresent",
+		"InstalledCSVReplacementAvailable":  "False/NoReplacementAvailable",
+		"PackageChannelInvalid":             "False/PackageChannelValid",
+		"ResolutionFailed":                  "False/Resolved",
+		"UpgradeHeld":                       "False/NotHeld",
+	}
+	for _, change := range changes {
+		conditionType, said, _ := strings.Cut(change, "=")
+		out[conditionType] = said
+		if said == "" {
+			delete(out, conditionType)
+		}
+	}
+	return out
+}
+
+const replacement = "InstalledCSVReplacementAvailable=True/ReplacementAvailable"
+
+// nothingInstalled are the changes to conditions while nothing is installed, and planless those without an InstallPlan.
+var (
+	nothingInstalled = []string{"InstalledCSVFailed=", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="}
+	planless         = []string{"InstallPlanAwaitingManualApproval=", "InstallPlanFailed=", "InstallPlanMissing="}
+)
+
+type row struct {
+	reason             string
+	in                 Inputs
+	current, installed string
+	state              string // "State/Reason"
+	upToDate           bool
+	message            string
+	conditions         map[string]string
+}
+
+func TestStatus(t *testing.T) {
+	seen := map[string]bool{}
+	for name, tc := range rows() {
+		t.Run(name, func(t *testing.T) {
+			got := Status(tc.in)
+			said := map[string]string{}
+			for _, c := range got.Conditions {
+				said[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+				seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
+				if c.Message == "" {
+					t.Errorf("%s says nothing", c.Type)
+				}
+			}
+			if diff := cmp.Diff(tc.conditions, said); diff != "" {
+				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
+			}
+			want := []any{tc.current, tc.installed, tc.state, tc.upToDate, tc.message, int64(generation)}
+			summary := []any{
+				got.CurrentCSV, got.InstalledCSV, strings.TrimSuffix(fmt.Sprintf("%s/%s", got.State, got.Reason), "/"),
+				got.UpToDate, got.Message, got.ObservedGeneration,
+			}
+			if diff := cmp.Diff(want, summary); diff != "" {
+				t.Errorf("%s\ncurrentCSV, installedCSV, state, UpToDate, message, observedGeneration: -want +got\n%s", tc.reason, diff)
+			}
+			checkFixed(t, tc.in, got)
+			checkSense(t, got)
+		})
+	}
+	for c := range conditions() {
+		for _, status := range []string{"True", "False"} {
+			if !seen[c+"="+status] {
+				t.Errorf("no case shows %s=%s", c, status)
+			}
+		}
+	}
+}
+
+// checkFixed: computed again, later, from the same inputs, as the API server keeps them, a status is the same.
+func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
+	t.Helper()
+	data, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept v1alpha1.SubscriptionStatus
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kept, status); diff != "" {
+		t.Errorf("what is kept is not what was computed: -kept +computed\n%s", diff)
+	}
+	in.Subscription = in.Subscription.DeepCopy()
+	in.Subscription.Status = kept
+	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
+	if diff := cmp.Diff(kept, Status(in)); diff != "" {
+		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
+	}
+}
+
+// checkSense: what holds of every status.
+func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
+	t.Helper()
+	if !slices.IsSortedFunc(status.Conditions, func(a, b v1alpha1.SubscriptionCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }) {
+		t.Errorf("conditions are not sorted: %v", status.Conditions)
+	}
+	well := status.UpToDate
+	for _, c := range status.Conditions {
+		_, ours := conditions()[string(c.Type)]
+		well = well && (!ours || c.Status == corev1.ConditionFalse)
+		if ours && (c.LastTransitionTime == nil || c.LastHeartbeatTime != nil) {
+			t.Errorf("%s has lastTransitionTime %v and lastHeartbeatTime %v", c.Type, c.LastTransitionTime, c.LastHeartbeatTime)
+		}
+	}
+	if well != (status.Message == "") {
+		t.Errorf("a message is for what is not well: UpToDate is %t, message is %q, conditions are %v", status.UpToDate, status.Message, status.Conditions)
+	}
+	if diff := cmp.Diff(v1alpha1.NewInstallPlanReference(status.InstallPlanRef), status.Install); diff != "" {
+		t.Errorf("installPlanRef and installplan differ: %s", diff)
+	}
+	if status.UpToDate && (status.CurrentCSV == "" || status.CurrentCSV != status.InstalledCSV) {
+		t.Errorf("UpToDate with %q of %q", status.InstalledCSV, status.CurrentCSV)
+	}
+}

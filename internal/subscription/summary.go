@@ -1,0 +1,100 @@
+package subscription
+
+import (
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// state sums the Subscription up in OLM's words, for the consoles and scripts that know no others.
+func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	var reason olm.ConditionReason
+	if isTrue(out, v1alpha1.SubscriptionCatalogSourceInvalid) {
+		reason = olm.SubscriptionReasonInvalidCatalog
+	}
+	out.State = olm.SubscriptionStateNone
+	switch {
+	case !arrived(out) && (isTrue(out, v1alpha1.SubscriptionInstallPlanFailed) || failed(in.csv(out.CurrentCSV))):
+		out.State = olm.SubscriptionStateFailed
+	case out.CurrentCSV != "" && !arrived(out):
+		out.State = olm.SubscriptionStateUpgradePending
+	case isTrue(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable):
+		out.State = olm.SubscriptionStateUpgradeAvailable
+	case in.csv(out.InstalledCSV) != nil:
+		out.State, reason = olm.SubscriptionStateAtLatest, olm.SubscriptionReasonUpgradeSucceeded
+	}
+	out.Reason = reason
+}
+
+// upToDate is true where the newest of the package and channel is known, installed and running. Of a catalog that was
+// never read nobody can claim that; of one that cannot be read just now, what was read last decides.
+func upToDate(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	out.UpToDate = arrived(out) && in.resolved().Newest == out.InstalledCSV && succeeded(in.csv(out.InstalledCSV))
+	for _, t := range []v1alpha1.SubscriptionConditionType{
+		v1alpha1.SubscriptionCatalogSourceInvalid,
+		v1alpha1.SubscriptionResolutionFailed,
+		v1alpha1.SubscriptionInstalledCSVReplacementAvailable,
+		v1alpha1.SubscriptionUpgradeHeld,
+	} {
+		out.UpToDate = out.UpToDate && isFalse(out, t)
+	}
+}
+
+// worst are the conditions that speak for the Subscription, before anything that is merely under way: first what keeps
+// the operator from running, then what keeps it from being updated.
+var worst = []v1alpha1.SubscriptionConditionType{
+	v1alpha1.SubscriptionInstalledCSVFailed,
+	v1alpha1.SubscriptionInstallPlanFailed,
+	v1alpha1.SubscriptionCatalogSourceInvalid,
+	v1alpha1.SubscriptionPackageChannelInvalid,
+	v1alpha1.SubscriptionResolutionFailed,
+	v1alpha1.SubscriptionUpgradeHeld,
+	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
+	v1alpha1.SubscriptionInstallPlanMissing,
+	v1alpha1.SubscriptionInstalledCSVMissing,
+}
+
+// message is the most important thing that there is to say; empty where all is well.
+func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	for _, t := range worst {
+		if c := out.GetCondition(t); c.Status == corev1.ConditionTrue {
+			out.Message = c.Message
+			return
+		}
+	}
+	if out.Message = underWay(in, out); out.Message != "" {
+		return
+	}
+	if c := out.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy); c.Status != corev1.ConditionFalse {
+		out.Message = c.Message
+	}
+}
+
+// underWay says what an operator waits for that is not up to date; empty where it is.
+func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
+	r, spec := in.resolved(), in.spec()
+	target, plan := in.csv(out.CurrentCSV), in.plan(out.CurrentCSV)
+	switch {
+	case out.UpToDate:
+		return ""
+	case target != nil && !succeeded(target):
+		return fmt.Sprintf("Waiting for %s, which is %s", title(target), words(target))
+	case plan != nil && !arrived(out):
+		return fmt.Sprintf("Waiting for InstallPlan %s, which is to install %s", nameOf(plan), out.CurrentCSV)
+	case in.Resolution == nil || !isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid):
+		return fmt.Sprintf("Waiting for CatalogSource %s/%s to be read", spec.CatalogSourceNamespace, spec.CatalogSource)
+	case r.Next != "" && r.Next != out.InstalledCSV:
+		return "Waiting for an InstallPlan for " + r.Next
+	case !arrived(out):
+		return "Waiting for an InstallPlan for package " + spec.Package
+	case r.Note != "":
+		return r.Note
+	case r.Newest == "":
+		return "Waiting to know what the newest of package " + spec.Package + " is"
+	default:
+		return fmt.Sprintf("The newest of package %s is %s, but nothing there replaces %s", spec.Package, r.Newest, out.InstalledCSV)
+	}
+}

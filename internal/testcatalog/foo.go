@@ -1,0 +1,146 @@
+package testcatalog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Foo is a small operator: one deployment that runs nothing, one CustomResourceDefinition of its own.
+type Foo struct {
+	// Name of the package; its kind is that with a capital, in the group <name>.example.com.
+	Name    string
+	Version string
+
+	// Upgradeable is the expression that its CustomResourceDefinition is annotated with; empty for none.
+	Upgradeable string
+
+	// Requires are the names of other such packages whose kinds it needs.
+	Requires []string
+
+	// Change changes the objects before they are published.
+	Change func(csv *unstructured.Unstructured, crd *unstructured.Unstructured)
+
+	// More are objects that the bundle has besides.
+	More []string
+}
+
+// CSV is the name of its ClusterServiceVersion.
+func (f Foo) CSV() string { return fmt.Sprintf("%s-operator.v%s", f.Name, f.Version) }
+
+// CRD is the name of its CustomResourceDefinition.
+func (f Foo) CRD() string { return fmt.Sprintf("%ss.%s.example.com", f.Name, f.Name) }
+
+// Publish is the package of these versions, the oldest first.
+func Publish(versions ...Foo) (Package, error) {
+	out := Package{Name: versions[0].Name, Channel: "stable"}
+	for _, f := range versions {
+		b, err := f.bundle()
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", f.CSV(), err)
+		}
+		out.Bundles = append(out.Bundles, b)
+	}
+	return out, nil
+}
+
+func (f Foo) bundle() (out Bundle, err error) {
+	if out.Version, err = semver.Parse(f.Version); err != nil {
+		return out, err
+	}
+	manifests := f.fill(fooCRD) + "\n---\n" + f.fill(fooCSV)
+	for _, more := range f.More {
+		manifests += "\n---\n" + f.fill(more)
+	}
+	if out.Objects, err = parse([]byte(manifests)); err != nil {
+		return out, err
+	}
+	crd, csv := out.Objects[0], out.Objects[1]
+	if f.Upgradeable != "" {
+		crd.SetAnnotations(map[string]string{"olm.operatorframework.io/condition.Upgradeable": f.Upgradeable})
+	}
+	var required []any
+	for _, name := range f.Requires {
+		other := Foo{Name: name}
+		required = append(required, map[string]any{"name": other.CRD(), "version": "v1", "kind": other.kind()})
+	}
+	if len(required) == 0 {
+		required = []any{}
+	}
+	if err := unstructured.SetNestedSlice(csv.Object, required, "spec", "customresourcedefinitions", "required"); err != nil {
+		return out, err
+	}
+	if f.Change != nil {
+		f.Change(csv, crd)
+	}
+	out.CSV = &olm.ClusterServiceVersion{}
+	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(csv.Object, out.CSV)
+}
+
+func (f Foo) kind() string { return strings.ToUpper(f.Name[:1]) + f.Name[1:] }
+
+func (f Foo) fill(template string) string {
+	return strings.NewReplacer("NAME", f.Name, "KIND", f.kind(), "VERSION", f.Version, "CSV", f.CSV()).Replace(template)
+}
+
+const fooCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: NAMEs.NAME.example.com
+spec:
+  group: NAME.example.com
+  scope: Namespaced
+  names: {plural: NAMEs, singular: NAME, kind: KIND, listKind: KINDList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+const fooCSV = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: CSV
+  annotations: {capabilities: Basic Install}
+spec:
+  displayName: KIND
+  version: VERSION
+  installModes:
+  - {type: OwnNamespace, supported: true}
+  - {type: SingleNamespace, supported: true}
+  - {type: MultiNamespace, supported: true}
+  - {type: AllNamespaces, supported: true}
+  customresourcedefinitions:
+    owned: [{name: NAMEs.NAME.example.com, version: v1, kind: KIND, displayName: KIND, description: A KIND}]
+  install:
+    strategy: deployment
+    spec:
+      clusterPermissions:
+      - serviceAccountName: NAME-operator
+        rules:
+        - {apiGroups: [NAME.example.com], resources: ["*"], verbs: ["*"]}
+      permissions:
+      - serviceAccountName: NAME-operator
+        rules:
+        - {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, update, patch, delete]}
+      deployments:
+      - name: NAME-operator
+        spec:
+          replicas: 1
+          selector: {matchLabels: {app: NAME-operator}}
+          template:
+            metadata: {labels: {app: NAME-operator}}
+            spec:
+              serviceAccountName: NAME-operator
+              containers:
+              - {name: operator, image: "example.com/NAME-operator:VERSION"}
+`
