@@ -14,6 +14,7 @@ import (
 
 // HoldInputs is everything that decides whether an update has to wait, read at one moment.
 type HoldInputs struct {
+	// Subscription is nil where nobody subscribes to the operator.
 	Subscription *v1alpha1.Subscription
 
 	// Running is the ClusterServiceVersion that would be replaced. It is nil at a first install, which is never held.
@@ -128,7 +129,7 @@ func allowedBy(in HoldInputs, override *metav1.Condition) string {
 	switch {
 	case override != nil && override.Status == metav1.ConditionTrue:
 		return "spec.overrides of OperatorCondition " + nameOf(in.OperatorCondition)
-	case in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target:
+	case in.Subscription != nil && in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target:
 		return "annotation " + v1alpha1.AnnotationAllowUpgrade + " of Subscription " + nameOf(in.Subscription)
 	default:
 		return ""
@@ -145,6 +146,9 @@ func doubt(running *v1alpha1.ClusterServiceVersion) string {
 
 // command is how an administrator allows the update all the same.
 func command(in HoldInputs) string {
+	if in.Subscription == nil {
+		return fmt.Sprintf("set Upgradeable=True in spec.overrides of OperatorCondition %s", nameOf(in.Running))
+	}
 	out := fmt.Sprintf("kubectl annotate subscription -n %s %s %s=%s",
 		in.Subscription.Namespace, in.Subscription.Name, v1alpha1.AnnotationAllowUpgrade, in.Target)
 	if _, there := in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade]; there {

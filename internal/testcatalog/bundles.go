@@ -3,7 +3,6 @@ package testcatalog
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -160,7 +160,7 @@ func parse(data []byte) (out []*unstructured.Unstructured, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(raw, &o.Object); err != nil {
+		if err := utiljson.Unmarshal(raw, &o.Object); err != nil {
 			return nil, err
 		}
 		if len(o.Object) > 0 {

@@ -37,6 +37,9 @@ type Inputs struct {
 // Status says what a CatalogSource's status is, given in. It reads nothing else and changes nothing.
 func Status(in Inputs) olm.CatalogSourceStatus {
 	out := in.CatalogSource.Status.DeepCopy()
+	if in.Tried.IsZero() && saidOf(in.CatalogSource) {
+		return *out // what was said before we began stands until we know better
+	}
 	for _, concern := range []func(Inputs, *olm.CatalogSourceStatus){
 		healthy,
 		connection,
@@ -47,6 +50,12 @@ func Status(in Inputs) olm.CatalogSourceStatus {
 		concern(in, out)
 	}
 	return *out
+}
+
+// saidOf is true where the status is about the spec as it is.
+func saidOf(cs *olm.CatalogSource) bool {
+	c := meta.FindStatusCondition(cs.Status.Conditions, v1alpha1.ConditionHealthy)
+	return c != nil && c.ObservedGeneration == cs.Generation
 }
 
 // healthy says whether the content was read when it was last looked at, and what of it cannot be used.

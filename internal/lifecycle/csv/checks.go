@@ -11,6 +11,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
@@ -62,7 +63,7 @@ func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, er
 // ownerConflict refuses to have two operators look after one kind in one namespace. The older one stays.
 func (r *Reconciler) ownerConflict(ctx context.Context, s *situation) (*Verdict, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the ClusterServiceVersions: %w", err)
 	}
 	for i := range list.Items {

@@ -60,7 +60,7 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 // answers it any more, and custom resources could not even be read.
 func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) error {
 	list := &apiextensions.CustomResourceDefinitionList{}
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
 	for i := range list.Items {
@@ -75,7 +75,7 @@ func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) er
 		if err != nil {
 			return err
 		}
-		if err := r.Client.Patch(ctx, crd, client.RawPatch(types.MergePatchType, patch), FieldOwner); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Patch(ctx, crd.DeepCopy(), client.RawPatch(types.MergePatchType, patch), FieldOwner); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("ending the conversion of CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 	}

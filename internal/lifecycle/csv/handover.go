@@ -24,7 +24,7 @@ import (
 // has Succeeded.
 func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error) {
 	successor := s.successor(s.csv.Name)
-	if successor == nil {
+	if successor == nil || s.inCircle() {
 		return nil, nil
 	}
 	if heir := s.heir(); heir != nil {
@@ -43,6 +43,18 @@ func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion)
 		}
 	}
 	return out
+}
+
+// inCircle is true where those that replace it are in the end replaced by it: then none is the newest, and none may go.
+func (s *situation) inCircle() bool {
+	seen := map[string]bool{}
+	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
+		if next.Name == s.csv.Name {
+			return true
+		}
+		seen[next.Name] = true
+	}
+	return false
 }
 
 // heir is the newest of those that replace it which has Succeeded; nil where none has.

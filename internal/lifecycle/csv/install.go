@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,6 +43,9 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 		return nil, err
 	}
 	for _, object := range rendered.Objects {
+		if err := seal(object.Object); err != nil {
+			return nil, err
+		}
 		if err := r.ensure(ctx, as, object); err != nil {
 			return refused(object, err)
 		}
@@ -53,7 +55,7 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 			return nil, err
 		}
 	}
-	verdict, err := r.health(ctx, s)
+	verdict, err := r.health(ctx, s, rendered)
 	if verdict != nil {
 		verdict.Certificates = certificates
 		if at := certificates.RotateAt(); at != nil {
@@ -102,7 +104,7 @@ func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rend
 // config is what the Subscription adds to the operator's pods.
 func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.SubscriptionConfig, error) {
 	list := &v1alpha1.SubscriptionList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", s.csv.Namespace, err)
 	}
 	for i := range list.Items {
@@ -119,10 +121,7 @@ const annotationApplied = "operatorstatus.io/applied"
 
 // ensure applies an object unless it is there as it should be.
 func (r *Reconciler) ensure(ctx context.Context, as client.Client, o install.Object) error {
-	desired := o.DeepCopyObject().(client.Object)
-	if err := seal(desired); err != nil {
-		return err
-	}
+	desired := o.Object
 	actual, err := r.actual(ctx, desired)
 	if err != nil {
 		return err
@@ -131,8 +130,8 @@ func (r *Reconciler) ensure(ctx context.Context, as client.Client, o install.Obj
 		if o.IfAbsent && len(install.Owners(actual)) == 0 {
 			return nil
 		}
-		if same(desired, actual) {
-			return nil
+		if is, err := same(desired, actual); is || err != nil {
+			return err
 		}
 	}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
@@ -178,28 +177,6 @@ func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.
 	return out, err
 }
 
-// same is true where all that is desired is so. What the API server or others add is not ours to take away.
-func same(desired, actual client.Object) bool {
-	if _, ok := actual.(*metav1.PartialObjectMetadata); !ok && desired.GetAnnotations()[annotationApplied] != actual.GetAnnotations()[annotationApplied] {
-		return false
-	}
-	for _, owner := range desired.GetOwnerReferences() {
-		if !slices.ContainsFunc(actual.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-			return false
-		}
-	}
-	if len(desired.GetOwnerReferences()) < len(actual.GetOwnerReferences()) && desired.GetLabels()[install.LabelOwner] != actual.GetLabels()[install.LabelOwner] {
-		return false
-	}
-	if _, ok := actual.(*metav1.PartialObjectMetadata); ok {
-		return equality.Semantic.DeepDerivative(desired.GetLabels(), actual.GetLabels())
-	}
-	bare := desired.DeepCopyObject().(client.Object)
-	bare.SetOwnerReferences(nil)
-	bare.GetObjectKind().SetGroupVersionKind(actual.GetObjectKind().GroupVersionKind()) // the cache may not tell
-	return equality.Semantic.DeepDerivative(bare, actual)
-}
-
 // refused is the verdict on an object that the API server would not have.
 func refused(o install.Object, err error) (*Verdict, error) {
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) {
@@ -220,7 +197,7 @@ func (r *Reconciler) convert(ctx context.Context, as client.Client, s *situation
 		return err
 	}
 	by := client.ObjectKeyFromObject(s.csv).String()
-	if crd.Annotations[annotationConvertedBy] == by && crd.Spec.Conversion != nil && equality.Semantic.DeepDerivative(c.Spec, *crd.Spec.Conversion) {
+	if crd.Annotations[annotationConvertedBy] == by && contains(crd.Spec.Conversion, &c.Spec) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -237,21 +214,28 @@ func (r *Reconciler) convert(ctx context.Context, as client.Client, s *situation
 	return nil
 }
 
-// health says how the operator's deployments do.
-func (r *Reconciler) health(ctx context.Context, s *situation) (*Verdict, error) {
+// health says how the operator's deployments do. One that the cache holds as it was before it was last applied says
+// nothing yet.
+func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.Rendered) (*Verdict, error) {
 	ran := s.csv.Status.Phase == olm.CSVPhaseSucceeded || s.csv.Status.Reason == v1alpha1.CSVReasonComponentUnhealthy
 	var waits []string
-	for _, d := range s.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+	for _, o := range rendered.Objects {
+		desired, ok := o.Object.(*appsv1.Deployment)
+		if !ok {
+			continue
+		}
 		deployment := &appsv1.Deployment{}
-		key := types.NamespacedName{Namespace: s.csv.Namespace, Name: d.Name}
-		if err := r.Client.Get(ctx, key, deployment); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("getting Deployment %s: %w", key, err)
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), deployment); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting Deployment %s: %w", client.ObjectKeyFromObject(desired), err)
+		}
+		if deployment.Annotations[annotationApplied] != desired.Annotations[annotationApplied] {
+			deployment = &appsv1.Deployment{} // as it was before
 		}
 		switch available, stuck, why := rollout(deployment); {
 		case stuck:
-			return fails(v1alpha1.CSVReasonInstallCheckFailed, fmt.Sprintf("Deployment %s makes no progress: %s", d.Name, why)), nil
+			return fails(v1alpha1.CSVReasonInstallCheckFailed, fmt.Sprintf("Deployment %s makes no progress: %s", desired.Name, why)), nil
 		case !available:
-			waits = append(waits, fmt.Sprintf("Deployment %s is not available: %s", d.Name, why))
+			waits = append(waits, fmt.Sprintf("Deployment %s is not available: %s", desired.Name, why))
 		}
 	}
 	slices.Sort(waits)
@@ -273,7 +257,7 @@ func rollout(d *appsv1.Deployment) (available, stuck bool, why string) {
 	if d.Spec.Replicas != nil {
 		want = *d.Spec.Replicas
 	}
-	if d.Status.UpdatedReplicas >= want && d.Status.AvailableReplicas >= want {
+	if d.Status.UpdatedReplicas >= want && d.Status.AvailableReplicas >= want && d.Status.Replicas <= d.Status.UpdatedReplicas {
 		return true, false, ""
 	}
 	why = fmt.Sprintf("%d of %d pods are updated, %d are available", d.Status.UpdatedReplicas, want, d.Status.AvailableReplicas)

@@ -88,14 +88,16 @@ func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (olm.R
 	served := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
 		return v.Name == d.Version && v.Served
 	})
-	established := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue
+	i := slices.IndexFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensions.Established
 	})
 	switch {
 	case d.Version != "" && !served:
 		out.Status, out.Message = olm.RequirementStatusReasonPresentNotSatisfied, fmt.Sprintf("it does not serve version %s", d.Version)
-	case !established:
+	case i < 0:
 		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server has not established it"
+	case crd.Status.Conditions[i].Status != apiextensions.ConditionTrue:
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server has not established it: "+crd.Status.Conditions[i].Message
 	}
 	return out, nil
 }

@@ -98,7 +98,7 @@ func (r *Reconciler) vouchedFor(_ context.Context, o client.Object) []reconcile.
 // selecting are those of OperatorGroups that select namespaces by label.
 func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &operatorsv1.OperatorGroupList{}
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that a namespace may be in")
 		return nil
 	}
@@ -113,7 +113,7 @@ func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile
 
 func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := r.Client.List(ctx, list, options...); err != nil {
+	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that an event is about")
 		return nil
 	}

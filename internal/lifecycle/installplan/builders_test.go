@@ -87,7 +87,7 @@ func stepsOf(t *testing.T, catalogNamespace string, objects ...*unstructured.Uns
 	t.Helper()
 	b := bundle("foo.v1", "", objects...)
 	b.Catalog.Namespace = catalogNamespace
-	out, problem := Steps([]Bundle{b}, plan(), scope("default"))
+	out, problem := Steps(runtime.NewScheme(), []Bundle{b}, plan(), scope("default"))
 	if problem != nil {
 		t.Fatal(problem.Message)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,11 +56,7 @@ func invalidated(ctx context.Context, c client.Reader, actual, desired *apiexten
 }
 
 func sameSchema(a, b apiextensionsv1.CustomResourceDefinitionVersion) bool {
-	if a.Schema == nil || b.Schema == nil {
-		return a.Schema == b.Schema
-	}
-	// Semantic equality would do, but defaulting differs; validating once too often is harmless.
-	return a.Schema.OpenAPIV3Schema.String() == b.Schema.OpenAPIV3Schema.String()
+	return equality.Semantic.DeepEqual(a.Schema, b.Schema)
 }
 
 func validator(v apiextensionsv1.CustomResourceDefinitionVersion) (validation.SchemaValidator, error) {

@@ -6,6 +6,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -48,7 +49,7 @@ func updating(t *testing.T, replaces map[string]string) *olm.InstallPlan {
 			bundles = append(bundles, bundle(name, old, csv(name)))
 		}
 	}
-	steps, problem := Steps(bundles, plan(), scope("default"))
+	steps, problem := Steps(runtime.NewScheme(), bundles, plan(), scope("default"))
 	if problem != nil {
 		t.Fatal(problem.Message)
 	}

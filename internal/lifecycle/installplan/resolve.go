@@ -32,7 +32,7 @@ func (r *Reconciler) steps(ctx context.Context, plan *olm.InstallPlan, in Scope)
 	if err != nil || problem != nil {
 		return nil, problem, err
 	}
-	steps, problem := Steps(bundles, plan, in)
+	steps, problem := Steps(r.Client.Scheme(), bundles, plan, in)
 	if problem == nil {
 		problem = Allowed(steps, in, r.GlobalNamespace, r.scopes(steps))
 	}

@@ -47,10 +47,14 @@ func Allowed(steps []*olm.Step, in Scope, global string, namespaced func(schema.
 
 // permissionsBeyond are those that a ClusterServiceVersion asks for outside its namespace.
 func permissionsBeyond(s *olm.Step, in Scope) (out []string) {
-	strategy, err := strategyOf(s)
+	spec, err := specOf(s)
 	if err != nil {
 		return []string{err.Error()}
 	}
+	if len(spec.WebhookDefinitions) > 0 {
+		out = append(out, "webhooks of "+s.Resource.Name)
+	}
+	strategy := spec.InstallStrategy.StrategySpec
 	if len(strategy.ClusterPermissions) > 0 {
 		out = append(out, "clusterPermissions of "+s.Resource.Name)
 	}
@@ -61,16 +65,16 @@ func permissionsBeyond(s *olm.Step, in Scope) (out []string) {
 	return out
 }
 
-func strategyOf(s *olm.Step) (olm.StrategyDetailsDeployment, error) {
-	object, err := Object(s)
-	if err != nil {
-		return olm.StrategyDetailsDeployment{}, err
-	}
+func specOf(s *olm.Step) (olm.ClusterServiceVersionSpec, error) {
 	csv := &v1alpha1.ClusterServiceVersion{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, csv); err != nil {
-		return olm.StrategyDetailsDeployment{}, fmt.Errorf("ClusterServiceVersion %s: %w", s.Resource.Name, err)
+	object, err := Object(s)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, csv)
 	}
-	return csv.Spec.InstallStrategy.StrategySpec, nil
+	if err != nil {
+		return csv.Spec, fmt.Errorf("ClusterServiceVersion %s: %w", s.Resource.Name, err)
+	}
+	return csv.Spec, nil
 }
 
 // maxListed bounds how many things a message names.

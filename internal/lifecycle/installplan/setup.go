@@ -68,7 +68,7 @@ func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Re
 
 func (r *Reconciler) list(ctx context.Context, phase olm.InstallPlanPhase, options ...client.ListOption) []reconcile.Request {
 	list := &olm.InstallPlanList{}
-	if err := r.Client.List(ctx, list, options...); err != nil {
+	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the InstallPlans that an event is about")
 		return nil
 	}

@@ -14,7 +14,9 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
@@ -54,10 +56,10 @@ const (
 // Steps are those that install the bundles into a namespace, in the order they are applied in. A bundle that updates
 // comes with its ClusterServiceVersion first, so that the one it replaces is known to be replaced before anything
 // else changes; otherwise with its CustomResourceDefinitions, which it needs.
-func Steps(bundles []Bundle, plan *olm.InstallPlan, in Scope) ([]*olm.Step, *resolve.Problem) {
+func Steps(scheme *runtime.Scheme, bundles []Bundle, plan *olm.InstallPlan, in Scope) ([]*olm.Step, *resolve.Problem) {
 	var out []*olm.Step
 	for _, b := range bundles {
-		steps, err := bundleSteps(b, plan, in)
+		steps, err := bundleSteps(scheme, b, plan, in)
 		if err != nil {
 			return nil, &resolve.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: fmt.Sprintf("Bundle %s of CatalogSource %s: %v", b.Bundle.Name, b.Catalog, err)}
 		}
@@ -82,17 +84,25 @@ func rank(b Bundle, s *olm.Step) int {
 	return 3
 }
 
-func bundleSteps(b Bundle, plan *olm.InstallPlan, in Scope) ([]*olm.Step, error) {
+func bundleSteps(scheme *runtime.Scheme, b Bundle, plan *olm.InstallPlan, in Scope) ([]*olm.Step, error) {
 	out := make([]*olm.Step, 0, len(b.Objects))
 	for _, o := range b.Objects {
 		o = o.DeepCopy()
-		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
+		isCSV := o.GetKind() == v1alpha1.ClusterServiceVersionKind
+		if isCSV {
+			o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind)) // some authors misspell it
+		}
+		o, err := normal(scheme, o)
+		if err != nil {
+			return nil, err
+		}
+		unstructured.RemoveNestedField(o.Object, "status")
+		unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
+		if isCSV {
 			if err := stamp(o, b, plan, in); err != nil {
 				return nil, err
 			}
 		}
-		unstructured.RemoveNestedField(o.Object, "status")
-		unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
 		manifest, err := json.Marshal(o.Object)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
@@ -137,7 +147,6 @@ func stamp(csv *unstructured.Unstructured, b Bundle, plan *olm.InstallPlan, in S
 	annotations[operatorsv1.OperatorGroupNamespaceAnnotationKey] = in.Group.Namespace
 	annotations[operatorsv1.OperatorGroupTargetsAnnotationKey] = install.TargetsAnnotation(in.Targets)
 	csv.SetAnnotations(annotations)
-	csv.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind)) // some authors misspell it
 	csv.SetNamespace(plan.Namespace)
 	return nil
 }
@@ -203,7 +212,7 @@ func Object(s *olm.Step) (*unstructured.Unstructured, error) {
 		}
 	}
 	out := &unstructured.Unstructured{}
-	if err := json.Unmarshal(manifest, &out.Object); err != nil {
+	if err := utiljson.Unmarshal(manifest, &out.Object); err != nil { // keeps integers whole
 		return nil, fmt.Errorf("the manifest of %s: %w", title(s), err)
 	}
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // lines tells steps in one line each.
@@ -52,7 +53,7 @@ func TestSteps(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, problem := Steps(tc.bundles, plan(), scope("default"))
+			got, problem := Steps(runtime.NewScheme(), tc.bundles, plan(), scope("default"))
 			if problem != nil {
 				t.Fatal(problem.Message)
 			}
@@ -103,7 +104,7 @@ func TestStamp(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := tc.csv.DeepCopy()
-			steps, problem := Steps([]Bundle{bundle("foo.v1", tc.replaces, tc.csv)}, plan(), scope(tc.targets...))
+			steps, problem := Steps(runtime.NewScheme(), []Bundle{bundle("foo.v1", tc.replaces, tc.csv)}, plan(), scope(tc.targets...))
 			if problem != nil {
 				t.Fatal(problem.Message)
 			}
@@ -215,7 +216,7 @@ func TestStepsTooLarge(t *testing.T) {
 	}
 	large := configMap("large")
 	large.Object["data"] = map[string]any{"a": hex.EncodeToString(noise)}
-	steps, problem := Steps([]Bundle{bundle("foo.v1", "", csv("foo.v1"), large)}, plan(), scope("default"))
+	steps, problem := Steps(runtime.NewScheme(), []Bundle{bundle("foo.v1", "", csv("foo.v1"), large)}, plan(), scope("default"))
 	if steps != nil || problem == nil || problem.Reason != "PlanTooLarge" || !strings.Contains(problem.Message, "one by one") {
 		t.Errorf("%d steps, %+v", len(steps), problem)
 	}
@@ -247,7 +248,7 @@ func TestDependencySubscription(t *testing.T) {
 func TestStepsOfABadObject(t *testing.T) {
 	bad := csv("foo.v1")
 	bad.Object["spec"] = "none"
-	_, problem := Steps([]Bundle{bundle("foo.v1", "foo.v0", bad)}, plan(), scope("default"))
+	_, problem := Steps(runtime.NewScheme(), []Bundle{bundle("foo.v1", "foo.v0", bad)}, plan(), scope("default"))
 	if problem == nil || problem.Reason != "BundleInvalid" || !strings.HasPrefix(problem.Message, "Bundle foo.v1 of CatalogSource olm/community: ") {
 		t.Errorf("got %+v", problem)
 	}

@@ -31,6 +31,7 @@ type namespace struct {
 	sources     []subscription.CatalogSource
 	onCluster   []property.GVK
 	planned     []resolve.Installed
+	overtaken   map[string]bool // what those replace
 	failForward bool
 }
 
@@ -178,7 +179,7 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 		if csv == head {
 			installed.Package = sub.Spec.Package
 			in.Subscription.Installed = &installed
-		} else {
+		} else if !n.overtaken[csv.Name] {
 			in.Present = append(in.Present, installed)
 		}
 	}
@@ -221,6 +222,12 @@ func (n *namespace) plan(solution resolve.Solution) {
 	for _, c := range solution.Choices {
 		if n.csvs[c.Bundle.Name] != nil {
 			continue
+		}
+		if c.Replaces != "" {
+			if n.overtaken == nil {
+				n.overtaken = map[string]bool{}
+			}
+			n.overtaken[c.Replaces] = true
 		}
 		n.planned = append(n.planned, resolve.Installed{
 			Name: c.Bundle.Name, Package: c.Package, Version: c.Bundle.Version,

@@ -71,7 +71,7 @@ func (r *Reconciler) unresolved(ctx context.Context, _ client.Object) []reconcil
 
 func (r *Reconciler) those(ctx context.Context, wanted func(*v1alpha1.Subscription) bool) []reconcile.Request {
 	list := &v1alpha1.SubscriptionList{}
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the Subscriptions that an event is about")
 		return nil
 	}

@@ -72,10 +72,11 @@ func Targets(ctx context.Context, c client.Reader, group *operatorsv1.OperatorGr
 	return out, nil
 }
 
-// CSVs are the ClusterServiceVersions of a namespace, but for copies, by name.
+// CSVs are the ClusterServiceVersions of a namespace, but for copies, by name. They are to be read only: from a cache they
+// come as it holds them.
 func CSVs(ctx context.Context, c client.Reader, namespace string) (map[string]*v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the ClusterServiceVersions of namespace %s: %w", namespace, err)
 	}
 	out := make(map[string]*v1alpha1.ClusterServiceVersion, len(list.Items))
@@ -155,7 +156,7 @@ func Installed(csv *v1alpha1.ClusterServiceVersion) resolve.Installed {
 // OnCluster are the kinds that CustomResourceDefinitions serve.
 func OnCluster(ctx context.Context, c client.Reader) ([]property.GVK, error) {
 	list := &apiextensions.CustomResourceDefinitionList{}
-	if err := c.List(ctx, list); err != nil {
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
 	var out []property.GVK

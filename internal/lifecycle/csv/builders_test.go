@@ -1,0 +1,131 @@
+package csv
+
+import (
+	"testing"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+type option func(*v1alpha1.ClusterServiceVersion)
+
+// csv is a ClusterServiceVersion of namespace default that is old for its name: v1 is older than v2.
+func csv(name string, options ...option) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Unix(1000, 0),
+	}}
+	out.Spec.InstallStrategy.StrategyName = olm.InstallStrategyNameDeployment
+	for _, o := range options {
+		o(out)
+	}
+	return out
+}
+
+func replaces(name string) option {
+	return func(c *v1alpha1.ClusterServiceVersion) { c.Spec.Replaces = name }
+}
+
+func phase(p olm.ClusterServiceVersionPhase) option {
+	return func(c *v1alpha1.ClusterServiceVersion) { c.Status.Phase = p }
+}
+
+func reason(r olm.ConditionReason) option {
+	return func(c *v1alpha1.ClusterServiceVersion) { c.Status.Reason = r }
+}
+
+func created(seconds int64) option {
+	return func(c *v1alpha1.ClusterServiceVersion) { c.CreationTimestamp = metav1.Unix(seconds, 0) }
+}
+
+// elsewhere is one of another namespace.
+func elsewhere(c *v1alpha1.ClusterServiceVersion) { c.Namespace = "other" }
+
+func watching(targets string) option {
+	return func(c *v1alpha1.ClusterServiceVersion) {
+		c.Annotations = map[string]string{operatorsv1.OperatorGroupTargetsAnnotationKey: targets}
+	}
+}
+
+func owning(crds ...string) option {
+	return func(c *v1alpha1.ClusterServiceVersion) {
+		for _, name := range crds {
+			c.Spec.CustomResourceDefinitions.Owned = append(c.Spec.CustomResourceDefinitions.Owned, olm.CRDDescription{Name: name, Version: "v1", Kind: "Foo"})
+		}
+	}
+}
+
+func deploying(names ...string) option {
+	return func(c *v1alpha1.ClusterServiceVersion) {
+		for _, name := range names {
+			specs := &c.Spec.InstallStrategy.StrategySpec.DeploymentSpecs
+			*specs = append(*specs, olm.StrategyDeploymentSpec{Name: name})
+		}
+	}
+}
+
+func terminating(c *v1alpha1.ClusterServiceVersion) {
+	now := metav1.Unix(2000, 0)
+	c.DeletionTimestamp, c.Finalizers = &now, []string{"example.com/holds"}
+}
+
+func copied(c *v1alpha1.ClusterServiceVersion) {
+	c.Labels = map[string]string{olm.CopiedLabelKey: "elsewhere"}
+}
+
+// about is what a ClusterServiceVersion is in: the first, among the others.
+func about(all ...*v1alpha1.ClusterServiceVersion) *situation {
+	out := &situation{
+		csv: all[0], csvs: map[string]*v1alpha1.ClusterServiceVersion{}, targets: []string{"default"},
+		group: &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mine"}},
+	}
+	for _, c := range all {
+		out.csvs[c.Name] = c
+	}
+	return out
+}
+
+// reconciler is one beside a cluster that holds those objects.
+func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
+	t.Helper()
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, operatorsv1.AddToScheme, operatorsv2.AddToScheme, v1alpha1.AddToScheme, apiextensions.AddToScheme,
+	} {
+		if err := add(known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds := apimeta.NewDefaultRESTMapper(nil)
+	for kind := range known.AllKnownTypes() {
+		kinds.Add(kind, apimeta.RESTScopeNamespace)
+	}
+	c := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).Build()
+	return &Reconciler{Client: c, Reader: c, Now: func() time.Time { return time.Unix(3000, 0) }}
+}
+
+func objects(csvs ...*v1alpha1.ClusterServiceVersion) (out []client.Object) {
+	for _, c := range csvs {
+		out = append(out, c)
+	}
+	return out
+}
+
+// word tells a verdict in a line.
+func word(v *Verdict) string {
+	if v == nil {
+		return ""
+	}
+	return string(v.Phase) + "/" + v.Reason + ": " + v.Message
+}

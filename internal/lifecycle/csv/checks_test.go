@@ -1,0 +1,199 @@
+package csv
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+func TestGroups(t *testing.T) {
+	group := func(name string) client.Object {
+		return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}}
+	}
+	for name, tc := range map[string]struct {
+		there []client.Object
+		want  string
+	}{
+		"None": {nil, "Failed/NoOperatorGroup: Namespace default has no OperatorGroup"},
+		"One":  {[]client.Object{group("mine")}, ""},
+		"Two":  {[]client.Object{group("b"), group("a")}, "Failed/TooManyOperatorGroups: Namespace default has 2 OperatorGroups"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := about(csv("v1"))
+			s.group, s.targets = nil, nil
+			verdict, err := reconciler(t, tc.there...).groups(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := word(verdict); !strings.HasPrefix(got, tc.want) || (got == "") != (tc.want == "") {
+				t.Errorf("got %s; want %s…", got, tc.want)
+			}
+			if verdict == nil && (s.group == nil || strings.Join(s.targets, ",") != "a,b") {
+				t.Errorf("group %v, targets %v", s.group, s.targets)
+			}
+		})
+	}
+}
+
+func TestInstallModes(t *testing.T) {
+	const own, single, multi, all = olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeSingleNamespace, olm.InstallModeTypeMultiNamespace, olm.InstallModeTypeAllNamespaces
+	unsupported := func(why string) string {
+		return "Failed/UnsupportedOperatorGroup: The operator does not support OperatorGroup mine: " + why
+	}
+	cases := map[string]struct {
+		reason    string
+		supported []olm.InstallModeType
+		targets   []string
+		want      string
+	}{
+		"Own":             {"Its own namespace.", []olm.InstallModeType{own}, []string{"default"}, ""},
+		"NotOwn":          {"Single is another than its own.", []olm.InstallModeType{single}, []string{"default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
+		"Single":          {"One other namespace.", []olm.InstallModeType{single}, []string{"a"}, ""},
+		"NotSingle":       {"Own is not another.", []olm.InstallModeType{own}, []string{"a"}, unsupported("SingleNamespace InstallModeType not supported, cannot configure to watch one namespace")},
+		"Multi":           {"Several others.", []olm.InstallModeType{multi}, []string{"a", "b"}, ""},
+		"MultiWithOwn":    {"Several, its own among them, take both modes.", []olm.InstallModeType{multi, own}, []string{"a", "default"}, ""},
+		"MultiWithoutOwn": {"Its own among several has to be supported.", []olm.InstallModeType{multi}, []string{"a", "default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
+		"NotMulti":        {"Two are several.", []olm.InstallModeType{own, single, all}, []string{"a", "b"}, unsupported("MultiNamespace InstallModeType not supported, cannot configure to watch 2 namespaces")},
+		"All":             {"All.", []olm.InstallModeType{all}, []string{""}, ""},
+		"NotAll":          {"None but all will do for all.", []olm.InstallModeType{own, single, multi}, []string{""}, unsupported("AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces")},
+		"AllAndMore":      {"All beside others makes no sense.", []olm.InstallModeType{own, single, multi, all}, []string{"", "a"}, unsupported("operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1")},
+		"NoModes":         {"Who supports nothing cannot be installed.", nil, []string{"default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
+		"NoTargets":       {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil, "Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one as its selector says"},
+		"Twice":           {"A mode that is told twice may be told differently.", []olm.InstallModeType{own, own}, []string{"default"}, "Failed/InvalidInstallModes: Install mode OwnNamespace is given twice"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := csv("v1")
+			for _, m := range tc.supported {
+				c.Spec.InstallModes = append(c.Spec.InstallModes, olm.InstallMode{Type: m, Supported: true})
+			}
+			s := about(c)
+			s.targets = tc.targets
+			verdict, err := (&Reconciler{}).installModes(t.Context(), s)
+			if got := word(verdict); err != nil || got != tc.want {
+				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+	t.Run("NotSupported", func(t *testing.T) {
+		c := csv("v1")
+		c.Spec.InstallModes = []olm.InstallMode{{Type: own, Supported: false}}
+		if verdict, _ := (&Reconciler{}).installModes(t.Context(), about(c)); verdict == nil || verdict.Reason != "UnsupportedOperatorGroup" {
+			t.Errorf("A mode that is told not to be supported is not: got %s", word(verdict))
+		}
+	})
+}
+
+func TestOwnerConflict(t *testing.T) {
+	const foos = "foos.example.com"
+	conflict := func(with string) string {
+		return "Failed/OwnerConflict: ClusterServiceVersion " + with + " owns CustomResourceDefinition foos.example.com in the same namespaces already"
+	}
+	mine := func(options ...option) *v1alpha1.ClusterServiceVersion {
+		return csv("v2", append([]option{owning("bars.example.com", foos), created(2000)}, options...)...)
+	}
+	cases := map[string]struct {
+		reason  string
+		csv     *v1alpha1.ClusterServiceVersion
+		targets []string // default unless told
+		others  []*v1alpha1.ClusterServiceVersion
+		want    string
+	}{
+		"Alone":         {reason: "It does not conflict with itself.", csv: mine()},
+		"Older":         {reason: "The older one of the namespace stays.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}, want: conflict("default/w1")},
+		"Younger":       {reason: "And the younger one gives way.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), created(3000))}},
+		"SameAge":       {reason: "Of the same age the first by name stays.", csv: mine(created(1000)), others: []*v1alpha1.ClusterServiceVersion{csv("a1", owning(foos))}, want: conflict("default/a1")},
+		"SameAgeLater":  {reason: "The first by name is this one.", csv: mine(created(1000)), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}},
+		"OtherKinds":    {reason: "Who owns another kind is no rival.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning("others.example.com"))}},
+		"Replaces":      {reason: "Versions of one operator own the same.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("v1", owning(foos))}},
+		"ReplacesInTwo": {reason: "Be it in several steps.", csv: mine(replaces("v1.5")), others: []*v1alpha1.ClusterServiceVersion{csv("v1.5", replaces("v1"), owning(foos)), csv("v1", owning(foos))}},
+		"IsReplaced":    {reason: "Also when the one that replaces it was made first.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("v3", replaces("v2"), owning(foos))}},
+		"ReplacesGone":  {reason: "What it replaces need not be there for it to be another operator.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}, want: conflict("default/w1")},
+		"Circle":        {reason: "A circle is gone round once.", csv: mine(replaces("x1")), others: []*v1alpha1.ClusterServiceVersion{csv("x1", replaces("v2")), csv("w1", owning(foos))}, want: conflict("default/w1")},
+		"Copied":        {reason: "A copy is nobody.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), copied)}},
+		"Elsewhere":     {reason: "Who looks after other namespaces is no rival.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching("other"))}},
+		"ElsewhereHere": {reason: "Who looks after this one from elsewhere is.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching("a,default"))}, want: conflict("other/w1")},
+		"ElsewhereAll":  {reason: "Who looks after all looks after this one.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching(""))}, want: conflict("other/w1")},
+		"All":           {reason: "Who looks after all is everybody's rival.", csv: mine(), targets: []string{""}, others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching("other"))}, want: conflict("other/w1")},
+		"Unannotated":   {reason: "One that does not say what it looks after looks after its own.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}},
+		"SameNameOther": {reason: "A version of the same name elsewhere replaces nobody here.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("v1", elsewhere, owning(foos), watching("default"))}, want: conflict("other/v1")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all := append([]*v1alpha1.ClusterServiceVersion{tc.csv}, tc.others...)
+			var here []*v1alpha1.ClusterServiceVersion
+			for _, c := range all {
+				if c.Namespace == "default" && !c.IsCopied() {
+					here = append(here, c)
+				}
+			}
+			s := about(here...)
+			if tc.targets != nil {
+				s.targets = tc.targets
+			}
+			verdict, err := reconciler(t, objects(all...)...).ownerConflict(t.Context(), s)
+			if got := word(verdict); err != nil || got != tc.want {
+				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestStrategy(t *testing.T) {
+	needs := func(least string) option {
+		return func(c *v1alpha1.ClusterServiceVersion) { c.Spec.MinKubeVersion = least }
+	}
+	named := func(name string) option {
+		return func(c *v1alpha1.ClusterServiceVersion) { c.Spec.InstallStrategy.StrategyName = name }
+	}
+	tooOld := func(least, actual string) string {
+		return "Pending/RequirementsNotMet: The operator needs Kubernetes " + least + " and the cluster is " + actual + ": update the cluster"
+	}
+	cases := map[string]struct {
+		reason string
+		csv    *v1alpha1.ClusterServiceVersion
+		server string
+		want   string
+	}{
+		"Plain":        {"Nothing is asked for.", csv("v1"), "v1.31.0", ""},
+		"Unknown":      {"A strategy that is not known is refused.", csv("v1", named("helm")), "v1.31.0", `Failed/InvalidInstallStrategy: Install strategy "helm" is not known; it must be "deployment"`},
+		"Nameless":     {"A deployment needs a name.", csv("v1", deploying("")), "v1.31.0", "Failed/InvalidInstallStrategy: Deployment number 1 of the install strategy has no name"},
+		"Exactly":      {"The least version is enough.", csv("v1", needs("1.31.0")), "v1.31.0", ""},
+		"Newer":        {"So is a newer one; versions are no words.", csv("v1", needs("1.9.0")), "v1.31.0", ""},
+		"Older":        {"An older one is not, and that is said.", csv("v1", needs("1.32.0")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
+		"Short":        {"Authors write it short, or with a v.", csv("v1", needs("v1.32")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
+		"Vendor":       {"What a vendor appends counts for nothing.", csv("v1", needs("1.31.0")), "v1.31.0+k3s1", ""},
+		"Prerelease":   {"A pre-release has what the release has.", csv("v1", needs("1.31.0")), "v1.31.0-rc.1+abc", ""},
+		"GKE":          {"And -gke.1 is none.", csv("v1", needs("1.31.2")), "v1.31.2-gke.1000", ""},
+		"NoVersion":    {"What is no version is the author's fault.", csv("v1", needs("latest")), "v1.31.0", `Failed/InvalidInstallStrategy: minKubeVersion "latest" is no version: `},
+		"ServerUnsaid": {"A server that does not tell is not held to it.", csv("v1", needs("1.31.0")), "unknown", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &Reconciler{}
+			r.Kubernetes.GitVersion = tc.server
+			verdict, err := r.strategy(t.Context(), about(tc.csv))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := word(verdict)
+			if got != tc.want && (!strings.HasSuffix(tc.want, ": ") || !strings.HasPrefix(got, tc.want)) {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFaulty(t *testing.T) {
+	away := errors.New("away")
+	if verdict, err := faulty(away); verdict != nil || !errors.Is(err, away) {
+		t.Errorf("%s, %v: an error that is not the operator's fault is tried again", word(verdict), err)
+	}
+}

@@ -1,0 +1,100 @@
+package csv
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestPending(t *testing.T) {
+	status := func(name string, reason olm.StatusReason) olm.RequirementStatus {
+		return olm.RequirementStatus{Kind: "CustomResourceDefinition", Name: name, Status: reason, Message: "it is not there"}
+	}
+	cases := map[string]struct {
+		reason   string
+		statuses []olm.RequirementStatus
+		want     string
+	}{
+		"One": {"What is there is not named.", []olm.RequirementStatus{status("a", olm.RequirementStatusReasonPresent), status("b", olm.RequirementStatusReasonNotPresent)},
+			"CustomResourceDefinition b: it is not there"},
+		"Sorted": {"The order is always the same.", []olm.RequirementStatus{status("b", olm.RequirementStatusReasonNotPresent), status("a", olm.RequirementStatusReasonPresentNotSatisfied)},
+			"CustomResourceDefinition a: it is not there; CustomResourceDefinition b: it is not there"},
+		"Many": {"Five are named, the rest is counted.", func() (out []olm.RequirementStatus) {
+			for i := range 8 {
+				out = append(out, status(fmt.Sprint(i), olm.RequirementStatusReasonNotAvailable))
+			}
+			return out
+		}(), "CustomResourceDefinition 0: it is not there; CustomResourceDefinition 1: it is not there; CustomResourceDefinition 2: it is not there; " +
+			"CustomResourceDefinition 3: it is not there; CustomResourceDefinition 4: it is not there; and 3 more"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := "Pending/RequirementsNotMet: Not all that the operator needs is there: " + tc.want
+			if got := word(pending(tc.statuses)); got != want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, want)
+			}
+		})
+	}
+}
+
+func TestRequirements(t *testing.T) {
+	definition := func(name string, established bool, served ...string) client.Object {
+		out := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
+		for _, v := range []string{"v1", "v2"} {
+			out.Spec.Versions = append(out.Spec.Versions, apiextensions.CustomResourceDefinitionVersion{Name: v, Served: len(served) > 0 && served[0] == v})
+		}
+		if established {
+			out.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{{Type: apiextensions.Established, Status: apiextensions.ConditionTrue}}
+		}
+		return out
+	}
+	const foos = "foos.example.com"
+	cases := map[string]struct {
+		reason string
+		there  []client.Object
+		want   string
+		status []string
+	}{
+		"Met":            {"It is served.", []client.Object{definition(foos, true, "v1")}, "", []string{"Present"}},
+		"Absent":         {"It is not there.", nil, "it is not there", []string{"NotPresent"}},
+		"OtherVersion":   {"Another version will not do.", []client.Object{definition(foos, true, "v2")}, "it does not serve version v1", []string{"PresentNotSatisfied"}},
+		"NotEstablished": {"It is not established.", []client.Object{definition(foos, false, "v1")}, "the API server has not established it", []string{"PresentNotAvailable"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := about(csv("v1", owning(foos)))
+			verdict, err := reconciler(t, tc.there...).requirements(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			if tc.want != "" {
+				want = "Pending/RequirementsNotMet: Not all that the operator needs is there: CustomResourceDefinition foos.example.com: " + tc.want
+			}
+			if got := word(verdict); got != want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, want)
+			}
+			var status []string
+			for _, r := range s.requirements {
+				status = append(status, string(r.Status))
+			}
+			if diff := cmp.Diff(tc.status, status); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+	t.Run("NativeAPI", func(t *testing.T) {
+		c := csv("v1")
+		c.Spec.NativeAPIs = []metav1.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "odd.com", Version: "v1", Kind: "Odd"}}
+		verdict, err := reconciler(t).requirements(t.Context(), about(c))
+		want := "Pending/RequirementsNotMet: Not all that the operator needs is there: Odd Odd: kind odd.com/v1, Kind=Odd is not served"
+		if got := word(verdict); err != nil || got != want {
+			t.Errorf("got  %s, %v\nwant %s", got, err, want)
+		}
+	})
+}
