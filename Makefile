@@ -66,7 +66,12 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 
 .PHONY: e2e
 e2e: build tools controlplane ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
-	@go test -count=1 -timeout=30m -v ./e2e/...
+	@go test -count=1 -timeout=45m -p 1 -v ./e2e/...
+
+.PHONY: test-bundles
+test-bundles: build tools controlplane ## Install and update every package of the folder BUNDLES, and print how each did.
+	@[ -d "$(BUNDLES)" ] || { echo "skipped: BUNDLES=$(BUNDLES) is no folder of packages in registry+v1 form"; exit 0; }; \
+	$(BIN)/devcluster build opm && BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestBundles -v ./e2e/lifecycle
 
 .PHONY: fuzz
 fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minute each.

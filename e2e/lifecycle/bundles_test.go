@@ -145,7 +145,7 @@ func judge(t *testing.T, o *outcome) (result, reason string) {
 			return string(c.Type), fmt.Sprintf("%s: %s", c.Reason, c.Message)
 		}
 	}
-	return "", ""
+	return "Waiting", sub.Status.Message
 }
 
 // checkUpToDate compares what every Subscription says with the truth: the newest of the catalog is there and runs.
@@ -219,4 +219,3 @@ func (s *served) offer(t *testing.T, packages ...testcatalog.Package) {
 		t.Fatal(err)
 	}
 }
-

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // patience is how long a step waits for what should come at once.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // await watches an object until it says what is wanted, and returns it as it is then.
 func await[T client.Object](ctx context.Context, s *stage, o T, want string, says func(T) string) (T, error) {
@@ -46,6 +48,19 @@ func await[T client.Object](ctx context.Context, s *stage, o T, want string, say
 			return o, ctx.Err()
 		}
 	}
+}
+
+// awaitGone returns when there is no such object any more.
+func (s *stage) awaitGone(ctx context.Context, o client.Object, key types.NamespacedName) error {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := s.admin.Get(ctx, key, o)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		gone := &unexpected{what: fmt.Sprintf("%T %s", o, key), want: "it is gone", saw: "it is there", object: withoutNoise(o)}
+		return errors.Join(gone, err)
+	}
+	return nil
 }
 
 // watchOnce passes an object to look, as it is and whenever it changes, nil if it is deleted, until look is content. It

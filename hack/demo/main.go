@@ -1,4 +1,4 @@
-// Command demo plays the story of an update that waits, on a control plane of its own, and checks every step of it.
+// Command demo plays the story of an operator that is installed, and of an update that waits, on a control plane of its own, and checks every step of it.
 // It leaves nothing behind, unless KEEP=1 asks it to.
 package main
 
@@ -10,6 +10,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // exitInterrupted is what a shell expects of a program that Ctrl-C ended.
@@ -22,6 +25,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 
+	log.SetLogger(logr.Discard()) // the story tells what went wrong
 	n := newNarrator(os.Stdout)
 	s, err := newStage(n)
 	if err != nil {
@@ -70,7 +74,7 @@ func play(ctx context.Context, s *stage) error {
 		began := time.Now()
 		s.narrator.begin(i+1, step.title)
 		if err := step.do(s, ctx); err != nil {
-			return s.manager.logged(err)
+			return errors.Join(s.manager.logged(err), s.tell(ctx))
 		}
 		s.narrator.passed(step.until, time.Since(began))
 	}

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
-	"github.com/operator-framework/api/crds"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +21,7 @@ import (
 
 // scenes are the manifests of the story, for a reader to open.
 //
-//go:embed story/*.yaml
+//go:embed story
 var scenes embed.FS
 
 // scene reads the objects of one of them.
@@ -55,34 +55,21 @@ func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// configDefault is what config/default installs on any cluster.
-func (s *stage) configDefault(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	build := command(ctx, s.bin("kustomize"), "build", "config/default")
+// configLifecycle is what config/lifecycle installs on a cluster without OLM, but for the manager's Deployment.
+func (s *stage) configLifecycle(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	build := command(ctx, s.bin("kustomize"), "build", "config/lifecycle")
 	build.Dir = s.root
 	var problem bytes.Buffer
 	build.Stderr = &problem
 	manifests, err := build.Output()
 	if err != nil {
-		return nil, fmt.Errorf("building config/default: %w\n%s", err, problem.String())
+		return nil, fmt.Errorf("building config/lifecycle: %w\n%s", err, problem.String())
 	}
 	objects, err := decode(manifests)
 	if err != nil {
-		return nil, fmt.Errorf("reading config/default: %w", err)
+		return nil, fmt.Errorf("reading config/lifecycle: %w", err)
 	}
-	return objects, nil
-}
-
-// kindsOfOLM are the CustomResourceDefinitions, as OLM ships them, of the kinds that the story needs.
-func kindsOfOLM() ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	for _, crd := range []*apiextensions.CustomResourceDefinition{crds.ClusterServiceVersion(), crds.OperatorCondition()} {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", crd.Name, err)
-		}
-		out = append(out, &unstructured.Unstructured{Object: content})
-	}
-	return out, nil
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), nil
 }
 
 // create creates objects, as an admin does. When it returns, the API server serves those that are new kinds.

@@ -85,7 +85,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 
 // startControlPlane starts one and connects to it as its admin.
 func (s *stage) startControlPlane(ctx context.Context) error {
-	up := command(ctx, s.bin("devcluster"), "up", "--nodes=none", "--dir", s.clusterDir())
+	up := command(ctx, s.bin("devcluster"), "up", "--nodes=fake", "--dir", s.clusterDir())
 	up.Cancel = func() error { return up.Process.Signal(syscall.SIGTERM) } // it takes away what it has started
 	up.WaitDelay = patience
 	progress := s.narrator.progress("export KUBECONFIG=") // which is for those who keep it
@@ -107,6 +107,14 @@ func (s *stage) startControlPlane(ctx context.Context) error {
 	}
 	s.config = config
 	return nil
+}
+
+// tell shows what has become of the story, for who wonders why a step failed.
+func (s *stage) tell(ctx context.Context) error {
+	if s.manager == nil || ctx.Err() != nil {
+		return nil // there is nothing of the story yet, or nobody who wonders
+	}
+	return s.kubectl(ctx, "get", "catalogsources,subscriptions,installplans,csv,probes,deployments", "--all-namespaces", "-o", "wide")
 }
 
 // leave takes everything away again. It may be called at any time, and again.
@@ -142,14 +150,14 @@ To end it:
 	s.dir = ""
 }
 
-// kubectl runs kubectl as a reader would, shows what it prints, and returns it.
-func (s *stage) kubectl(ctx context.Context, args ...string) (string, error) {
+// kubectl runs kubectl as a reader would, and shows what it prints.
+func (s *stage) kubectl(ctx context.Context, args ...string) error {
 	cmd := command(ctx, s.bin("controlplane/kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig(), "KUBECACHEDIR="+filepath.Join(s.dir, "kubectl"))
 	output, err := cmd.CombinedOutput()
 	s.narrator.command("kubectl "+strings.Join(args, " "), string(output))
 	if err != nil {
-		return string(output), fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
 	}
-	return string(output), nil
+	return nil
 }
