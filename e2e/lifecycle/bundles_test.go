@@ -94,11 +94,11 @@ func supports(csv *olm.ClusterServiceVersion, mode olm.InstallModeType) bool {
 	return false
 }
 
-// patience is how long packages may take to end anywhere, and rest how long one that has a reason must keep it to have
+// patience is how long packages may take to end anywhere, and resting how long one that has a reason must keep it to have
 // ended there.
 const (
 	patience = 5 * time.Minute
-	rest     = 20 * time.Second
+	resting  = 20 * time.Second
 )
 
 // settle waits until every package has Succeeded or rests in something that has a reason.
@@ -110,11 +110,11 @@ func settle(t *testing.T, outcomes []outcome) []outcome {
 		open := 0
 		for i := range outcomes {
 			o := &outcomes[i]
-			result, reason := judge(t, o)
+			result, reason := judge(o)
 			if result != o.result || reason != o.reason {
 				o.result, o.reason, o.duration, changed[i] = result, reason, time.Since(start), time.Now()
 			}
-			if result != string(olm.CSVPhaseSucceeded) && (reason == "" || time.Since(changed[i]) < rest) {
+			if result != string(olm.CSVPhaseSucceeded) && (reason == "" || time.Since(changed[i]) < resting) {
 				open++
 			}
 		}
@@ -126,7 +126,7 @@ func settle(t *testing.T, outcomes []outcome) []outcome {
 }
 
 // judge says how a package is: the phase of its ClusterServiceVersion, or what its Subscription says.
-func judge(t *testing.T, o *outcome) (result, reason string) {
+func judge(o *outcome) (result, reason string) {
 	ctx := context.Background()
 	csv := &v1alpha1.ClusterServiceVersion{}
 	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: "b-" + o.pkg.Name, Name: o.csv}, csv)

@@ -48,7 +48,7 @@ func Decide(flag Mode, subscriptions *apiextensions.CustomResourceDefinition, ol
 		return ModeOLM, fmt.Sprintf("there is a CustomResourceDefinition %s, which only OLM brings", olmConfigsCRD)
 	case subscriptions == nil:
 		return ModeOff, fmt.Sprintf("there is no CustomResourceDefinition %s: for the built-in loops apply config/lifecycle", subscriptionsCRD)
-	case flag == ModeAuto && subscriptions.Labels[v1alpha1.LabelLifecycle] != v1alpha1.LifecycleBuiltin:
+	case subscriptions.Labels[v1alpha1.LabelLifecycle] != v1alpha1.LifecycleBuiltin:
 		return ModeOff, fmt.Sprintf("CustomResourceDefinition %s lacks the label %s=%s, so it is someone else's",
 			subscriptionsCRD, v1alpha1.LabelLifecycle, v1alpha1.LifecycleBuiltin)
 	case !hasOurStatus(subscriptions):

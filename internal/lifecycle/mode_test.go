@@ -60,13 +60,6 @@ func TestDecide(t *testing.T) {
 		}
 		return out
 	}
-	but := func(want map[string]string, names []string, other string) map[string]string {
-		out := maps.Clone(want)
-		for _, name := range names {
-			out[name] = other
-		}
-		return out
-	}
 	cases := map[string]struct {
 		reason     string
 		flag       Mode
@@ -93,10 +86,18 @@ func TestDecide(t *testing.T) {
 			want: always("olm: only OLM brings"),
 		},
 		"Builtin": {
-			reason: "The flag stands in for the label, but what a schema prunes it cannot bring back.",
+			reason: "The flag asks for the loops; it does not make someone else's definitions ours.",
 			flag:   ModeBuiltin,
-			want: but(but(always("off: no status.UpToDate"), []string{"Absent"}, "off: apply config/lifecycle"),
-				[]string{"WithoutLabel", "OtherLabel", "Ours"}, "builtin: there is no OLM"),
+			want: map[string]string{
+				"Absent":         "off: apply config/lifecycle",
+				"WithoutLabel":   "off: lacks the label",
+				"OtherLabel":     "off: lacks the label",
+				"WithoutEither":  "off: lacks the label",
+				"WithoutSchema":  "off: no status.UpToDate",
+				"NoSchemaAtAll":  "off: no status.UpToDate",
+				"AnotherVersion": "off: no status.UpToDate",
+				"Ours":           "builtin: there is no OLM",
+			},
 		},
 		"BuiltinBesideOLM": {
 			reason: "Nor does the flag have both run.",

@@ -52,11 +52,8 @@ func (f Foo) bundle() (out Bundle, err error) {
 	if out.Version, err = semver.Parse(f.Version); err != nil {
 		return out, err
 	}
-	manifests := f.fill(fooCRD) + "\n---\n" + f.fill(fooCSV)
-	for _, more := range f.More {
-		manifests += "\n---\n" + f.fill(more)
-	}
-	if out.Objects, err = parse([]byte(manifests)); err != nil {
+	manifests := strings.Join(append([]string{fooCRD, fooCSV}, f.More...), "\n---\n")
+	if out.Objects, err = parse([]byte(f.fill(manifests))); err != nil {
 		return out, err
 	}
 	crd, csv := out.Objects[0], out.Objects[1]

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -141,4 +142,12 @@ func (c *Cluster) managerKubeconfig(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Through is the same cluster, whose managers reach it at another server: a proxy in front of it.
+func (c *Cluster) Through(server string) *Cluster {
+	out := *c
+	out.Config = rest.CopyConfig(c.Config)
+	out.Config.Host, out.Config.CAData = server, nil
+	return &out
 }

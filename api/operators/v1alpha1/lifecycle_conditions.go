@@ -53,9 +53,6 @@ const (
 	// PlanReasonInstalled: every step has been applied.
 	PlanReasonInstalled = "Installed"
 
-	// PlanReasonInstalling: steps are being applied.
-	PlanReasonInstalling = "Installing"
-
 	// PlanReasonComponentFailed: the API server refused a step. The message names the step and quotes the answer.
 	PlanReasonComponentFailed = "InstallComponentFailed"
 

@@ -24,8 +24,12 @@ import (
 // has Succeeded.
 func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error) {
 	successor := s.successor(s.csv.Name)
-	if successor == nil || s.inCircle() {
+	if successor == nil {
 		return nil, nil
+	}
+	if s.inCircle() {
+		return fails(v1alpha1.ReasonReplacesCycle, fmt.Sprintf(
+			"ClusterServiceVersions %s and %s replace each other, so that neither is the newest: mend spec.replaces of one", s.csv.Name, successor.Name)), nil
 	}
 	if heir := s.heir(); heir != nil {
 		return &Verdict{Phase: olm.CSVPhaseDeleting, Reason: v1alpha1.CSVReasonReplaced, Message: fmt.Sprintf(

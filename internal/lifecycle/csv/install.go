@@ -219,6 +219,7 @@ func (r *Reconciler) convert(ctx context.Context, as client.Client, s *situation
 func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.Rendered) (*Verdict, error) {
 	ran := s.csv.Status.Phase == olm.CSVPhaseSucceeded || s.csv.Status.Reason == v1alpha1.CSVReasonComponentUnhealthy
 	var waits []string
+	working := true // be it the old pods, while new ones come
 	for _, o := range rendered.Objects {
 		desired, ok := o.Object.(*appsv1.Deployment)
 		if !ok {
@@ -236,16 +237,24 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 			return fails(v1alpha1.CSVReasonInstallCheckFailed, fmt.Sprintf("Deployment %s makes no progress: %s", desired.Name, why)), nil
 		case !available:
 			waits = append(waits, fmt.Sprintf("Deployment %s is not available: %s", desired.Name, why))
+			working = working && (deployment.Generation == 0 || deployment.Status.AvailableReplicas >= replicas(deployment))
 		}
 	}
 	slices.Sort(waits)
 	switch {
 	case len(waits) == 0:
 		return &Verdict{Phase: olm.CSVPhaseSucceeded, Reason: v1alpha1.CSVReasonInstallSuccessful, Message: "Every deployment is available"}, nil
-	case ran:
+	case ran && !working:
 		return fails(v1alpha1.CSVReasonComponentUnhealthy, listed(waits)), nil
 	}
 	return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: listed(waits)}, nil
+}
+
+func replicas(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
 }
 
 // rollout says whether a deployment has all its pods, as its spec is now, and if not, whether it has given up, and why.
@@ -253,10 +262,7 @@ func rollout(d *appsv1.Deployment) (available, stuck bool, why string) {
 	if d.Status.ObservedGeneration < d.Generation || d.Generation == 0 {
 		return false, false, "it has just been applied"
 	}
-	want := int32(1)
-	if d.Spec.Replicas != nil {
-		want = *d.Spec.Replicas
-	}
+	want := replicas(d)
 	if d.Status.UpdatedReplicas >= want && d.Status.AvailableReplicas >= want && d.Status.Replicas <= d.Status.UpdatedReplicas {
 		return true, false, ""
 	}

@@ -180,15 +180,25 @@ func explain(step *olm.Step, err error) error {
 		return &rejection{r.reason, fmt.Sprintf("%s: %s", title(step), r.message)}
 	}
 	if transient(err) {
-		return fmt.Errorf("%s: %w", title(step), err)
+		return &passing{title(step), err}
 	}
 	return &rejection{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", title(step), quoted(err))}
 }
 
+// passing is an error of a step that may pass by itself.
+type passing struct {
+	step  string
+	cause error
+}
+
+func (p *passing) Error() string { return p.step + ": " + quoted(p.cause) }
+
+func (p *passing) Unwrap() error { return p.cause }
+
 // transient is true for errors that may pass by themselves: the API server is busy, away or behind, or the kind of a
 // custom resource is not served yet.
 func transient(err error) bool {
-	if meta.IsNoMatchError(err) || apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+	if meta.IsNoMatchError(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true

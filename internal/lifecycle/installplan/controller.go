@@ -102,7 +102,7 @@ func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconc
 	var err error
 	if len(plan.Status.Plan) == 0 {
 		group, err = r.resolve(ctx, plan)
-		if err != nil || len(plan.Status.Plan) == 0 {
+		if err != nil || plan.Status.Phase == olm.InstallPlanPhasePlanning {
 			return reconcile.Result{}, errors.Join(err, r.write(ctx, plan, before))
 		}
 	}
@@ -238,10 +238,28 @@ func (r *Reconciler) install(ctx context.Context, plan *olm.InstallPlan, group *
 		failed(&plan.Status, rejected.reason, rejected.message, now)
 		err = nil
 	default:
-		retrying(&plan.Status, v1alpha1.PlanReasonRetrying, quoted(err), now)
+		retrying(&plan.Status, reasonOf(err), messageOf(err), now)
 	}
 	return errors.Join(err, r.write(ctx, plan, before))
 }
+
+// reasonOf says why a plan is tried again.
+func reasonOf(err error) string {
+	if _, ok := errors.AsType[*noAccount](err); ok {
+		return v1alpha1.PlanReasonServiceAccountMissing
+	}
+	return v1alpha1.PlanReasonRetrying
+}
+
+func messageOf(err error) string {
+	if p, ok := errors.AsType[*passing](err); ok {
+		return p.Error()
+	}
+	return quoted(err)
+}
+
+// noAccount says that the service account is not there, as which a plan is to run.
+type noAccount struct{ error }
 
 // apply runs the steps as whom the OperatorGroup says.
 func (r *Reconciler) apply(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup) error {
@@ -258,7 +276,7 @@ func (r *Reconciler) apply(ctx context.Context, plan *olm.InstallPlan, group *op
 	if name := group.Spec.ServiceAccountName; name != "" {
 		var err error
 		if as, err = r.As(types.NamespacedName{Namespace: plan.Namespace, Name: name}); err != nil {
-			return err
+			return &noAccount{err}
 		}
 	}
 	return (&run{as: as, reader: r.Reader, plan: plan}).all(ctx)

@@ -1,5 +1,4 @@
-// Package operatorgroup is the loop of OperatorGroups: it says which namespaces each covers, and keeps the roles that
-// give people access to what its operators bring.
+// Package operatorgroup is the loop of OperatorGroups: it says which namespaces each covers.
 package operatorgroup
 
 import (

@@ -187,10 +187,12 @@ func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Su
 			continue
 		}
 		asSeen := client.Preconditions{UID: &plan.UID, ResourceVersion: &plan.ResourceVersion}
-		if err := r.Client.Delete(ctx, plan, asSeen); err != nil {
-			return client.IgnoreNotFound(err)
-		}
 		delete(n.plans, plan.Name)
+		if err := r.Client.Delete(ctx, plan, asSeen); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return err
+		}
 		log.FromContext(ctx).Info("Deleted an InstallPlan that was overtaken", "subscription", sub.Name, "plan", plan.Name, "by", wanted.Name)
 	}
 	return nil

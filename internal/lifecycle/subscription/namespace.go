@@ -178,7 +178,7 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 		installed := surroundings.Installed(csv)
 		if csv == head {
 			installed.Package = sub.Spec.Package
-			in.Subscription.Installed = &installed
+			in.Installed = &installed
 		} else if !n.overtaken[csv.Name] {
 			in.Present = append(in.Present, installed)
 		}
@@ -202,19 +202,22 @@ func (n *namespace) deleted(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 	return head == nil && sub.Status.InstalledCSV != "" && ref != nil && n.plans[ref.Name] != nil
 }
 
+// underWay are the phases of a plan that has been approved.
+var underWay = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
+
 // begun is the InstallPlan that installs a solution already, with more that is there by now; nil where there is none.
 func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
+	var out *olm.InstallPlan
 	for _, plan := range n.plans {
-		switch plan.Status.Phase {
-		case olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed:
+		if slices.Contains(underWay, plan.Status.Phase) {
 			names := plan.Spec.ClusterServiceVersionNames
 			covered := !slices.ContainsFunc(solution.Choices, func(c resolve.Choice) bool { return !slices.Contains(names, c.Bundle.Name) })
-			if covered && ownedBy(plan, sub) && names[0] == solution.Choices[0].Bundle.Name {
-				return plan
+			if covered && ownedBy(plan, sub) && names[0] == solution.Choices[0].Bundle.Name && (out == nil || plan.Name < out.Name) {
+				out = plan
 			}
 		}
 	}
-	return nil
+	return out
 }
 
 // plan has what a solution will install be there for the Subscriptions that follow.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -122,11 +123,8 @@ func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1al
 
 // Ran is true for a ClusterServiceVersion that has Succeeded, be it long ago.
 func Ran(csv *v1alpha1.ClusterServiceVersion) bool {
-	switch csv.Status.Phase {
-	case "Succeeded", "Replacing", "Deleting":
-		return true
-	}
-	return slices.ContainsFunc(csv.Status.LastTransitions, func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == "Succeeded" })
+	succeeded := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
+	return csv.Status.Phase == olm.CSVPhaseSucceeded || slices.ContainsFunc(csv.Status.LastTransitions, succeeded)
 }
 
 // Installed is a ClusterServiceVersion as the resolver sees it.

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/operator-framework/api/crds"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+const folder = "../../config/lifecycle/crd"
+
+// maxAnnotations is how many bytes the annotations of an object may have. `kubectl apply` keeps in one what it applied.
+const maxAnnotations = 256 << 10
+
+func olms() []*apiextensions.CustomResourceDefinition {
+	return []*apiextensions.CustomResourceDefinition{
+		crds.Subscription(), crds.ClusterServiceVersion(), crds.CatalogSource(), crds.InstallPlan(), crds.OperatorGroup(), crds.OperatorCondition(),
+	}
+}
+
+// generated is what config/lifecycle has under the name of a definition of OLM's.
+func generated(t *testing.T, of *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, []byte) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, file(of)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &apiextensions.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(data, out); err != nil {
+		t.Fatal(err)
+	}
+	return out, data
+}
+
+// isOurs is true for the kinds whose status is ours.
+func isOurs(crd *apiextensions.CustomResourceDefinition) bool {
+	return crd.Spec.Names.Kind == v1alpha1.SubscriptionKind || crd.Spec.Names.Kind == v1alpha1.ClusterServiceVersionKind
+}
+
+func TestEveryDefinition(t *testing.T) {
+	var want []string
+	for _, olm := range olms() {
+		want = append(want, file(olm))
+		t.Run(olm.Spec.Names.Kind, func(t *testing.T) {
+			got, data := generated(t, olm)
+			applied, err := yaml.YAMLToJSON(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(applied) + len("kubectl.kubernetes.io/last-applied-configuration"); n >= maxAnnotations {
+				t.Errorf("%d bytes: `kubectl apply` cannot annotate it, for annotations may have %d", n, maxAnnotations)
+			}
+			label := got.Labels[v1alpha1.LabelLifecycle]
+			if isOurs(got) && label != v1alpha1.LifecycleBuiltin {
+				t.Errorf("labels %v: what is ours says so", got.Labels)
+			}
+			if !isOurs(got) && label != "" {
+				t.Errorf("labels %v: what is OLM's does not say that it is ours", got.Labels)
+			}
+			if isOurs(got) {
+				return
+			}
+			if diff := cmp.Diff(olm.Spec, got.Spec); diff != "" {
+				t.Errorf("OLM's own is not to be touched (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(olm.ObjectMeta, got.ObjectMeta); diff != "" {
+				t.Errorf("OLM's own is not to be touched (-want +got):\n%s", diff)
+			}
+		})
+	}
+	found, err := filepath.Glob(filepath.Join(folder, "operators*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		found[i] = filepath.Base(found[i])
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("definitions (-want +got):\n%s", diff)
+	}
+}
+
+// TestOurs: what people apply today is accepted to the letter, since all but the status is OLM's.
+func TestOurs(t *testing.T) {
+	words := cmpopts.IgnoreFields(apiextensions.JSONSchemaProps{}, "Description")
+	for _, olm := range olms()[:2] {
+		t.Run(olm.Spec.Names.Kind, func(t *testing.T) {
+			got, _ := generated(t, olm)
+			for i := range olm.Spec.Versions {
+				olm.Spec.Versions[i].AdditionalPrinterColumns = nil
+				delete(olm.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties, "status")
+			}
+			for i := range got.Spec.Versions {
+				got.Spec.Versions[i].AdditionalPrinterColumns = nil
+				delete(got.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties, "status")
+			}
+			if diff := cmp.Diff(olm.Spec, got.Spec, words); diff != "" {
+				t.Errorf("all but the status (-OLM's +ours):\n%s", diff)
+			}
+			if diff := cmp.Diff(olm.Annotations, got.Annotations); diff != "" {
+				t.Errorf("annotations (-OLM's +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDescriptions: `kubectl explain` still tells what the fields of a spec are.
+func TestDescriptions(t *testing.T) {
+	for _, olm := range olms()[:2] {
+		got, _ := generated(t, olm)
+		theirs := olm.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		for name, property := range got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
+			if want := theirs.Properties[name].Description; property.Description != want {
+				t.Errorf("%s: spec.%s is described as %q; want %q", olm.Name, name, property.Description, want)
+			}
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for _, tc := range []struct {
+		olm    *apiextensions.CustomResourceDefinition
+		status any
+	}{
+		{crds.Subscription(), v1alpha1.SubscriptionStatus{}},
+		{crds.ClusterServiceVersion(), v1alpha1.ClusterServiceVersionStatus{}},
+	} {
+		t.Run(tc.olm.Spec.Names.Kind, func(t *testing.T) {
+			got, _ := generated(t, tc.olm)
+			if n := len(got.Spec.Versions); n != 1 {
+				t.Fatalf("%d versions", n)
+			}
+			v := got.Spec.Versions[0]
+			if v.Subresources == nil || v.Subresources.Status == nil {
+				t.Error("status is no subresource")
+			}
+			schema := v.Schema.OpenAPIV3Schema.Properties["status"]
+			for _, missing := range lacking("status", schema, reflect.TypeOf(tc.status)) {
+				t.Errorf("%s is not in the schema: the API server would prune it", missing)
+			}
+			known := fieldsOf(reflect.TypeOf(tc.status))
+			for name := range schema.Properties {
+				if _, ok := known[name]; !ok {
+					t.Errorf("status.%s is in the schema, and nobody writes it", name)
+				}
+			}
+			for field := range tc.olm.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties {
+				if _, ok := known[field]; !ok {
+					t.Errorf("OLM's status.%s is gone", field)
+				}
+			}
+		})
+	}
+}
+
+// lacking are the fields of a type that a schema does not have, all the way down.
+func lacking(path string, schema apiextensions.JSONSchemaProps, of reflect.Type) []string {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	switch {
+	case schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields,
+		of == reflect.TypeFor[metav1.Time](), reflect.PointerTo(of).Implements(reflect.TypeFor[json.Marshaler]()):
+		return nil
+	case of.Kind() == reflect.Slice:
+		if schema.Items == nil || schema.Items.Schema == nil {
+			return []string{path + "[]"}
+		}
+		return lacking(path+"[]", *schema.Items.Schema, of.Elem())
+	case of.Kind() == reflect.Map:
+		if schema.AdditionalProperties == nil || schema.AdditionalProperties.Schema == nil {
+			return []string{path + "{}"}
+		}
+		return lacking(path+"{}", *schema.AdditionalProperties.Schema, of.Elem())
+	case of.Kind() != reflect.Struct:
+		return nil
+	}
+	var out []string
+	for name, field := range fieldsOf(of) {
+		property, ok := schema.Properties[name]
+		if !ok {
+			out = append(out, path+"."+name)
+			continue
+		}
+		out = append(out, lacking(path+"."+name, property, field)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// fieldsOf are the fields of a struct by their names in JSON.
+func fieldsOf(of reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for f := range of.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.Contains(options, "inline") || name == "" && f.Anonymous {
+			maps.Copy(out, fieldsOf(f.Type))
+		} else if name != "-" {
+			out[name] = f.Type
+		}
+	}
+	return out
+}
+
+// TestColumns: what `kubectl get` prints is there to be printed.
+func TestColumns(t *testing.T) {
+	for _, olm := range olms()[:2] {
+		got, _ := generated(t, olm)
+		columns := got.Spec.Versions[0].AdditionalPrinterColumns
+		if len(columns) == 0 {
+			t.Errorf("%s has no columns", got.Name)
+		}
+		for _, c := range columns {
+			path, _, _ := strings.Cut(strings.TrimPrefix(c.JSONPath, "."), "[")
+			schema := *got.Spec.Versions[0].Schema.OpenAPIV3Schema
+			for name := range strings.SplitSeq(path, ".") {
+				property, ok := schema.Properties[name]
+				if !ok {
+					t.Errorf("column %s of %s: there is no %s", c.Name, got.Name, c.JSONPath)
+				}
+				schema = property
+			}
+		}
+	}
+}
+
+func TestTerse(t *testing.T) {
+	item := &apiextensions.JSONSchemaProps{Description: "d", Properties: map[string]apiextensions.JSONSchemaProps{"a": {Type: "string"}}}
+	in := apiextensions.JSONSchemaProps{
+		Description: "kept",
+		Properties: map[string]apiextensions.JSONSchemaProps{
+			"description": {Description: "d", Type: "string"},
+			"list":        {Description: "d", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: item.DeepCopy()}},
+			"map":         {Description: "d", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: item.DeepCopy()}},
+		},
+	}
+	bare := &apiextensions.JSONSchemaProps{Properties: map[string]apiextensions.JSONSchemaProps{"a": {Type: "string"}}}
+	want := apiextensions.JSONSchemaProps{
+		Description: "kept",
+		Properties: map[string]apiextensions.JSONSchemaProps{
+			"description": {Type: "string"},
+			"list":        {Items: &apiextensions.JSONSchemaPropsOrArray{Schema: bare}},
+			"map":         {AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: bare}},
+		},
+	}
+	if diff := cmp.Diff(want, terse(in)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRun: what is not there is said, and nothing is written.
+func TestRun(t *testing.T) {
+	for name, args := range map[string][]string{"NoArguments": nil, "OneArgument": {t.TempDir()}, "NothingGenerated": {t.TempDir(), t.TempDir()}} {
+		if err := run(args); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if len(args) == 2 {
+			if written, err := os.ReadDir(args[1]); err != nil || len(written) > 0 {
+				t.Errorf("%s: wrote %v, %v", name, written, err)
+			}
+		}
+	}
+}
+
+// TestOurVersion: controller-gen puts OLM's version of a kind beside ours, in any order.
+func TestOurVersion(t *testing.T) {
+	version := func(fields ...string) apiextensions.CustomResourceDefinitionVersion {
+		status := map[string]apiextensions.JSONSchemaProps{}
+		for _, f := range fields {
+			status[f] = apiextensions.JSONSchemaProps{Type: "string"}
+		}
+		return apiextensions.CustomResourceDefinitionVersion{
+			Name: fmt.Sprint("v", len(fields)),
+			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+				Properties: map[string]apiextensions.JSONSchemaProps{"status": {Properties: status}},
+			}},
+		}
+	}
+	olm, mine := version("state"), version("state", "UpToDate")
+	base := &apiextensions.CustomResourceDefinition{Spec: apiextensions.CustomResourceDefinitionSpec{Versions: []apiextensions.CustomResourceDefinitionVersion{olm}}}
+	for name, tc := range map[string]struct {
+		versions []apiextensions.CustomResourceDefinitionVersion
+		want     string
+	}{
+		"OursFirst": {[]apiextensions.CustomResourceDefinitionVersion{mine, olm}, "v2"},
+		"OursLast":  {[]apiextensions.CustomResourceDefinitionVersion{olm, mine}, "v2"},
+		"OLMsAlone": {[]apiextensions.CustomResourceDefinitionVersion{olm}, ""},
+	} {
+		data, err := yaml.Marshal(&apiextensions.CustomResourceDefinition{Spec: apiextensions.CustomResourceDefinitionSpec{Versions: tc.versions}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "crd.yaml")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ourVersion(path, base)
+		if (err != nil) != (tc.want == "") || got != nil && got.Name != tc.want {
+			t.Errorf("%s: %v, %v; want %q", name, got, err, tc.want)
+		}
+	}
+}
