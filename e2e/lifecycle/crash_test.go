@@ -22,6 +22,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +40,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 		return testcatalog.Foo{Name: name(k), Version: version, Upgradeable: "!Migrating"}
 	}
 	var want []string
-	for k := 0; k < most; k++ {
+	for k := range most {
 		manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 		s[k] = newStage(t, name(k), publish(t, foo(k, "1.0.0")))
 		sub[k] = s[k].subscribe(t, name(k))
@@ -105,7 +106,7 @@ func (s *stage) updateKilledAfter(t *testing.T, k int, sub *v1alpha1.Subscriptio
 
 // countWrites is a proxy before the API server that tells of each write when the API server has answered it and the
 // manager does not know yet.
-func countWrites(t *testing.T, wrote func(n int)) (string, *atomic.Int64) {
+func countWrites(t *testing.T, wrote func(n int)) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	server, err := url.Parse(cluster.Config.Host)
 	if err != nil {
@@ -116,11 +117,16 @@ func countWrites(t *testing.T, wrote func(n int)) (string, *atomic.Int64) {
 		t.Fatal(err)
 	}
 	writes := &atomic.Int64{}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
+	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(server) },
 		Transport:     transport,
 		FlushInterval: -1, // watches
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				t.Logf("the proxy before the API server: %s %s: %v", r.Method, r.URL, err)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
 		ModifyResponse: func(r *http.Response) error {
 			if r.Request.Method != http.MethodGet {
 				wrote(int(writes.Add(1)))
@@ -129,14 +135,33 @@ func countWrites(t *testing.T, wrote func(n int)) (string, *atomic.Int64) {
 		},
 	})
 	t.Cleanup(proxy.Close)
-	return proxy.URL, writes
+	return proxy, writes
 }
 
-// generated are the parts of names that differ by namespace and package alone.
-var generated = regexp.MustCompile(`-[0-9A-Za-z]{30,}|[0-9a-f]{10}$`)
+// generated are the parts of names that differ by namespace and package alone: what follows a version, or makes an
+// InstallPlan's name its own.
+var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|[0-9a-f]{10}$`)
 
-// settled is what there is in the end, with the names of the package and the namespace taken out.
+// settled is what there is once the garbage collector has taken what belonged to the old version, with the names of the
+// package and the namespace taken out.
 func (s *stage) settled(t *testing.T, pkg string) []string {
+	t.Helper()
+	var out []string
+	old := func(l string) bool {
+		return strings.Contains(l, "operator.v1.0.0") && !strings.Contains(l, "InstallPlan") && !strings.Contains(l, "replaces=")
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(context.Context) (bool, error) {
+		out = s.lines(t, pkg)
+		return !slices.ContainsFunc(out, old), nil
+	})
+	if err != nil {
+		t.Errorf("something of the old version is left:\n%s", strings.Join(out, "\n"))
+	}
+	return out
+}
+
+// lines are what there is.
+func (s *stage) lines(t *testing.T, pkg string) []string {
 	t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{
@@ -162,7 +187,7 @@ func (s *stage) settled(t *testing.T, pkg string) []string {
 	}
 	kind := strings.ToUpper(pkg[:1]) + pkg[1:]
 	for i := range out {
-		out[i] = generated.ReplaceAllString(strings.NewReplacer(s.namespace, "NAMESPACE", pkg, "PACKAGE", kind, "KIND").Replace(out[i]), "")
+		out[i] = strings.NewReplacer(s.namespace, "NAMESPACE", pkg, "PACKAGE", kind, "KIND").Replace(out[i])
 	}
 	slices.Sort(out)
 	return out
@@ -189,5 +214,5 @@ func line(o client.Object) string {
 	case *rbacv1.ClusterRole:
 		state = fmt.Sprint(o.Rules)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%T %s %v %v %s", o, generated.ReplaceAllString(o.GetName(), ""), owners, o.GetLabels()["olm.owner"], state))
+	return strings.TrimSpace(fmt.Sprintf("%T %s %v %v %s", o, generated.ReplaceAllString(o.GetName(), "$1"), owners, o.GetLabels()["olm.owner"], state))
 }

@@ -3,7 +3,9 @@ package testcluster
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,10 +146,12 @@ func (c *Cluster) managerKubeconfig(t testing.TB) string {
 	return path
 }
 
-// Through is the same cluster, whose managers reach it at another server: a proxy in front of it.
-func (c *Cluster) Through(server string) *Cluster {
+// Through is the same cluster, whose managers reach it through a proxy in front of it. That serves TLS: to another a
+// client would not show its token.
+func (c *Cluster) Through(proxy *httptest.Server) *Cluster {
 	out := *c
 	out.Config = rest.CopyConfig(c.Config)
-	out.Config.Host, out.Config.CAData = server, nil
+	out.Config.Host = proxy.URL
+	out.Config.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
 	return &out
 }
