@@ -20,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -94,14 +95,22 @@ func (s *stage) updateKilledAfter(t *testing.T, k int, sub *v1alpha1.Subscriptio
 			return int(writes.Load())
 		case <-time.After(20 * time.Millisecond): // the interval of a poll
 		}
-		if err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(sub), sub); err == nil && sub.Status.UpToDate && sub.Status.InstalledCSV == csv {
-			cluster.AwaitGone(t, s.csv(strings.Replace(csv, "1.1.0", "1.0.0", 1)))
+		if s.updated(ctx, sub, csv) {
 			m.Kill(t)
 			return int(writes.Load())
 		}
 	}
 	t.Fatal("neither was the manager killed nor the update done")
 	return 0
+}
+
+// updated is true when the update is done and the old version is gone.
+func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv string) bool {
+	if err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(sub), sub); err != nil || !sub.Status.UpToDate || sub.Status.InstalledCSV != csv {
+		return false
+	}
+	old := s.csv(strings.Replace(csv, "1.1.0", "1.0.0", 1))
+	return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(old), old))
 }
 
 // countWrites is a proxy before the API server that tells of each write when the API server has answered it and the

@@ -36,7 +36,8 @@ func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *sta
 	group.Spec.TargetNamespaces = []string{s.namespace}
 	cluster.Create(t, group)
 	s.offer(t, packages...)
-	t.Cleanup(func() { s.clear(t) })
+	made := *s
+	t.Cleanup(func() { made.clear(t) })
 	return s
 }
 

@@ -78,6 +78,7 @@ type situation struct {
 	targets []string
 
 	requirements []olm.RequirementStatus // nil until they have been checked
+	installer    client.Client           // nil until something has to be applied
 }
 
 // Reconcile moves one ClusterServiceVersion as far as it goes, and reports how it is.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,20 +39,16 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 			return verdict, err
 		}
 	}
-	as, err := r.installer(s)
-	if err != nil {
-		return nil, err
-	}
 	for _, object := range rendered.Objects {
 		if err := seal(object.Object); err != nil {
 			return nil, err
 		}
-		if err := r.ensure(ctx, as, object); err != nil {
+		if err := r.ensure(ctx, s, object); err != nil {
 			return refused(object, err)
 		}
 	}
 	for _, c := range rendered.Conversions {
-		if err := r.convert(ctx, as, s, c); err != nil {
+		if err := r.convert(ctx, s, c); err != nil {
 			return nil, err
 		}
 	}
@@ -65,8 +62,25 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 	return verdict, err
 }
 
-// installer is who applies: we, or the OperatorGroup's service account.
-func (r *Reconciler) installer(s *situation) (client.Client, error) {
+// installer is who applies: we, or the OperatorGroup's service account. Before the first write the group is read live,
+// since it says what may be done, and a cache may not have heard yet.
+func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client, error) {
+	if s.installer != nil {
+		return s.installer, nil
+	}
+	live := &operatorsv1.OperatorGroup{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(s.group), live); err != nil {
+		return nil, fmt.Errorf("getting OperatorGroup %s: %w", client.ObjectKeyFromObject(s.group), err)
+	}
+	if live.UID != s.group.UID || live.Generation != s.group.Generation {
+		return nil, fmt.Errorf("OperatorGroup %s has just changed", client.ObjectKeyFromObject(s.group))
+	}
+	var err error
+	s.installer, err = r.installerOf(s)
+	return s.installer, err
+}
+
+func (r *Reconciler) installerOf(s *situation) (client.Client, error) {
 	if name := s.group.Spec.ServiceAccountName; name != "" {
 		return r.As(types.NamespacedName{Namespace: s.csv.Namespace, Name: name})
 	}
@@ -120,7 +134,7 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 const annotationApplied = "operatorstatus.io/applied"
 
 // ensure applies an object unless it is there as it should be.
-func (r *Reconciler) ensure(ctx context.Context, as client.Client, o install.Object) error {
+func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object) error {
 	desired := o.Object
 	actual, err := r.actual(ctx, desired)
 	if err != nil {
@@ -133,6 +147,10 @@ func (r *Reconciler) ensure(ctx context.Context, as client.Client, o install.Obj
 		if is, err := same(desired, actual); is || err != nil {
 			return err
 		}
+	}
+	as, err := r.installer(ctx, s)
+	if err != nil {
+		return err
 	}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
 	if err != nil {
@@ -188,7 +206,7 @@ func refused(o install.Object, err error) (*Verdict, error) {
 }
 
 // convert has a CustomResourceDefinition converted by the operator's webhook.
-func (r *Reconciler) convert(ctx context.Context, as client.Client, s *situation, c install.Conversion) error {
+func (r *Reconciler) convert(ctx context.Context, s *situation, c install.Conversion) error {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := r.Client.Get(ctx, types.NamespacedName{Name: c.CRD}, crd); err != nil {
 		return client.IgnoreNotFound(err)
@@ -204,6 +222,10 @@ func (r *Reconciler) convert(ctx context.Context, as client.Client, s *situation
 		"metadata": map[string]any{"annotations": map[string]any{annotationConvertedBy: by}},
 		"spec":     map[string]any{"conversion": c.Spec},
 	})
+	if err != nil {
+		return err
+	}
+	as, err := r.installer(ctx, s)
 	if err != nil {
 		return err
 	}

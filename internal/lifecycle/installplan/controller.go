@@ -118,10 +118,11 @@ func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconc
 	return reconcile.Result{}, r.install(ctx, plan, group)
 }
 
-// resolve finds the steps of a plan, and says so where there are none to be had.
+// resolve finds the steps of a plan, and says so where there are none to be had. The OperatorGroup is read live, since it
+// says what the plan may do.
 func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*operatorsv1.OperatorGroup, error) {
 	now := metav1.NewTime(r.Now())
-	group, problem, err := surroundings.Group(ctx, r.Client, plan.Namespace)
+	group, problem, err := surroundings.Group(ctx, r.Reader, plan.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +267,7 @@ func (r *Reconciler) apply(ctx context.Context, plan *olm.InstallPlan, group *op
 	if group == nil {
 		var problem *resolve.Problem
 		var err error
-		if group, problem, err = surroundings.Group(ctx, r.Client, plan.Namespace); err != nil {
+		if group, problem, err = surroundings.Group(ctx, r.Reader, plan.Namespace); err != nil {
 			return err
 		} else if problem != nil {
 			return errors.New(problem.Message)

@@ -1,0 +1,192 @@
+package lifecycle
+
+import (
+	"context"
+	"testing"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+const secondCSV = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: another.v1.0.0}
+spec: {displayName: Another, version: 1.0.0, install: {strategy: deployment, spec: {deployments: []}}}
+`
+
+// TestBadInput: whatever is wrong is told on the Subscription, with a reason and the words that help, and a neighbour in
+// the same namespace is installed all the same.
+func TestBadInput(t *testing.T) {
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	for name, tc := range map[string]struct {
+		reason    string
+		change    func(f *testcatalog.Foo)
+		subscribe func(sub *v1alpha1.Subscription)
+		kind      v1alpha1.SubscriptionConditionType
+		want      string
+		words     []string
+	}{
+		"package": {
+			reason:    "A name that looks like a typo comes with what it may have meant.",
+			subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.Package += "x" },
+			kind:      v1alpha1.SubscriptionPackageChannelInvalid, want: v1alpha1.ReasonPackageNotFound, words: []string{"did you mean"},
+		},
+		"channel": {
+			reason:    "So does a channel.",
+			subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.Channel = "stabel" },
+			kind:      v1alpha1.SubscriptionPackageChannelInvalid, want: v1alpha1.ReasonChannelNotFound, words: []string{"stable"},
+		},
+		"catalog": {
+			reason:    "A catalog that is not there is named.",
+			subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "nowhere" },
+			kind:      v1alpha1.SubscriptionCatalogSourceInvalid, want: v1alpha1.ReasonCatalogSourceNotFound, words: []string{"nowhere"},
+		},
+		"twocsvs": {
+			reason: "A bundle with two ClusterServiceVersions is none.",
+			change: func(f *testcatalog.Foo) { f.More = []string{secondCSV} },
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"another.v1.0.0"},
+		},
+		"crd": {
+			reason: "What the API server refuses fails the plan, in its words and with the step's name.",
+			change: func(f *testcatalog.Foo) {
+				f.Change = func(_, crd *unstructured.Unstructured) {
+					_ = unstructured.SetNestedField(crd.Object, "Everywhere", "spec", "scope")
+				}
+			},
+			kind: v1alpha1.SubscriptionInstallPlanFailed, want: v1alpha1.ReasonInstallPlanFailed, words: []string{"CustomResourceDefinition", "Everywhere"},
+		},
+		"installmode": {
+			reason: "An OperatorGroup that the operator does not support fails it.",
+			change: func(f *testcatalog.Foo) {
+				f.Change = func(csv, _ *unstructured.Unstructured) {
+					_ = unstructured.SetNestedSlice(csv.Object, []any{map[string]any{"type": "AllNamespaces", "supported": true}}, "spec", "installModes")
+				}
+			},
+			kind: v1alpha1.SubscriptionInstalledCSVFailed, want: v1alpha1.ReasonCSVFailed, words: []string{v1alpha1.CSVReasonUnsupportedOperatorGroup},
+		},
+		"requirement": {
+			reason: "What nothing provides is named, and who needs it.",
+			change: func(f *testcatalog.Foo) { f.Requires = []string{"nobody"} },
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonConstraintsNotSatisfiable, words: []string{"Nobody", "requirement-operator.v1.0.0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad, good := testcatalog.Foo{Name: name, Version: "1.0.0"}, testcatalog.Foo{Name: "near" + name, Version: "1.0.0"}
+			if tc.change != nil {
+				tc.change(&bad)
+			}
+			s := newStage(t, "bad-"+name, publish(t, bad), publish(t, good))
+			sub := s.subscribe(t, name, func(sub *v1alpha1.Subscription) {
+				if tc.subscribe != nil {
+					tc.subscribe(sub)
+				}
+			})
+			neighbour := s.subscribe(t, good.Name)
+			s.says(t, sub, tc.kind, corev1.ConditionTrue, tc.want, tc.words...)
+			if sub.Status.Message == "" || sub.Status.UpToDate {
+				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
+			}
+			s.installed(t, neighbour, good.CSV())
+		})
+	}
+	manager.CheckAlive(t)
+}
+
+// TestTwoSubscriptions: of two to one package the older one stands, and the other says so.
+func TestTwoSubscriptions(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	f := testcatalog.Foo{Name: "twice", Version: "1.0.0"}
+	s := newStage(t, "twice", publish(t, f))
+	first := s.subscribe(t, "twice")
+	s.installed(t, first, f.CSV())
+	second := s.subscribe(t, "twice", func(sub *v1alpha1.Subscription) { sub.Name = "twice-again" })
+	s.says(t, second, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.ReasonDuplicateSubscription, "twice")
+}
+
+// TestOperatorGroups: without one, or with two, nothing is planned, and the Subscription says why; with one it goes on by
+// itself.
+func TestOperatorGroups(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	f := testcatalog.Foo{Name: "groups", Version: "1.0.0"}
+	s := newStage(t, "groups", publish(t, f))
+	first := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "group"}}
+	second := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "second"}}
+	cluster.Create(t, second)
+	sub := s.subscribe(t, "groups")
+	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.ReasonTooManyOperatorGroups, "second")
+	if err := cluster.Client.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	s.installed(t, sub, f.CSV())
+
+	f = testcatalog.Foo{Name: "nogroup", Version: "1.0.0"}
+	s = newStage(t, "nogroup", publish(t, f))
+	first.Namespace = s.namespace
+	if err := cluster.Client.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	sub = s.subscribe(t, "nogroup")
+	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.ReasonOperatorGroupMissing)
+	again := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "again"}}
+	again.Spec.TargetNamespaces = []string{s.namespace}
+	cluster.Create(t, again)
+	s.installed(t, sub, f.CSV())
+}
+
+// TestOwnCatalog: what whoever administers a namespace offers there in a catalog of its own cannot reach beyond it.
+func TestOwnCatalog(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	f := testcatalog.Foo{Name: "owncatalog", Version: "1.0.0"}
+	s := newStage(t, "owncatalog", publish(t, f))
+	s.catalog.Namespace, s.catalog.Name = s.namespace, "own"
+	s.offer(t, publish(t, f))
+	sub := s.subscribe(t, "owncatalog")
+	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.PlanReasonNotAllowed, f.CRD(), "clusterPermissions", "spec.serviceAccountName")
+	s.absent(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}})
+	s.absent(t, s.csv(f.CSV()))
+}
+
+// TestServiceAccount: with a service account in the OperatorGroup, that account's rights decide.
+func TestServiceAccount(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	f := testcatalog.Foo{Name: "account", Version: "1.0.0"}
+	s := newStage(t, "account", publish(t, f))
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "installer"}}
+	group := &operatorsv1.OperatorGroup{}
+	if err := cluster.Client.Get(t.Context(), s.key("group"), group); err != nil {
+		t.Fatal(err)
+	}
+	group.Spec.ServiceAccountName = account.Name
+	if err := cluster.Client.Update(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Create(t, account)
+	sub := s.subscribe(t, "account")
+	s.says(t, sub, v1alpha1.SubscriptionInstallPlanFailed, corev1.ConditionTrue, v1alpha1.ReasonInstallPlanFailed, "system:serviceaccount:"+s.namespace+":installer", "forbidden")
+	s.absent(t, s.csv(f.CSV()))
+
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+	binding.Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: s.namespace, Name: account.Name}}
+	cluster.Create(t, binding)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), binding); client.IgnoreNotFound(err) != nil {
+			t.Log(err)
+		}
+	})
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
+	if err := cluster.Client.Delete(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	s.installed(t, sub, f.CSV())
+}
