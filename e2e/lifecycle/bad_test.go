@@ -92,7 +92,7 @@ func TestBadInput(t *testing.T) {
 				}
 			})
 			neighbour := s.subscribe(t, good.Name)
-			s.says(t, sub, tc.kind, corev1.ConditionTrue, tc.want, tc.words...)
+			s.says(t, sub, tc.kind, tc.want, tc.words...)
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
@@ -110,7 +110,7 @@ func TestTwoSubscriptions(t *testing.T) {
 	first := s.subscribe(t, "twice")
 	s.installed(t, first, f.CSV())
 	second := s.subscribe(t, "twice", func(sub *v1alpha1.Subscription) { sub.Name = "twice-again" })
-	s.says(t, second, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.ReasonDuplicateSubscription, "twice")
+	s.says(t, second, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonDuplicateSubscription, "twice")
 }
 
 // TestOperatorGroups: without one, or with two, nothing is planned, and the Subscription says why; with one it goes on by
@@ -123,7 +123,7 @@ func TestOperatorGroups(t *testing.T) {
 	second := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "second"}}
 	cluster.Create(t, second)
 	sub := s.subscribe(t, "groups")
-	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.ReasonTooManyOperatorGroups, "second")
+	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonTooManyOperatorGroups, "second")
 	if err := cluster.Client.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestOperatorGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	sub = s.subscribe(t, "nogroup")
-	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.ReasonOperatorGroupMissing)
+	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonOperatorGroupMissing)
 	again := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "again"}}
 	again.Spec.TargetNamespaces = []string{s.namespace}
 	cluster.Create(t, again)
@@ -151,7 +151,7 @@ func TestOwnCatalog(t *testing.T) {
 	s.catalog.Namespace, s.catalog.Name = s.namespace, "own"
 	s.offer(t, publish(t, f))
 	sub := s.subscribe(t, "owncatalog")
-	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, v1alpha1.PlanReasonNotAllowed, f.CRD(), "clusterPermissions", "spec.serviceAccountName")
+	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonNotAllowed, f.CRD(), "clusterPermissions", "spec.serviceAccountName")
 	s.absent(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}})
 	s.absent(t, s.csv(f.CSV()))
 }
@@ -172,7 +172,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 	cluster.Create(t, account)
 	sub := s.subscribe(t, "account")
-	s.says(t, sub, v1alpha1.SubscriptionInstallPlanFailed, corev1.ConditionTrue, v1alpha1.ReasonInstallPlanFailed, "system:serviceaccount:"+s.namespace+":installer", "forbidden")
+	s.says(t, sub, v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.ReasonInstallPlanFailed, "system:serviceaccount:"+s.namespace+":installer", "forbidden")
 	s.absent(t, s.csv(f.CSV()))
 
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}

@@ -126,12 +126,12 @@ func (s *stage) await(t *testing.T, o client.Object, check func() string) {
 	cluster.Await(t, o, check)
 }
 
-// says waits until a condition of a Subscription is as wanted, and its message contains the words.
-func (s *stage) says(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, reason string, words ...string) {
+// says waits until a condition of a Subscription is True for that reason, and its message contains the words.
+func (s *stage) says(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
 	t.Helper()
 	s.await(t, sub, func() string {
 		c := sub.Status.GetCondition(kind)
-		if c.Status != status || c.Reason != reason {
+		if c.Status != corev1.ConditionTrue || c.Reason != reason {
 			return fmt.Sprintf("%s is %s (%s): %s", kind, c.Status, c.Reason, c.Message)
 		}
 		for _, w := range words {

@@ -38,7 +38,7 @@ func TestUpdate(t *testing.T) {
 	owned := ownedBy(t, s, v1.CSV())
 
 	s.offer(t, publish(t, v1, v2))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
 	if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || sub.Status.CurrentCSV != v2.CSV() || !strings.Contains(sub.Status.Message, "Migrating") {
 		t.Errorf("while the update is held the Subscription says: %+v", sub.Status)
 	}
@@ -72,7 +72,7 @@ func TestOverride(t *testing.T) {
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
 	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
 	s.offer(t, publish(t, v1, v2))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotUpgradeable)
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
 	for _, csv := range []string{"override-operator.v9", v2.CSV()} {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationAllowUpgrade, csv)
 		if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -101,7 +101,7 @@ func TestManual(t *testing.T) {
 	v1 := testcatalog.Foo{Name: "manual", Version: "1.0.0"}
 	s := newStage(t, "manual", publish(t, v1))
 	sub := s.subscribe(t, "manual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
-	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, corev1.ConditionTrue, v1alpha1.ReasonRequiresApproval)
+	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
 	s.absent(t, s.csv(v1.CSV()))
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
 	s.await(t, plan, func() string {
