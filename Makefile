@@ -89,9 +89,10 @@ image: ## Build the image IMG. CONTAINER_TOOL is docker unless set.
 	$(or $(CONTAINER_TOOL),docker) build -t $(IMG) .
 
 .PHONY: build-installer
-build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml: the CRD, the manager, its rights.
+build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml (beside an OLM, or alone) and dist/install-lifecycle.yaml (with the loops).
 	@mkdir -p dist
 	@$(BIN)/kustomize build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
+	@$(BIN)/kustomize build config/lifecycle | sed 's|image: controller:latest|image: $(IMG)|' > dist/install-lifecycle.yaml
 
 ##@ What the above need
 
