@@ -39,7 +39,7 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
-			if _, ours := o.GetAnnotations()[annotationApplied]; !ours {
+			if _, ours := o.GetAnnotations()[install.AnnotationApplied]; !ours {
 				return nil
 			}
 			uid := o.GetUID()

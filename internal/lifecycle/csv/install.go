@@ -130,9 +130,6 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 	return nil, nil
 }
 
-// annotationApplied on an object is the hash of what was applied, so that what is applied no more is seen to be gone.
-const annotationApplied = "operatorstatus.io/applied"
-
 // ensure applies an object unless it is there as it should be.
 func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object) error {
 	desired := o.Object
@@ -173,7 +170,7 @@ func seal(o client.Object) error {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[annotationApplied] = hex.EncodeToString(sum[:8])
+	annotations[install.AnnotationApplied] = hex.EncodeToString(sum[:8])
 	o.SetAnnotations(annotations)
 	return nil
 }
@@ -251,7 +248,7 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), deployment); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("getting Deployment %s: %w", client.ObjectKeyFromObject(desired), err)
 		}
-		if deployment.Annotations[annotationApplied] != desired.Annotations[annotationApplied] {
+		if deployment.Annotations[install.AnnotationApplied] != desired.Annotations[install.AnnotationApplied] {
 			deployment = &appsv1.Deployment{} // as it was before
 		}
 		switch available, stuck, why := rollout(deployment); {

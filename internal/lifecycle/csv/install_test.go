@@ -114,7 +114,7 @@ func TestSame(t *testing.T) {
 		"Scaled":       {"A number is a value like any other.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) }), false},
 		"LabelLost":    {"A label that is gone comes back.", desiredDeployment(), with(func(d *appsv1.Deployment) { delete(d.Labels, install.LabelOwner) }), false},
 		"NoMore":       {"What is wanted no more is seen to be gone by the hash of what was applied.", fewer, applied(t, desiredDeployment(), running), false},
-		"HashLost":     {"Without the hash it is applied again.", desiredDeployment(), with(func(d *appsv1.Deployment) { delete(d.Annotations, annotationApplied) }), false},
+		"HashLost":     {"Without the hash it is applied again.", desiredDeployment(), with(func(d *appsv1.Deployment) { delete(d.Annotations, install.AnnotationApplied) }), false},
 		"OwnerMissing": {"It has to belong to its ClusterServiceVersion.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.OwnerReferences = nil }), false},
 		"OwnerMoved": {"An earlier version's owner of the same name is another.", desiredDeployment(), with(func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].UID = "uid-earlier"
@@ -154,7 +154,7 @@ func TestSeal(t *testing.T) {
 		if err := seal(role); err != nil {
 			t.Fatal(err)
 		}
-		return role.Annotations[annotationApplied]
+		return role.Annotations[install.AnnotationApplied]
 	}
 	plain := hash(func(*rbacv1.Role) {})
 	if again := hash(func(*rbacv1.Role) {}); plain == "" || again != plain {

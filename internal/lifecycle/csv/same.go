@@ -18,7 +18,7 @@ func same(desired, actual client.Object) (bool, error) {
 	if _, bare := actual.(*metav1.PartialObjectMetadata); bare {
 		return true, nil
 	}
-	if desired.GetAnnotations()[annotationApplied] != actual.GetAnnotations()[annotationApplied] {
+	if desired.GetAnnotations()[install.AnnotationApplied] != actual.GetAnnotations()[install.AnnotationApplied] {
 		return false, nil // something is desired no more
 	}
 	is, err := fields(actual)

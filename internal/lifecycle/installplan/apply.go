@@ -20,19 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
 // FieldOwner is who the API server says applied a plan's steps.
 const FieldOwner = client.FieldOwner("operator-status-installplan")
-
-// Labels by which OLM, and so everybody, finds what belongs to a ClusterServiceVersion.
-const (
-	labelOwner          = "olm.owner"
-	labelOwnerNamespace = "olm.owner.namespace"
-	labelOwnerKind      = "olm.owner.kind"
-	labelManagedBy      = "app.kubernetes.io/managed-by"
-)
 
 // rejection is an answer of the API server, or a finding of ours, that trying again does not change.
 type rejection struct {
@@ -118,13 +111,19 @@ func (r *run) place(step *olm.Step, object *unstructured.Unstructured) error {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[labelOwner], labels[labelOwnerNamespace], labels[labelOwnerKind] = step.Resolving, r.plan.Namespace, v1alpha1.ClusterServiceVersionKind
+	labels[install.LabelOwner], labels[install.LabelOwnerNamespace], labels[install.LabelOwnerKind] = step.Resolving, r.plan.Namespace, v1alpha1.ClusterServiceVersionKind
 	object.SetLabels(labels)
 	if owner, ok := r.owners[step.Resolving]; ok && namespaced {
 		object.SetOwnerReferences([]metav1.OwnerReference{owner})
 	} else if !namespaced {
-		labels[labelManagedBy] = "operator-status"
+		labels[install.LabelManaged] = "true" // by these two it is found again when its owner has gone
 		object.SetLabels(labels)
+		annotations := object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[install.AnnotationApplied] = r.plan.Name
+		object.SetAnnotations(annotations)
 	}
 	return nil
 }

@@ -27,6 +27,10 @@ const (
 	LabelManaged        = "olm.managed"
 )
 
+// AnnotationApplied on an object says that it was applied for a CSV: for what a CSV consists of, the hash of what was
+// applied, so that what is applied no more is seen to be gone; for what came in its bundle, the InstallPlan.
+const AnnotationApplied = "operatorstatus.io/applied"
+
 // maxName is about how long the names of roles are at most, as in OLM.
 const maxName = 63
 
