@@ -138,6 +138,13 @@ func Connect(config *rest.Config, folder string) (*Cluster, error) {
 	return c, c.install(folder)
 }
 
+// Audited is the same cluster, whose requests are read from the audit log in that folder.
+func (c *Cluster) Audited(folder string) *Cluster {
+	out := *c
+	out.folder = folder
+	return &out
+}
+
 // Rediscovered is the same cluster through a client that has not looked at its kinds yet.
 func (c *Cluster) Rediscovered(t testing.TB) *Cluster {
 	t.Helper()
