@@ -18,6 +18,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // outcome is how one package did.
@@ -206,7 +207,7 @@ func (s *served) offer(t *testing.T, packages ...testcatalog.Package) {
 	if err := testcatalog.Write(s.folder, packages...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := devcluster("catalog", "--dir="+s.dir, s.key.Name, s.folder)(t.Context(), nil); err != nil {
+	if err := testcluster.Devcluster(t.Context(), "catalog", "--dir="+s.dir, s.key.Name, s.folder); err != nil {
 		t.Fatal(err)
 	}
 	address, err := os.ReadFile(filepath.Join(s.dir, "catalogs", s.key.Name, "address"))

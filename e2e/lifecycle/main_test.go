@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -45,12 +44,7 @@ func TestMain(m *testing.M) {
 // devcluster runs bin/devcluster.
 func devcluster(args ...string) env.Func {
 	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		command := exec.CommandContext(ctx, filepath.Join(testcluster.Root(), "bin", "devcluster"), args...)
-		command.Stdout, command.Stderr = os.Stdout, os.Stderr
-		if err := command.Run(); err != nil {
-			return ctx, fmt.Errorf("devcluster %s (`make controlplane` builds it): %w", args[0], err)
-		}
-		return ctx, nil
+		return ctx, testcluster.Devcluster(ctx, args...)
 	}
 }
 

@@ -125,6 +125,16 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
+// Devcluster runs bin/devcluster.
+func Devcluster(ctx context.Context, args ...string) error {
+	command := exec.CommandContext(ctx, filepath.Join(Root(), "bin", "devcluster"), args...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("devcluster %s (`make controlplane` builds it): %w", args[0], err)
+	}
+	return nil
+}
+
 // Connect is a cluster that runs already. It installs a folder of config there, as far as it is not, but for the Deployment.
 func Connect(config *rest.Config, folder string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
