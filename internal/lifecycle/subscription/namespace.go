@@ -25,7 +25,7 @@ import (
 type namespace struct {
 	subs        []*v1alpha1.Subscription // the oldest first
 	csvs        map[string]*v1alpha1.ClusterServiceVersion
-	newest      []*v1alpha1.ClusterServiceVersion
+	newest      []present
 	plans       map[string]*olm.InstallPlan
 	catalogs    []catalog.Catalog
 	sources     []subscription.CatalogSource
@@ -33,6 +33,20 @@ type namespace struct {
 	planned     []resolve.Installed
 	overtaken   map[string]bool // what those replace
 	failForward bool
+}
+
+// present is a ClusterServiceVersion that no other replaces, and how the resolver sees it: that is read out of it once,
+// and not for each Subscription.
+type present struct {
+	csv       *v1alpha1.ClusterServiceVersion
+	installed resolve.Installed
+}
+
+func presentOf(csvs map[string]*v1alpha1.ClusterServiceVersion) (out []present) {
+	for _, csv := range surroundings.Newest(csvs) {
+		out = append(out, present{csv, surroundings.Installed(csv)})
+	}
+	return out
 }
 
 func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) {
@@ -68,7 +82,7 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 	if out.csvs, err = surroundings.CSVs(ctx, r.Client, name); err != nil {
 		return nil, err
 	}
-	out.newest = surroundings.Newest(out.csvs)
+	out.newest = presentOf(out.csvs)
 	if out.onCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
 		return nil, err
 	}
@@ -107,8 +121,8 @@ func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalo
 // head is the newest ClusterServiceVersion of a Subscription's package; nil where there is none.
 func (n *namespace) head(sub *v1alpha1.Subscription) *v1alpha1.ClusterServiceVersion {
 	var entries map[string]bool
-	for _, csv := range n.newest {
-		pkg := surroundings.Installed(csv).Package
+	for _, p := range n.newest {
+		csv, pkg := p.csv, p.installed.Package
 		switch {
 		case pkg == sub.Spec.Package, pkg == "" && csv.Name == sub.Status.CurrentCSV:
 			return csv
@@ -174,8 +188,8 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 		},
 		Surroundings: resolve.Surroundings{Catalogs: n.catalogs, OnCluster: n.onCluster, Present: slices.Clone(n.planned)},
 	}
-	for _, csv := range n.newest {
-		installed := surroundings.Installed(csv)
+	for _, p := range n.newest {
+		csv, installed := p.csv, p.installed
 		if csv == head {
 			installed.Package = sub.Spec.Package
 			in.Installed = &installed

@@ -95,7 +95,7 @@ func around(offered catalog.Catalog, objects ...client.Object) *namespace {
 			out.plans[o.Name] = o
 		}
 	}
-	out.newest = surroundings.Newest(out.csvs)
+	out.newest = presentOf(out.csvs)
 	return out
 }
 
