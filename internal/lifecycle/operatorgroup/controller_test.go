@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,19 +17,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
+
+// applies counts the roles that the reconcilers of a test apply.
+var applies int
 
 // reconciler is one beside a cluster that holds those objects; writes counts what it writes.
 func reconciler(t *testing.T, writes *int, objects ...client.Object) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, operatorsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, operatorsv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&operatorsv1.OperatorGroup{}).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+				applies++
+				return c.Apply(ctx, o, options...)
+			},
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, options ...client.SubResourceUpdateOption) error {
 				*writes++
 				return c.SubResource(sub).Update(ctx, o, options...)
@@ -113,5 +125,69 @@ func TestSelecting(t *testing.T) {
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "by-label"}}}
 	if diff := cmp.Diff(want, r.selecting(t.Context(), nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRoles: people find a role for each access level, which gathers what the operators in the group offer, follows
+// them, is mended, and goes with the group. Nothing is applied twice.
+func TestRoles(t *testing.T) {
+	in := group("mine", blue())
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
+	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos.example.com", Version: "v1", Kind: "Foo"}}
+	elsewhere := csv.DeepCopy()
+	elsewhere.Namespace = "elsewhere"
+	elsewhere.Spec.CustomResourceDefinitions.Owned[0].Kind = "Bar"
+	var writes int
+	r := reconciler(t, &writes, in, elsewhere, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "another"}})
+	for _, step := range []struct {
+		reason   string
+		change   func() error
+		applied  int
+		gathered int
+		roles    int
+	}{
+		{"A group without operators has its roles already.", func() error { return nil }, 3, 0, 3},
+		{"An operator is gathered.", func() error { return r.Client.Create(t.Context(), csv) }, 3, 1, 3},
+		{"Nothing changed.", func() error { return nil }, 0, 1, 3},
+		{"A role that somebody deleted is made again.", func() error {
+			return r.Client.Delete(t.Context(), install.GroupRoles(in, nil)[1])
+		}, 1, 1, 3},
+		{"When the operator goes, so do its rights.", func() error { return r.Client.Delete(t.Context(), csv) }, 3, 0, 3},
+		{"With the group go its roles, and no other.", func() error { return r.Client.Delete(t.Context(), in) }, 0, 0, 0},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		applies = 0
+		for range 2 { // the second time there is nothing to do
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(in)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		roles := &rbacv1.ClusterRoleList{}
+		if err := r.Client.List(t.Context(), roles, client.HasLabels{install.LabelOwner}); err != nil {
+			t.Fatal(err)
+		}
+		gathered := 0
+		for _, role := range roles.Items {
+			if role.AggregationRule != nil {
+				gathered = max(gathered, len(role.AggregationRule.ClusterRoleSelectors))
+			}
+		}
+		if applies != step.applied || gathered != step.gathered || len(roles.Items) != step.roles {
+			t.Errorf("%s\n%d applied, %d gathered, %d roles; want %d, %d, %d", step.reason, applies, gathered, len(roles.Items), step.applied, step.gathered, step.roles)
+		}
+	}
+}
+
+// TestOwner: a role of a group concerns it, and one of anybody else's nobody.
+func TestOwner(t *testing.T) {
+	in := group("mine", blue())
+	want := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(in)}}
+	if diff := cmp.Diff(want, owner(t.Context(), install.GroupRoles(in, nil)[0])); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := owner(t.Context(), &rbacv1.ClusterRole{}); got != nil {
+		t.Errorf("a role without an owner concerns %v", got)
 	}
 }

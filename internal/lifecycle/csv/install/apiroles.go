@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,8 +80,8 @@ func aggregationLabel(owned olm.CRDDescription, level string) string {
 
 // GroupRoles are the cluster roles of an OperatorGroup, one an access level, to bind people to. Each gathers the roles
 // for the APIs of the CSVs in the group. They name no rules, which are the API server's to fill in.
-func GroupRoles(group *operatorsv1.OperatorGroup, csvs []v1alpha1.ClusterServiceVersion) []Object {
-	var out []Object
+func GroupRoles(group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.ClusterServiceVersion) []*rbacv1.ClusterRole {
+	var out []*rbacv1.ClusterRole
 	for _, level := range accessLevels {
 		var gathered []string
 		for _, csv := range csvs {
@@ -90,22 +89,26 @@ func GroupRoles(group *operatorsv1.OperatorGroup, csvs []v1alpha1.ClusterService
 				gathered = append(gathered, aggregationLabel(owned, level.name))
 			}
 		}
-		var selectors []any
+		role := &rbacv1.ClusterRole{
+			TypeMeta:   typeMeta(rbacv1.SchemeGroupVersion, "ClusterRole"),
+			ObjectMeta: metav1.ObjectMeta{Name: groupRoleName(group, level.name), Labels: GroupLabels(group)},
+		}
+		role.Labels[LabelManaged] = "true"
 		for _, label := range sorted(gathered) {
-			selectors = append(selectors, map[string]any{"matchLabels": map[string]any{label: "true"}})
+			if role.AggregationRule == nil {
+				role.AggregationRule = &rbacv1.AggregationRule{}
+			}
+			role.AggregationRule.ClusterRoleSelectors = append(role.AggregationRule.ClusterRoleSelectors,
+				metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}})
 		}
-		labels := ownerLabels(group, operatorsv1.OperatorGroupKind)
-		labels[LabelManaged] = "true"
-		role := &unstructured.Unstructured{Object: map[string]any{}}
-		role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
-		role.SetName(groupRoleName(group, level.name))
-		role.SetLabels(labels)
-		if len(selectors) > 0 {
-			role.Object["aggregationRule"] = map[string]any{"clusterRoleSelectors": selectors}
-		}
-		out = append(out, Object{Object: role, For: level.name + " role of the OperatorGroup"})
+		out = append(out, role)
 	}
 	return out
+}
+
+// GroupLabels select the cluster roles of an OperatorGroup.
+func GroupLabels(group metav1.Object) map[string]string {
+	return ownerLabels(group, operatorsv1.OperatorGroupKind)
 }
 
 func groupRoleName(group *operatorsv1.OperatorGroup, level string) string {
