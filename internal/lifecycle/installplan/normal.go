@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,7 +10,7 @@ import (
 
 // normal is an object as its kind defines it, where the scheme knows that: without fields that there are none of, which
 // authors write and which an apply would be refused for, and with those that are required, if empty. OLM does the same
-// by reading what it installs into Go types.
+// by reading what it installs into Go types, which takes a field's name whatever its case: MinKubeVersion counts.
 func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	gvk := o.GroupVersionKind()
 	if !scheme.Recognizes(gvk) {
@@ -19,7 +20,11 @@ func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured
 	if err != nil {
 		return nil, err
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
+	raw, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if err := json.Unmarshal(raw, typed); err != nil {
 		return nil, fmt.Errorf("%s %s is not as its kind is defined: %w", o.GetKind(), o.GetName(), err)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)

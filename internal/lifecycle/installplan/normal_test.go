@@ -34,6 +34,11 @@ func TestNormal(t *testing.T) {
 			in:     map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "creationTimestamp": nil}, "data": nil},
 			want:   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}},
 		},
+		"AnotherCase": {
+			reason: "Authors write a field in another case, and OLM reads it all the same.",
+			in:     map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "Immutable": true},
+			want:   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "immutable": true},
+		},
 		"UnknownKind": {
 			reason: "A custom resource is as it is.",
 			in:     map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"x": nil}},
