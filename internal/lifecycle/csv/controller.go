@@ -52,7 +52,8 @@ type Reconciler struct {
 
 	Now func() time.Time
 
-	grants grants
+	grants  grants
+	written surroundings.Written
 }
 
 // soon is when the cache should have caught up.
@@ -90,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
-	if csv.IsCopied() || !csv.DeletionTimestamp.IsZero() {
+	if csv.IsCopied() || !csv.DeletionTimestamp.IsZero() || r.written.Behind(csv) {
 		return reconcile.Result{}, nil
 	}
 	s, err := r.read(ctx, csv)
@@ -163,6 +164,10 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	if equality.Semantic.DeepEqual(status, s.csv.Status) {
 		return nil
 	}
+	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < report.WordsInterval && report.SameButWords(status, s.csv.Status) {
+		v.Again = report.WordsInterval
+		return nil
+	}
 	if status.Phase != s.csv.Status.Phase {
 		log.FromContext(ctx).Info("Changed phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
 	}
@@ -171,6 +176,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
 		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(out), err)
 	}
+	r.written.Note(out)
 	s.csv = out
 	return nil
 }

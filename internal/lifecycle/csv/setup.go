@@ -28,7 +28,7 @@ import (
 const IndexCRD = "spec.customresourcedefinitions.name"
 
 // concurrency is how many are looked at at once.
-const concurrency = 4
+const concurrency = 16
 
 // SetupWithManager has a ClusterServiceVersion looked at when it changes, or one of its namespace, what it needs, what it
 // consists of, what vouches for it, or its Probe. around is what the switch puts around the reconciler.

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -39,6 +40,8 @@ type Reconciler struct {
 	GlobalNamespace string
 
 	Now func() time.Time
+
+	written surroundings.Written
 }
 
 // Reconcile looks after the Subscriptions of one namespace.
@@ -47,9 +50,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading what the Subscriptions of namespace %s depend on: %w", request.Name, err)
 	}
+	if slices.ContainsFunc(n.subs, func(sub *v1alpha1.Subscription) bool { return r.written.Behind(sub) }) {
+		return reconcile.Result{}, nil
+	}
 	var conflict bool
+	var again time.Duration
 	for _, sub := range n.subs {
-		err := r.one(ctx, n, sub)
+		later, err := r.one(ctx, n, sub)
+		again = max(again, later)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			conflict = true // the cache is behind: the others go on
 		} else if err != nil {
@@ -59,13 +67,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if conflict {
 		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
 	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// one resolves a Subscription, asks for the plan that it needs, and writes its status.
-func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) error {
+// one resolves a Subscription, asks for the plan that it needs, and writes its status. It says when to look again, where
+// nothing would tell; 0 for never.
+func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (time.Duration, error) {
 	if !n.tried(sub) {
-		return nil // what the status says stands until the catalog has been read anew
+		return 0, nil // what the status says stands until the catalog has been read anew
 	}
 	head := n.head(sub)
 	solution, problem := n.resolve(sub, head)
@@ -73,12 +82,12 @@ func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscr
 	if len(solution.Choices) > 0 && n.mayMoveOn(head) && !n.deleted(sub, head) {
 		var err error
 		if plan, err = r.ensure(ctx, n, sub, solution); err != nil {
-			return err
+			return 0, err
 		}
 		n.plan(solution)
 	}
 	if err := r.discard(ctx, n, sub, plan); err != nil {
-		return err
+		return 0, err
 	}
 	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, head, solution, problem, plan)))
 }
@@ -142,17 +151,24 @@ func holdOf(plan *olm.InstallPlan) *subscription.Hold {
 	return &subscription.Hold{Reason: string(c.Reason), Message: c.Message}
 }
 
-// write writes a status that changed.
-func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, status v1alpha1.SubscriptionStatus) error {
+// write writes a status that changed; one that says the same in other words not at once, and says when to look again.
+func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, status v1alpha1.SubscriptionStatus) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(status, sub.Status) {
-		return nil
+		return 0, nil
+	}
+	if r.Now().Sub(sub.Status.LastUpdated.Time) < subscription.WordsInterval && subscription.SameButWords(status, sub.Status) {
+		return subscription.WordsInterval, nil
 	}
 	if status.UpToDate != sub.Status.UpToDate || status.InstalledCSV != sub.Status.InstalledCSV {
 		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message", status.Message)
 	}
 	out := sub.DeepCopy()
 	out.Status = status
-	return r.Client.Status().Update(ctx, out, FieldOwner)
+	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
+		return 0, err
+	}
+	r.written.Note(out)
+	return 0, nil
 }
 
 // ensure makes the InstallPlan for a solution unless it is there. Its name is computed from what it is for, so that a

@@ -1,0 +1,41 @@
+package surroundings
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestWritten(t *testing.T) {
+	at := func(version string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "one", ResourceVersion: version}}
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		written string
+		cached  string
+		want    bool
+	}{
+		"Never":     {reason: "What was never written is never behind.", cached: "7"},
+		"Before":    {reason: "The cache shows it as it was before.", written: "10", cached: "9", want: true},
+		"Same":      {reason: "The cache has caught up.", written: "10", cached: "10"},
+		"Later":     {reason: "Somebody else has written since.", written: "10", cached: "11"},
+		"NoNumbers": {reason: "Versions that cannot be compared hold nothing up.", written: "abc", cached: "7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Written{}
+			if tc.written != "" {
+				w.Note(at(tc.written))
+			}
+			for range 2 {
+				if got := w.Behind(at(tc.cached)); got != tc.want {
+					t.Errorf("%s\nbehind: %v", tc.reason, got)
+				}
+			}
+			if _, kept := w.versions.Load(at("").UID); kept != tc.want {
+				t.Errorf("kept: %v, though it is needed only while the cache is behind", kept)
+			}
+		})
+	}
+}

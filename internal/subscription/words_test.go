@@ -1,0 +1,41 @@
+package subscription
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+func TestSameButWords(t *testing.T) {
+	status := func(change func(*v1alpha1.SubscriptionStatus)) v1alpha1.SubscriptionStatus {
+		out := v1alpha1.SubscriptionStatus{
+			Message: "Waiting: 0 of 1", CurrentCSV: "foo.v1", LastUpdated: metav1.Unix(1000, 0),
+			Conditions: []v1alpha1.SubscriptionCondition{{Type: v1alpha1.SubscriptionUpgradeHeld, Status: "False", Message: "0 of 1"}},
+		}
+		change(&out)
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*v1alpha1.SubscriptionStatus)
+		want   bool
+	}{
+		"Words": {
+			reason: "What is waited for is told in words.", want: true,
+			change: func(s *v1alpha1.SubscriptionStatus) {
+				s.Message, s.Conditions[0].Message, s.LastUpdated = "Waiting: 1 of 1", "1 of 1", metav1.Unix(1001, 0)
+			},
+		},
+		"UpToDate":  {reason: "UpToDate is no words.", change: func(s *v1alpha1.SubscriptionStatus) { s.UpToDate = true }},
+		"Current":   {reason: "Nor is what is to be installed.", change: func(s *v1alpha1.SubscriptionStatus) { s.CurrentCSV = "foo.v2" }},
+		"Condition": {reason: "Nor is a condition.", change: func(s *v1alpha1.SubscriptionStatus) { s.Conditions[0].Status = "True" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := SameButWords(status(func(*v1alpha1.SubscriptionStatus) {}), status(tc.change)); got != tc.want {
+				t.Errorf("%s\nthe same but for words: %v", tc.reason, got)
+			}
+		})
+	}
+}
