@@ -141,6 +141,9 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 		if o.IfAbsent && len(install.Owners(actual)) == 0 {
 			return nil
 		}
+		if account, ok := desired.(*corev1.ServiceAccount); ok {
+			s.share(account, actual)
+		}
 		if is, err := same(desired, actual); is || err != nil {
 			return err
 		}
@@ -157,6 +160,21 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 	unstructured.RemoveNestedField(raw, "metadata", "creationTimestamp")
 	applied := &unstructured.Unstructured{Object: raw}
 	return as.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership)
+}
+
+// share has a service account belong to the other operators of the namespace that run as it too, so that it goes with
+// the last of them. One that is being replaced hands it over.
+func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) {
+	for _, owner := range actual.GetOwnerReferences() {
+		other := s.csvs[owner.Name]
+		if other == nil || other.UID != owner.UID || other.UID == s.csv.UID || !other.DeletionTimestamp.IsZero() || s.successor(other.Name) != nil {
+			continue
+		}
+		account.OwnerReferences = append(account.OwnerReferences, owner)
+		if actual.GetLabels()[install.LabelOwner] == other.Name {
+			account.Labels[install.LabelOwner] = other.Name // a label can name but one
+		}
+	}
 }
 
 // seal writes the hash of an object into it.
