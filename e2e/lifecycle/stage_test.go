@@ -8,6 +8,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,10 +45,22 @@ func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *sta
 // offer puts packages into the catalog, in place of what is there.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
-	desired, err := testcatalog.ConfigMap(s.catalog.Namespace, s.catalog.Name, packages...)
+	config, err := testcatalog.Config(packages...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.offerConfig(t, config)
+}
+
+// offerConfig puts a catalog in the place of the one that is there.
+func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
+	t.Helper()
+	text, err := testcatalog.YAML(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desired := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
+	desired.Data = map[string]string{"catalog.yaml": text}
 	actual := &corev1.ConfigMap{}
 	if err := cluster.Client.Get(t.Context(), s.catalog, actual); err == nil {
 		actual.Data = desired.Data
@@ -56,9 +69,14 @@ func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 		}
 		return
 	}
-	source := &olm.CatalogSource{ObjectMeta: desired.ObjectMeta}
+	source := s.own()
 	source.Spec.SourceType, source.Spec.ConfigMap = olm.SourceTypeConfigmap, desired.Name
 	cluster.Create(t, desired, source)
+}
+
+// own is the CatalogSource of the stage.
+func (s *stage) own() *olm.CatalogSource {
+	return &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
 }
 
 // clear takes away what the garbage collector of namespaces does not.
@@ -66,7 +84,7 @@ func (s *stage) clear(t *testing.T) {
 	ctx := context.Background()
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}},
-		&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}},
+		s.own(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}},
 	} {
 		if err := cluster.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
@@ -76,7 +94,7 @@ func (s *stage) clear(t *testing.T) {
 }
 
 // publish is a package of versions.
-func publish(t *testing.T, versions ...testcatalog.Foo) testcatalog.Package {
+func publish(t testing.TB, versions ...testcatalog.Foo) testcatalog.Package {
 	t.Helper()
 	out, err := testcatalog.Publish(versions...)
 	if err != nil {

@@ -119,6 +119,9 @@ var foundFirst = map[string]bool{
 	v1alpha1.ReasonCSVNotInChannel:           true,
 	v1alpha1.ReasonReplacesCycle:             true,
 	v1alpha1.ReasonBundleInvalid:             true,
+	v1alpha1.ReasonTooLarge:                  true,
+	v1alpha1.ReasonImagePullFailed:           true,
+	v1alpha1.ReasonUnreachable:               true,
 }
 
 // resolutionFailed says whether nothing satisfies the Subscription.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
@@ -55,6 +56,22 @@ func inlined(p Package, b Bundle) (declcfg.Bundle, error) {
 		out.Properties = append(out.Properties, property.MustBuildBundleObject(raw))
 	}
 	return out, nil
+}
+
+// Refer has the bundles of a catalog refer to images, in place of the objects that are inlined in it.
+func Refer(config *declcfg.DeclarativeConfig, image func(bundle string) string) {
+	inlined := func(p property.Property) bool { return p.Type == property.TypeBundleObject }
+	for i := range config.Bundles {
+		b := &config.Bundles[i]
+		b.Image, b.Properties = image(b.Name), slices.DeleteFunc(b.Properties, inlined)
+	}
+}
+
+// YAML is the text of a file-based catalog.
+func YAML(config declcfg.DeclarativeConfig) (string, error) {
+	var out strings.Builder
+	err := declcfg.WriteYAML(config, &out)
+	return out.String(), err
 }
 
 // Write writes a catalog of packages into a folder, in place of what was there.

@@ -78,31 +78,46 @@ func decodeObjects(t text) ([]*unstructured.Unstructured, error) {
 	}
 	var out []*unstructured.Unstructured
 	for _, d := range documents {
-		json, err := yaml.YAMLToJSON(d.data)
+		o, err := decodeObject(t.name, d)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not YAML: %w", t.name, inLine(err, d.line))
+			return nil, err
 		}
-		var content any
-		if err := utiljson.Unmarshal(json, &content); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.name, err)
+		if o != nil {
+			out = append(out, o)
 		}
-		if content == nil {
-			continue // nothing but comments
-		}
-		fields, ok := content.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("%s holds no object from line %d on", t.name, d.line)
-		}
-		o := &unstructured.Unstructured{Object: fields}
-		if o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s: the object from line %d on has no kind or no apiVersion", t.name, d.line)
-		}
-		if o.GetName() == "" {
-			return nil, fmt.Errorf("%s: the %s from line %d on has no name", t.name, o.GetKind(), d.line)
-		}
-		out = append(out, o)
 	}
 	return out, nil
+}
+
+// decodeObject reads an object; nil where there is nothing but comments.
+func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
+	if err := bearable(d.data); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	defer takeTurn(d.data)()
+	json, err := yaml.YAMLToJSON(d.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not YAML: %w", file, inLine(err, d.line))
+	}
+	var content any
+	if err := utiljson.Unmarshal(json, &content); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if content == nil {
+		return nil, nil
+	}
+	fields, ok := content.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s holds no object from line %d on", file, d.line)
+	}
+	o := &unstructured.Unstructured{Object: fields}
+	switch {
+	case o.GetKind() == "" || o.GetAPIVersion() == "":
+		return nil, fmt.Errorf("%s: the object from line %d on has no kind or no apiVersion", file, d.line)
+	case o.GetName() == "":
+		return nil, fmt.Errorf("%s: the %s from line %d on has no name", file, o.GetKind(), d.line)
+	}
+	return o, nil
 }
 
 // document is one of several in a YAML text.
@@ -190,26 +205,27 @@ func isManifest(name string) bool {
 	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
-// bundleFiles are the regular files of a bundle image, by path.
+// bundleFiles are the regular files of a bundle image, by path; nil stands for a link.
 func (p puller) bundleFiles(ctx context.Context, image string, content v1.Image) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := unpack(ctx, content, p.limits.Bundle, func(f file, r io.Reader) error {
+	u := unpacker{paths: p.limits.BundleFiles, bytes: p.limits.Bundle}
+	u.take = func(f file, r io.Reader) (err error) {
 		if f.isLink() {
 			out[f.path] = nil // told of where a manifest was expected
 			return nil
 		}
-		if len(out) == p.limits.BundleFiles {
-			return failure(v1alpha1.ReasonTooLarge, "bundle image %s has more files than the limit of %d", image, p.limits.BundleFiles)
-		}
-		data, err := io.ReadAll(r)
-		out[f.path] = data
+		out[f.path], err = io.ReadAll(r)
 		return err
-	})
+	}
+	err := u.unpack(ctx, content)
+	if why, ok := errors.AsType[unfit](err); ok {
+		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %w", image, why)
+	}
 	switch {
 	case errors.Is(err, errTooMuch):
 		return nil, failure(v1alpha1.ReasonTooLarge, "bundle image %s is larger than the limit of %s", image, size(p.limits.Bundle))
-	case errors.Is(err, errOutside):
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %w", image, err)
+	case errors.Is(err, errTooMany):
+		return nil, failure(v1alpha1.ReasonTooLarge, "bundle image %s has more files than the limit of %d", image, p.limits.BundleFiles)
 	case err != nil:
 		return nil, pullFailure(image, err)
 	}
@@ -222,6 +238,9 @@ func bundleLabels(image string, labels map[string]string, files map[string][]byt
 		Annotations map[string]string `json:"annotations"`
 	}
 	if data, ok := files[annotationsFile]; ok {
+		if err := bearable(data); err != nil {
+			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s: %w", image, annotationsFile, err)
+		}
 		if err := yaml.Unmarshal(data, &metadata); err != nil {
 			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is not YAML: %w", image, annotationsFile, inLine(err, 1))
 		}

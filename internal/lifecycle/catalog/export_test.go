@@ -89,6 +89,8 @@ type Registry struct {
 
 	server *httptest.Server
 	broken atomic.Value // the digest of a layer that breaks off
+
+	replaced atomic.Value // a replacement
 }
 
 // NewRegistry serves until the test ends.
@@ -104,6 +106,10 @@ func NewRegistry(t testing.TB, password string) *Registry {
 		}
 		if broken, _ := out.broken.Load().(string); broken != "" && strings.HasSuffix(r.URL.Path, broken) && r.Method == http.MethodGet {
 			w = cut{w}
+		}
+		if other, ok := out.replaced.Load().(replacement); ok && strings.HasSuffix(r.URL.Path, other.digest) && r.Method == http.MethodGet {
+			_, _ = w.Write(other.data)
+			return
 		}
 		images.ServeHTTP(w, r)
 	}))
@@ -283,6 +289,33 @@ func (r *Registry) PushBroken(t testing.TB, repository string, layers ...[]TarEn
 	}
 	r.broken.Store(digestOf(t, content[0]))
 	return image
+}
+
+// PushFalse puts an image into the registry whose layer is packed otherwise than its manifest says, when it is pulled.
+func (r *Registry) PushFalse(t testing.TB, repository string, layer []TarEntry) (image string) {
+	t.Helper()
+	image, _ = r.Push(t, repository, nil, layer)
+	content, err := Image(t, nil, layer).Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := content[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[9] ^= 1 // the system that it was packed on, which changes nothing
+	r.replaced.Store(replacement{digestOf(t, content[0]), data})
+	return image
+}
+
+// replacement is what a registry gives in the place of a layer.
+type replacement struct {
+	digest string
+	data   []byte
 }
 
 // cut writes half of what it is given.

@@ -25,10 +25,13 @@ func Read(ctx context.Context, root fs.FS, limits Limits) (*Content, error) {
 	return read(ctx, root, newBuilder(limits))
 }
 
+// concurrency is how many files of a catalog are read at once. Each takes some memory.
+const concurrency = 2
+
 func read(ctx context.Context, root fs.FS, b *builder) (*Content, error) {
-	err := declcfg.WalkMetasFS(ctx, root, func(file string, meta *declcfg.Meta, err error) error {
+	err := declcfg.WalkMetasFS(ctx, documents{root}, func(file string, meta *declcfg.Meta, err error) error {
 		return b.add(file, meta, err)
-	})
+	}, declcfg.WithConcurrency(concurrency))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +74,9 @@ func newBuilder(limits Limits) *builder {
 
 // readFile reads all parts of one file.
 func (b *builder) readFile(file string, r io.Reader) error {
-	return declcfg.WalkMetasReader(r, func(meta *declcfg.Meta, err error) error {
+	checked := newChecked(r)
+	defer func() { checked.done() }()
+	return declcfg.WalkMetasReader(checked, func(meta *declcfg.Meta, err error) error {
 		return b.add(file, meta, err)
 	})
 }
@@ -115,7 +120,9 @@ func (b *builder) merge(file, name string, part any) error {
 		d.Packages = append(d.Packages, part)
 	case declcfg.Channel:
 		d.Channels = append(d.Channels, part)
-		b.keptSize += int64(len(part.Entries)) * 100
+		for _, e := range part.Entries {
+			b.keptSize += weight(e)
+		}
 	case declcfg.Bundle:
 		d.Bundles = append(d.Bundles, part)
 		for _, p := range part.Properties {
@@ -123,9 +130,26 @@ func (b *builder) merge(file, name string, part any) error {
 		}
 	case declcfg.Deprecation:
 		d.Deprecations = append(d.Deprecations, part)
+		for _, e := range part.Entries {
+			b.keptSize += int64(len(e.Reference.Name) + len(e.Message))
+		}
 	}
-	if b.keptSize > b.limits.Kept {
-		return failure(v1alpha1.ReasonTooLarge, "the properties of its bundles are larger than the limit of %s", size(b.limits.Kept))
+	return b.count(0)
+}
+
+// weight is about how many bytes an entry of a channel takes in memory.
+func weight(e declcfg.ChannelEntry) int64 {
+	out := int64(100 + len(e.Name) + len(e.Replaces) + len(e.SkipRange))
+	for _, skipped := range e.Skips {
+		out += int64(16 + len(skipped))
+	}
+	return out
+}
+
+// count counts bytes that are kept, and says when they are too many.
+func (b *builder) count(bytes int64) error {
+	if b.keptSize += bytes; b.keptSize > b.limits.Kept {
+		return failure(v1alpha1.ReasonTooLarge, "what is said of its bundles is larger than the limit of %s", size(b.limits.Kept))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
@@ -108,8 +109,22 @@ func (o *grpcOrigin) failure(ctx context.Context, err error) error {
 	case said.Code() == codes.Unimplemented:
 		return failure(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: %s", o.address, said.Message())
 	default:
-		return failure(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: %s", o.address, said.Message())
+		return failure(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: %s", o.address, unwrapped(said.Message()))
 	}
+}
+
+// unwrapped is what gRPC says of a connection, in plain words.
+func unwrapped(message string) string {
+	if _, inner, ok := strings.Cut(message, "connection error: desc = "); ok {
+		if text, err := strconv.Unquote(inner); err == nil {
+			message = text
+		}
+	}
+	message = strings.TrimPrefix(message, "transport: Error while dialing: ")
+	if rest, ok := strings.CutPrefix(message, "error reading server preface: "); ok {
+		return "it takes connections and does not answer as a registry does: " + rest
+	}
+	return message
 }
 
 type channelKey struct{ packageName, channel string }
@@ -122,9 +137,11 @@ func addAPIBundle(b *builder, channels map[channelKey]*declcfg.Channel, in *api.
 		channel = &declcfg.Channel{Name: in.ChannelName, Package: in.PackageName}
 		channels[key] = channel
 	}
-	channel.Entries = append(channel.Entries, declcfg.ChannelEntry{
-		Name: in.CsvName, Replaces: in.Replaces, Skips: in.Skips, SkipRange: in.SkipRange,
-	})
+	entry := declcfg.ChannelEntry{Name: in.CsvName, Replaces: in.Replaces, Skips: in.Skips, SkipRange: in.SkipRange}
+	channel.Entries = append(channel.Entries, entry)
+	if err := b.count(weight(entry)); err != nil {
+		return err
+	}
 	known := func(o declcfg.Bundle) bool { return o.Name == in.CsvName }
 	if d := b.drafts[in.PackageName]; d != nil && slices.ContainsFunc(d.Bundles, known) {
 		return nil

@@ -153,7 +153,8 @@ func (o *imageOrigin) extract(ctx context.Context, image v1.Image, folder, to st
 	limits := o.puller.limits
 	var files int
 	var total int64
-	err = unpack(ctx, image, limits.Image, func(f file, r io.Reader) error {
+	u := unpacker{wanted: concerns(folder), paths: limits.CatalogFiles, bytes: limits.Image}
+	u.take = func(f file, r io.Reader) error {
 		inside, ok := f.below(folder)
 		if !ok {
 			return nil
@@ -167,16 +168,18 @@ func (o *imageOrigin) extract(ctx context.Context, image v1.Image, folder, to st
 			return failure(v1alpha1.ReasonTooLarge, "image %s: %s is larger than the limit of %s for a file", o.image, f.path, size(limits.CatalogFile))
 		case total > limits.Catalog:
 			return failure(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s is larger than the limit of %s", o.image, folder, size(limits.Catalog))
-		case files > limits.CatalogFiles:
-			return failure(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s has more files than the limit of %d", o.image, folder, limits.CatalogFiles)
 		}
 		return write(root, inside, r)
-	})
+	}
+	err = u.unpack(ctx, image)
+	if why, ok := errors.AsType[unfit](err); ok {
+		return failure(v1alpha1.ReasonNotACatalog, "image %s: %w", o.image, why)
+	}
 	switch {
 	case errors.Is(err, errTooMuch):
 		return failure(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s, unpacked", o.image, size(limits.Image))
-	case errors.Is(err, errOutside):
-		return failure(v1alpha1.ReasonNotACatalog, "image %s: %w", o.image, err)
+	case errors.Is(err, errTooMany):
+		return failure(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s has more files than the limit of %d", o.image, folder, limits.CatalogFiles)
 	case err != nil:
 		return pullFailure(o.image, err)
 	case files == 0:

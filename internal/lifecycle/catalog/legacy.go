@@ -58,16 +58,30 @@ func parseLegacy(cm *corev1.ConfigMap) (*legacy, error) {
 	if out.csvs, err = legacyObjects(cm, keyCSVs); err != nil {
 		return nil, err
 	}
-	if err := yaml.Unmarshal([]byte(cm.Data[keyPackages]), &out.packages); err != nil {
-		return nil, failure(v1alpha1.ReasonNotACatalog, "key %s is no list of package manifests: %w", keyPackages, inLine(err, 1))
+	if err := parseKey(cm, keyPackages, &out.packages); err != nil {
+		return nil, err
 	}
 	return &out, nil
 }
 
+// parseKey reads the list in a key.
+func parseKey(cm *corev1.ConfigMap, key string, into any) error {
+	data := []byte(cm.Data[key])
+	if err := bearable(data); err != nil {
+		return fmt.Errorf("key %s: %w", key, err)
+	}
+	if err := yaml.Unmarshal(data, into); err != nil {
+		return failure(v1alpha1.ReasonNotACatalog, "key %s is no list of %s: %w", key, listsOf[key], inLine(err, 1))
+	}
+	return nil
+}
+
+var listsOf = map[string]string{keyCRDs: "objects", keyCSVs: "objects", keyPackages: "package manifests"}
+
 func legacyObjects(cm *corev1.ConfigMap, key string) (map[string]legacyObject, error) {
 	var raws []json.RawMessage
-	if err := yaml.Unmarshal([]byte(cm.Data[key]), &raws); err != nil {
-		return nil, failure(v1alpha1.ReasonNotACatalog, "key %s is no list of objects: %w", key, inLine(err, 1))
+	if err := parseKey(cm, key, &raws); err != nil {
+		return nil, err
 	}
 	out := map[string]legacyObject{}
 	for i, raw := range raws {

@@ -16,7 +16,7 @@ type Limits struct {
 	// CatalogFiles is how many files it may have.
 	CatalogFiles int
 
-	// Kept is how many bytes of a catalog's properties are kept in memory, which is all of it but the objects.
+	// Kept is how many bytes of what a catalog says are kept in memory, which is all of it but the objects.
 	Kept int64
 
 	// Bundle is how many bytes all files of a bundle image may have, unpacked, and all objects of a bundle.

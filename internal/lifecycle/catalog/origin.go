@@ -60,7 +60,9 @@ func (quiet) close()                    {}
 
 // inlinedTexts finds a bundle in a file-based catalog, and what is inlined there of its objects.
 func inlinedTexts(r io.Reader, b *Bundle) (texts []text, found bool, err error) {
-	err = declcfg.WalkMetasReader(r, func(meta *declcfg.Meta, err error) error {
+	checked := newChecked(r)
+	defer func() { checked.done() }()
+	err = declcfg.WalkMetasReader(checked, func(meta *declcfg.Meta, err error) error {
 		if err != nil || found || meta.Schema != declcfg.SchemaBundle || meta.Package != b.Package || meta.Name != b.Name {
 			return err
 		}

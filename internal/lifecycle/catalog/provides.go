@@ -67,6 +67,9 @@ func parseManifest(data []byte) (manifest, error) {
 			return out, nil
 		}
 	}
+	if err := bearable(data); err != nil {
+		return out, err
+	}
 	err := yaml.Unmarshal(data, &out)
 	return out, err
 }

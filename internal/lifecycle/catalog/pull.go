@@ -1,21 +1,18 @@
 package catalog
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
@@ -38,12 +35,19 @@ type resolved struct {
 	descriptor *remote.Descriptor
 }
 
+// answerTimeout is how long a registry may take to say what an image's reference stands for. The content may take longer.
+const answerTimeout = 30 * time.Second
+
 // resolve asks the registry what an image's reference stands for. The answer ends with ctx.
 func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {
 		return nil, failure(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	silent := failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: the registry does not answer within %s", image, answerTimeout)
+	answered := time.AfterFunc(answerTimeout, func() { cancel(silent) })
+	defer answered.Stop()
 	credentials, problems := p.secrets.credentials(ctx, reference.Context())
 	for _, c := range credentials {
 		var descriptor *remote.Descriptor
@@ -54,6 +58,9 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 		if !refused(err) {
 			break
 		}
+	}
+	if errors.Is(context.Cause(ctx), silent) {
+		return nil, silent
 	}
 	if refused(err) && len(problems) == 0 && credentials[0] == authn.Anonymous {
 		problems = []string{"spec.secrets names no Secret with credentials for it"}
@@ -77,6 +84,9 @@ func pullFailure(image string, err error, problems ...string) error {
 	return failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w", image, err)
 }
 
+// largestConfig is how many bytes the config of an image may have, which tells what is in it.
+const largestConfig = 4 << 20
+
 // open is the image itself: that of our platform where there are several, or else the first.
 func (p puller) open(r *resolved) (v1.Image, *v1.ConfigFile, error) {
 	image, err := p.choose(r)
@@ -91,8 +101,11 @@ func (p puller) open(r *resolved) (v1.Image, *v1.ConfigFile, error) {
 	for _, layer := range manifest.Layers {
 		packed += max(layer.Size, 0)
 	}
-	if packed > p.limits.Image || manifest.Config.Size > p.limits.CatalogFile {
+	switch c := manifest.Config.Size; {
+	case packed > p.limits.Image:
 		return nil, nil, failure(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s: it has %s", r.image, size(p.limits.Image), size(packed))
+	case c < 0 || c > largestConfig: // below 0 it would be read to its end, wherever that is
+		return nil, nil, failure(v1alpha1.ReasonTooLarge, "image %s: its config is larger than the limit of %s", r.image, size(largestConfig))
 	}
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -127,98 +140,4 @@ func (p puller) choose(r *resolved) (v1.Image, error) {
 		}
 	}
 	return index.Image(chosen.Digest)
-}
-
-// file is a regular file of an image.
-type file struct {
-	// path from the root of the image, without a leading slash.
-	path string
-	size int64
-}
-
-// unpack gives every regular file of an image to take, with the layers put on top of each other. It fails where the
-// whole image has more bytes than most, and where the image points outside itself.
-func unpack(ctx context.Context, image v1.Image, most int64, take func(file, io.Reader) error) error {
-	whole := mutate.Extract(image)
-	defer func() { _ = whole.Close() }() // ends its goroutine; there is nothing to lose
-	counted := &capped{r: whole, left: most, ctx: ctx}
-	archive := tar.NewReader(counted)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			// mutate ends the archive even where a layer cannot be read to its end, and says so behind that.
-			_, err := io.Copy(io.Discard, counted)
-			return outside(err)
-		}
-		if err != nil {
-			return outside(err)
-		}
-		if err := visit(header, archive, take); err != nil {
-			return err
-		}
-	}
-}
-
-func visit(header *tar.Header, content io.Reader, take func(file, io.Reader) error) error {
-	clean := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-	if slices.Contains(strings.Split(header.Name, "/"), "..") {
-		return fmt.Errorf("%w by %q", errOutside, header.Name)
-	}
-	switch header.Typeflag {
-	case tar.TypeReg:
-		return take(file{path: clean, size: header.Size}, content)
-	case tar.TypeSymlink, tar.TypeLink:
-		return take(file{path: clean, size: -1}, nil)
-	}
-	return nil // folders come with their files, and devices are no content
-}
-
-// isLink is true for a link, which has no content and is never followed.
-func (f file) isLink() bool { return f.size < 0 }
-
-// below is the path of a file from a folder on, and whether the file is in it.
-func (f file) below(folder string) (string, bool) {
-	folder = strings.Trim(path.Clean("/"+folder), "/")
-	if folder == "" {
-		return f.path, true
-	}
-	if f.isLink() && (f.path == folder || strings.HasPrefix(folder, f.path+"/")) {
-		return "", true // the folder itself is a link, or in one
-	}
-	return strings.CutPrefix(f.path, folder+"/")
-}
-
-// errOutside is that an archive points outside itself.
-var errOutside = errors.New("the image points outside its archive")
-
-// outside is err as errOutside where it is what mutate says of such an archive.
-func outside(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, name, ok := strings.Cut(err.Error(), "unsafe tar path "); ok {
-		return fmt.Errorf("%w by %s", errOutside, name)
-	}
-	return err
-}
-
-// errTooMuch is that something has more bytes than were to be read.
-var errTooMuch = errors.New("more than was to be read")
-
-// capped reads until ctx ends or there is more than is left.
-type capped struct {
-	r    io.Reader
-	left int64
-	ctx  context.Context
-}
-
-func (c *capped) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := c.r.Read(p)
-	if c.left -= int64(n); c.left < 0 {
-		return 0, errTooMuch
-	}
-	return n, err
 }

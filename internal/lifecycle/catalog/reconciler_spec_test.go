@@ -87,9 +87,8 @@ func badInput(t *testing.T, w *world) {
 		"unreachable": {
 			reason: "Nobody listens.",
 			spec:   addressSpec("127.0.0.1:1"),
-			want: `False Unreachable: the registry at 127.0.0.1:1 cannot be read: connection error: desc = "transport: Error while dialing: ` +
-				`dial tcp 127.0.0.1:1: connect: connection refused"`,
-			old: olm.CatalogSourceRegistryServerError,
+			want:   "False Unreachable: the registry at 127.0.0.1:1 cannot be read: dial tcp 127.0.0.1:1: connect: connection refused",
+			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"no-such-image": {
 			reason: "The registry does not know the image.",

@@ -155,6 +155,7 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 		return
 	}
 	before, replaced := e.Catalog, e.reading
+	another := r != nil && replaced != nil && r.from != replaced.from // whose objects may differ where the Content does not
 	if r == replaced {
 		replaced = nil
 	}
@@ -170,7 +171,7 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 	default:
 		e.Content = r.content
 	}
-	changed := before.Content != e.Content || !before.Tried || before.Healthy != e.Healthy || before.Message != e.Message
+	changed := another || before.Content != e.Content || !before.Tried || before.Healthy != e.Healthy || before.Message != e.Message
 	s.mu.Unlock()
 	replaced.release()
 	if changed {

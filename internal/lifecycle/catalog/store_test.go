@@ -109,6 +109,10 @@ func TestChanges(t *testing.T) {
 	if got := next(t, quick); got != "ns/b" {
 		t.Errorf("The same content read again is told as a change: %s", got)
 	}
+	s.record(key("ns", "a"), &reading{from: "another", content: &Content{Packages: map[string]*Package{"foo": {Name: "foo"}}}}, outcome{})
+	if got := next(t, quick); got != "ns/a" {
+		t.Errorf("The same content from elsewhere may have other objects, and is told: %s", got)
+	}
 	s.record(key("ns", "b"), nil, outcome{err: asError(failure(v1alpha1.ReasonUnreachable, "away"), "")})
 	s.forget(key("ns", "b"))
 	next(t, quick)

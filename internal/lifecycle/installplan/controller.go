@@ -102,8 +102,11 @@ func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconc
 	var err error
 	if len(plan.Status.Plan) == 0 {
 		group, err = r.resolve(ctx, plan)
-		if err != nil || plan.Status.Phase == olm.InstallPlanPhasePlanning {
+		if err != nil {
 			return reconcile.Result{}, errors.Join(err, r.write(ctx, plan, before))
+		}
+		if plan.Status.Phase == olm.InstallPlanPhasePlanning {
+			return reconcile.Result{RequeueAfter: lookAgainAtBundles}, r.write(ctx, plan, before)
 		}
 	}
 	var result reconcile.Result
@@ -117,6 +120,10 @@ func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconc
 	}
 	return reconcile.Result{}, r.install(ctx, plan, group)
 }
+
+// lookAgainAtBundles is how often to look whether a plan can be resolved by now, though nothing told of it: the image of a
+// bundle may have been mended in its place.
+const lookAgainAtBundles = 15 * time.Minute
 
 // resolve finds the steps of a plan, and says so where there are none to be had. The OperatorGroup is read live, since it
 // says what the plan may do.
@@ -134,12 +141,12 @@ func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*opera
 		}
 		steps, problem, err = r.steps(ctx, plan, Scope{group, targets})
 	}
-	if err != nil {
-		return nil, err
-	}
 	if problem != nil {
 		unresolved(&plan.Status, problem, now)
-		return nil, nil
+		return nil, err // so that what may pass is tried again
+	}
+	if err != nil {
+		return nil, err
 	}
 	resolved(&plan.Status, steps, now)
 	plan.Status.CatalogSources = sources(steps)

@@ -18,7 +18,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 )
 
-// steps resolves the names in a plan into bundles, and these into steps.
+// steps resolves the names in a plan into bundles, and these into steps. A problem that comes with an error may pass by
+// itself.
 func (r *Reconciler) steps(ctx context.Context, plan *olm.InstallPlan, in Scope) ([]*olm.Step, *resolve.Problem, error) {
 	subs := &v1alpha1.SubscriptionList{}
 	if err := r.Client.List(ctx, subs, client.InNamespace(plan.Namespace)); err != nil {
@@ -63,11 +64,7 @@ func (r *Reconciler) bundles(ctx context.Context, plan *olm.InstallPlan, choices
 	for _, choice := range slices.Backward(choices) {
 		objects, err := r.Catalogs.Objects(ctx, choice.Catalog, choice.Bundle)
 		if err != nil {
-			problem := contentProblem(choice, err)
-			if problem == nil {
-				return nil, nil, err
-			}
-			return nil, problem, nil
+			return nil, contentProblem(choice, err), mayPass(err)
 		}
 		b := Bundle{Choice: choice, Objects: objects}
 		if sub := subscribed(subs, choice.Package); sub != "" {
@@ -96,13 +93,21 @@ func subscribed(subs []v1alpha1.Subscription, pkg string) string {
 	return oldest.Name
 }
 
-// contentProblem is what an error about a bundle's content means for the admin; nil for one that may pass.
+// contentProblem is what an error about a bundle's content means for the admin; nil where it means nothing to him.
 func contentProblem(choice resolve.Choice, err error) *resolve.Problem {
 	reasoned, ok := errors.AsType[*catalog.Error](err)
-	if !ok || !reasoned.Permanent() {
+	if !ok {
 		return nil
 	}
 	return &resolve.Problem{Reason: reasoned.Reason, Message: fmt.Sprintf("Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}
+}
+
+// mayPass is an error about a bundle's content that may pass by itself; nil where the bundle has to change.
+func mayPass(err error) error {
+	if reasoned, ok := errors.AsType[*catalog.Error](err); ok && reasoned.Permanent() {
+		return nil
+	}
+	return err
 }
 
 // scopes tells which kinds are namespaced, those that the plan itself brings included.

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// concurrency is how many plans run at once.
-	concurrency = 4
+	// concurrency is how many plans are looked at at once. Most of that is waiting, be it for the registry of a bundle
+	// that does not answer, for which others must not wait too.
+	concurrency = 50
 
 	// A step that fails for a reason that may pass is tried again after retryFirst, then after twice as long each time.
 	retryFirst = 50 * time.Millisecond

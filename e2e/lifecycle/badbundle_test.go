@@ -1,0 +1,269 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// badBundle is a bundle, or the package that it is of, that a catalog offers which is otherwise well.
+type badBundle struct {
+	reason string
+
+	// spoil spoils the catalog.
+	spoil func(t *testing.T, in setting, config *declcfg.DeclarativeConfig)
+
+	kind  v1alpha1.SubscriptionConditionType
+	want  string
+	words []string
+
+	// invalid is true where the CatalogSource tells of it too.
+	invalid bool
+}
+
+// TestBadBundle: what is wrong with a bundle is told on the Subscription. Its neighbours in the same catalog are well, and
+// so is the next version.
+func TestBadBundle(t *testing.T) {
+	checkBadBundles(t, map[string]badBundle{
+		"noobject": {
+			reason: "What is inlined is YAML, but no object.",
+			spoil:  inlining("just some words"),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "no object"},
+		},
+		"notyaml": {
+			reason: "What is inlined is no YAML.",
+			spoil:  inlining("a: b: c"),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "not YAML"},
+		},
+		"nobase64": {
+			reason: "What is inlined cannot even be decoded.",
+			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				spoiled(config, in.name, property.Property{Type: property.TypeBundleObject, Value: []byte(`{"data":"%"}`)})
+			},
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "base64"},
+		},
+		"circle": {
+			reason: "Two versions replace each other, so that none is the newest.",
+			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				for i := range config.Channels {
+					if c := &config.Channels[i]; c.Package == in.name {
+						c.Entries[0].Replaces = c.Entries[1].Name
+					}
+				}
+			},
+			kind: v1alpha1.SubscriptionPackageChannelInvalid, want: v1alpha1.ReasonPackageInvalid, words: []string{"in a circle", "circle-operator.v1.0.0", "circle-operator.v1.1.0"},
+			invalid: true,
+		},
+	})
+}
+
+// TestBadBundleImage: so is what is wrong with the image of a bundle.
+func TestBadBundleImage(t *testing.T) {
+	checkBadBundles(t, map[string]badBundle{
+		"none": {
+			reason: "The registry has no such image.",
+			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				refer(config, in.name, in.registry.host+"/none")
+			},
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonImagePullFailed, words: []string{"/none", "Unknown name"},
+		},
+		"muteimage": {
+			reason: "The registry takes the connection and never answers.",
+			spoil: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				at, _ := silent(t)
+				refer(config, in.name, at+"/bundle")
+			},
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonImagePullFailed, words: []string{"/bundle", "does not answer"},
+		},
+		"nobundle": {
+			reason: "The image is some other.",
+			spoil:  pushing(nil, testcatalog.Files("bin/sh", "x")...),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/nobundle", "is not a bundle"},
+		},
+		"claiming": {
+			reason: "The manifest says that the image has 10 GB.",
+			spoil: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				huge, err := testcatalog.Oversized(10 << 30)
+				if err != nil {
+					t.Fatal(err)
+				}
+				refer(config, in.name, in.registry.claim(t, in.name, huge))
+			},
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/claiming", "10GiB"},
+		},
+		"growing": {
+			reason: "10 MB that unpack to 10 GB.",
+			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Zeros: 10 << 10}),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/growing", "10MiB"},
+		},
+		"crowded": {
+			reason: "A manifest of 8 MB, which is very many values.",
+			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml", "apiVersion: v1\nkind: A\nvalues:\n"+strings.Repeat("- a\n", 2<<20))...),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "more values than the limit"},
+		},
+		"repeating": {
+			reason: "A manifest that says again and again what it said once, 20 GB in all.",
+			spoil: pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml",
+				"apiVersion: v1\nkind: A\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")...),
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "aliases"},
+		},
+		"outside": {
+			reason: "An entry of the image points outside its archive.",
+			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/../../../../tmp/x.yaml", "x")...),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/outside", "points outside"},
+		},
+		"linked": {
+			reason: "A manifest is a link to a file of the machine.",
+			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Link: "/etc/passwd"}),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "link"},
+		},
+		"unreadable": {
+			reason: "A manifest is no YAML.",
+			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml", "a: b: c")...),
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "not YAML"},
+		},
+	})
+}
+
+// checkBadBundles offers each bad bundle in a catalog with a good one, and subscribes to both. Then it offers the bundle
+// as it should be.
+func checkBadBundles(t *testing.T, cases map[string]badBundle) {
+	t.Helper()
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	images := newRegistry(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			near := testcatalog.Foo{Name: "near" + name, Version: "1.0.0"}
+			first, second := testcatalog.Foo{Name: name, Version: "1.0.0"}, testcatalog.Foo{Name: name, Version: "1.1.0"}
+			in := setting{registry: images, name: name, good: publish(t, first, second)}
+			in.stage = newStage(t, "badbundle-"+name)
+			in.offerSpoiled(t, publish(t, near), tc)
+			before := manager.PeakMemory(t)
+			sub := in.subscribe(t, name)
+			neighbour := in.subscribe(t, near.Name)
+
+			in.says(t, sub, tc.kind, tc.want, tc.words...)
+			if sub.Status.Message == "" || sub.Status.UpToDate {
+				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
+			}
+			in.installed(t, neighbour, near.CSV())
+			in.absent(t, in.csv(second.CSV()))
+			t.Logf("%s\npeak memory of the manager: %d MiB before, %d MiB after", sub.Status.Message, before>>20, manager.PeakMemory(t)>>20)
+
+			in.offer(t, in.good, publish(t, near))
+			in.installed(t, sub, second.CSV())
+			in.installed(t, neighbour, near.CSV())
+		})
+	}
+	if peak := manager.PeakMemory(t) >> 20; peak > memoryLimit {
+		t.Errorf("the manager has taken %d MiB, and its pod has %d", peak, memoryLimit)
+	}
+	manager.CheckAlive(t)
+}
+
+// offerSpoiled puts a spoiled catalog in place of the stage's.
+func (in setting) offerSpoiled(t *testing.T, near testcatalog.Package, tc badBundle) {
+	t.Helper()
+	config, err := testcatalog.Config(in.good, near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tc.spoil(t, in, &config)
+	in.offerConfig(t, config)
+	reason := v1alpha1.ReasonCatalogRead
+	if tc.invalid {
+		reason = v1alpha1.ReasonPackagesInvalid
+	}
+	in.tells(t, in.own(), "True", reason)
+}
+
+// inlining has the newest bundle inline that text.
+func inlining(text string) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
+	return func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+		spoiled(config, in.name, property.MustBuildBundleObject([]byte(text)))
+	}
+}
+
+// spoiled gives the newest bundle of a package one more property.
+func spoiled(config *declcfg.DeclarativeConfig, pkg string, p property.Property) {
+	b := newest(config, pkg)
+	b.Properties = append(b.Properties, p)
+}
+
+// pushing has the newest bundle be in an image.
+func pushing(labels map[string]string, entries ...testcatalog.Entry) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
+	return func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+		t.Helper()
+		refer(config, in.name, in.registry.push(t, in.name, labelled(t, labels, entries)))
+	}
+}
+
+// refer has the newest bundle refer to an image, and inline nothing.
+func refer(config *declcfg.DeclarativeConfig, pkg, image string) {
+	only := declcfg.DeclarativeConfig{Bundles: []declcfg.Bundle{*newest(config, pkg)}}
+	testcatalog.Refer(&only, func(string) string { return image })
+	*newest(config, pkg) = only.Bundles[0]
+}
+
+// newest is the last bundle of a package.
+func newest(config *declcfg.DeclarativeConfig, pkg string) (out *declcfg.Bundle) {
+	for i := range config.Bundles {
+		if config.Bundles[i].Package == pkg {
+			out = &config.Bundles[i]
+		}
+	}
+	return out
+}
+
+// TestMuteRegistry: however many operators wait for a registry that never answers, the others do not wait with them.
+func TestMuteRegistry(t *testing.T) {
+	const many = 12
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	at, _ := silent(t)
+	near := testcatalog.Foo{Name: "patient", Version: "1.0.0"}
+	packages := []testcatalog.Package{publish(t, near)}
+	for i := range many {
+		packages = append(packages, publish(t, testcatalog.Foo{Name: fmt.Sprintf("mute%d", i), Version: "1.0.0"}))
+	}
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages[1:] {
+		refer(&config, p.Name, at+"/"+p.Name)
+	}
+	s := newStage(t, "mute")
+	s.offerConfig(t, config)
+	var mute []*v1alpha1.Subscription
+	for _, p := range packages[1:] {
+		mute = append(mute, s.subscribe(t, p.Name))
+	}
+	for _, sub := range mute {
+		s.await(t, sub, func() string {
+			if sub.Status.InstallPlanRef == nil {
+				return "it has no InstallPlan yet"
+			}
+			return ""
+		})
+	}
+	neighbour := s.subscribe(t, near.Name)
+	s.installed(t, neighbour, near.CSV())
+	for _, sub := range mute {
+		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
+			t.Fatal(err)
+		}
+		if c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status == corev1.ConditionTrue {
+			t.Errorf("the neighbour had to wait until the registry was given up: %s", c.Message)
+		}
+	}
+	s.says(t, mute[many-1], v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonImagePullFailed, "does not answer")
+	manager.CheckAlive(t)
+}

@@ -1,0 +1,220 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// badCatalog is a catalog that cannot be read.
+type badCatalog struct {
+	reason string
+
+	// set sets it up, and returns what a CatalogSource says of it, and what mends it; nil where nothing would.
+	set func(t *testing.T, in setting) (spec olm.CatalogSourceSpec, mend func())
+
+	want  string // the reason of Healthy
+	words []string
+}
+
+// TestUnreachableCatalog: a registry that is not there, or does not answer, is told of, and is read when it comes.
+func TestUnreachableCatalog(t *testing.T) {
+	checkBadCatalogs(t, map[string]badCatalog{
+		"nobody": {
+			reason: "Nothing listens at the address.",
+			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+				at := nowhere(t)
+				return addressSpec(at), func() { serve(t, at, in.good) }
+			},
+			want: v1alpha1.ReasonUnreachable, words: []string{"127.0.0.1:", "refused"},
+		},
+		"mute": {
+			reason: "Somebody takes the connection and never answers.",
+			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+				at, end := silent(t)
+				return addressSpec(at), func() { end(); serve(t, at, in.good) }
+			},
+			want: v1alpha1.ReasonUnreachable, words: []string{"127.0.0.1:", "does not answer"},
+		},
+		"noregistry": {
+			reason: "There is no container registry where the image should be.",
+			set: func(t *testing.T, _ setting) (olm.CatalogSourceSpec, func()) {
+				return imageSpec(nowhere(t) + "/catalog"), nil
+			},
+			want: v1alpha1.ReasonImagePullFailed, words: []string{"/catalog", "refused"},
+		},
+		"muteregistry": {
+			reason: "The container registry takes the connection and never answers.",
+			set: func(t *testing.T, _ setting) (olm.CatalogSourceSpec, func()) {
+				at, _ := silent(t)
+				return imageSpec(at + "/catalog"), nil
+			},
+			want: v1alpha1.ReasonImagePullFailed, words: []string{"/catalog", "does not answer"},
+		},
+		"noimage": {
+			reason: "The registry has no such image, until somebody pushes it.",
+			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+				return imageSpec(in.registry.host + "/" + in.name), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
+			},
+			want: v1alpha1.ReasonImagePullFailed, words: []string{"/noimage", "Unknown name"},
+		},
+	})
+}
+
+// TestUnreadableCatalog: what is no catalog is told of, and is read when it has become one.
+func TestUnreadableCatalog(t *testing.T) {
+	checkBadCatalogs(t, map[string]badCatalog{
+		"noyaml": {
+			reason: "The whole ConfigMap is no YAML.",
+			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: global, Name: in.namespace + "-noyaml"}}
+				cm.Data = map[string]string{"catalog.yaml": "schema: olm.package\n\tname: {{ .Values.name }\n"}
+				cluster.Create(t, cm)
+				t.Cleanup(func() { _ = cluster.Client.Delete(context.Background(), cm) })
+				return olm.CatalogSourceSpec{SourceType: olm.SourceTypeConfigmap, ConfigMap: cm.Name}, func() {
+					cm.Data["catalog.yaml"] = catalogText(t, in.good)
+					if err := cluster.Client.Update(t.Context(), cm); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+			want: v1alpha1.ReasonNotACatalog, words: []string{"catalog.yaml", "line 2"},
+		},
+		"nocatalog": {
+			reason: "The image is some other.",
+			set:    pushed(func(*testing.T, setting) []testcatalog.Entry { return testcatalog.Files("bin/sh", "x") }),
+			want:   v1alpha1.ReasonNotACatalog, words: []string{"/nocatalog", "configs"},
+		},
+		"upwards": {
+			reason: "An entry of the image points outside its archive.",
+			set: pushed(func(t *testing.T, in setting) []testcatalog.Entry {
+				return testcatalog.Files("configs/a.yaml", catalogText(t, in.good), "configs/"+strings.Repeat("../", 30)+in.victim+"/x", "x")
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"points outside", "../"},
+		},
+		"symlink": {
+			reason: "A symbolic link leads out of the image, and an entry goes through it.",
+			set: pushed(func(_ *testing.T, in setting) []testcatalog.Entry {
+				return append([]testcatalog.Entry{{Name: "configs/out", Link: in.victim}}, testcatalog.Files("configs/out/x", "x")...)
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"configs/out", "link"},
+		},
+		"relative": {
+			reason: "The same by a relative link.",
+			set: pushed(func(_ *testing.T, in setting) []testcatalog.Entry {
+				return append([]testcatalog.Entry{{Name: "configs/out", Link: strings.Repeat("../", 30) + in.victim}}, testcatalog.Files("configs/out/x", "x")...)
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"configs/out", "link"},
+		},
+		"hardlink": {
+			reason: "A hard link shows a file of the machine as one of the catalog.",
+			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+				return []testcatalog.Entry{{Name: "configs/passwd.yaml", Link: "/etc/passwd", Hard: true}}
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"configs/passwd.yaml", "link"},
+		},
+		"folder": {
+			reason: "The folder of the catalog is a link itself.",
+			set: pushed(func(_ *testing.T, in setting) []testcatalog.Entry {
+				return append([]testcatalog.Entry{{Name: "configs", Link: in.victim}}, testcatalog.Files("configs/x", "x")...)
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"configs", "link"},
+		},
+	})
+}
+
+// TestOversizedCatalog: what is larger than a manager can bear is refused before it is borne.
+func TestOversizedCatalog(t *testing.T) {
+	checkBadCatalogs(t, map[string]badCatalog{
+		"claims": {
+			reason: "The manifest says that the image has 10 GB.",
+			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+				huge, err := testcatalog.Oversized(10 << 30)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return polled(imageSpec(in.registry.claim(t, in.name, huge))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
+			},
+			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "10GiB"},
+		},
+		"beside": {
+			reason: "10 MB that unpack to 10 GB, beside the catalog.",
+			set: pushed(func(t *testing.T, in setting) []testcatalog.Entry {
+				return append([]testcatalog.Entry{{Name: "var/zeros", Zeros: 10 << 10}}, testcatalog.Files("configs/a.yaml", catalogText(t, in.good))...)
+			}),
+			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
+		},
+		"hidden": {
+			reason: "The same in a lower layer, whose files an upper one removes.",
+			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+				layers := [][]testcatalog.Entry{{{Name: "var/zeros", Zeros: 10 << 10}}, append(testcatalog.Files("var/.wh.zeros", ""), testcatalog.Files("configs/a.yaml", "x")...)}
+				return polled(imageSpec(in.registry.push(t, in.name, image(t, layers...)))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
+			},
+			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
+		},
+		"file": {
+			reason: "One file of the catalog unpacks to 10 GB.",
+			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+				return []testcatalog.Entry{{Name: "configs/a.yaml", Zeros: 10 << 10}}
+			}),
+			want: v1alpha1.ReasonTooLarge, words: []string{"configs/a.yaml", "64MiB"},
+		},
+		"files": {
+			reason: "Many files, each as large as one may be, are too much together.",
+			set: pushed(func(*testing.T, setting) (out []testcatalog.Entry) {
+				for i := range 20 {
+					out = append(out, testcatalog.Entry{Name: fmt.Sprintf("configs/%d.yaml", i), Zeros: 60})
+				}
+				return out
+			}),
+			want: v1alpha1.ReasonTooLarge, words: []string{"512MiB"},
+		},
+		"names": {
+			reason: "Files without content, whose names alone would fill the memory.",
+			set: pushed(func(*testing.T, setting) (out []testcatalog.Entry) {
+				long := strings.Repeat("x", 1000<<10)
+				for i := range 400 {
+					out = append(out, testcatalog.Entry{Name: fmt.Sprintf("var/%s/%d", long, i)})
+				}
+				return append(out, testcatalog.Files("configs/a.yaml", "x")...)
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"configs"},
+		},
+		"document": {
+			reason: "A document of 60 MB, which a parser would need a gigabyte for.",
+			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\ndescription: "+strings.Repeat("a", 60<<20)+"\n")
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"a.yaml", "larger than the limit of 10MiB"},
+		},
+		"values": {
+			reason: "A few kilobytes that are 8 MB of YAML, and 600 MB once they are parsed.",
+			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\nvalues:\n"+strings.Repeat("- a\n", 2<<20))
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"a.yaml", "more values than the limit"},
+		},
+		"json": {
+			reason: "The same in JSON.",
+			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+				return testcatalog.Files("configs/a.json", `{"schema":"olm.package","name":"a","values":[`+strings.Repeat("0,", 4<<20)+"0]}")
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"a.json", "more values than the limit"},
+		},
+		"aliases": {
+			reason: "YAML that says again and again what it said once, 20 GB in all.",
+			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")
+			}),
+			want: v1alpha1.ReasonNotACatalog, words: []string{"a.yaml", "aliases"},
+		},
+	})
+}

@@ -1,0 +1,143 @@
+package lifecycle
+
+import (
+	"context"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	containers "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/operator-framework/operator-registry/pkg/api"
+	"github.com/operator-framework/operator-registry/pkg/cache"
+	"github.com/operator-framework/operator-registry/pkg/server"
+	"google.golang.org/grpc"
+
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// registry is a container registry on loopback that has every repository, and lets in whoever comes.
+type registry struct{ host string }
+
+func newRegistry(t testing.TB) registry {
+	t.Helper()
+	s := httptest.NewServer(containers.New(containers.Logger(stdlog.New(io.Discard, "", 0))))
+	t.Cleanup(s.Close)
+	return registry{strings.TrimPrefix(s.URL, "http://")}
+}
+
+// push puts an image there and returns its reference.
+func (r registry) push(t testing.TB, repository string, image v1.Image) string {
+	t.Helper()
+	reference, err := name.ParseReference(r.host + "/" + repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, image); err != nil {
+		t.Fatalf("pushing %s: %v", reference, err)
+	}
+	return r.host + "/" + repository
+}
+
+// claim puts the manifest of an image there, and nothing of what it says that the image has.
+func (r registry) claim(t testing.TB, repository string, image v1.Image) string {
+	t.Helper()
+	reference, err := name.ParseReference(r.host + "/" + repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Put(reference, image); err != nil {
+		t.Fatalf("pushing the manifest of %s: %v", reference, err)
+	}
+	return r.host + "/" + repository
+}
+
+// image has these layers.
+func image(t testing.TB, layers ...[]testcatalog.Entry) v1.Image {
+	t.Helper()
+	return labelled(t, nil, layers...)
+}
+
+// labelled is an image with labels.
+func labelled(t testing.TB, labels map[string]string, layers ...[]testcatalog.Entry) v1.Image {
+	t.Helper()
+	out, err := testcatalog.Image(labels, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// catalogImage is the image of a file-based catalog of packages.
+func catalogImage(t testing.TB, packages ...testcatalog.Package) v1.Image {
+	t.Helper()
+	return image(t, testcatalog.Files("configs/catalog.yaml", catalogText(t, packages...)))
+}
+
+// catalogText is a file-based catalog of packages.
+func catalogText(t testing.TB, packages ...testcatalog.Package) string {
+	t.Helper()
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := testcatalog.YAML(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// serve serves a catalog of packages by gRPC at an address, until the test ends.
+func serve(t testing.TB, address string, packages ...testcatalog.Package) {
+	t.Helper()
+	content, err := cache.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{"catalog.yaml": {Data: []byte(catalogText(t, packages...))}}
+	if err := cache.LoadOrRebuild(context.Background(), content, files); err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	api.RegisterRegistryServer(s, server.NewRegistryServer(content))
+	listener := listen(t, address)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(listener) // ends with Stop
+	}()
+	t.Cleanup(func() { s.Stop(); <-done })
+}
+
+// silent takes connections at an address of its own and never says a word, until it is ended.
+func silent(t testing.TB) (address string, end func()) {
+	t.Helper()
+	listener := listen(t, "127.0.0.1:0") // the kernel takes the connections, and nobody takes them from it
+	end = func() { _ = listener.Close() }
+	t.Cleanup(end)
+	return listener.Addr().String(), end
+}
+
+// nowhere is an address at which nothing listens.
+func nowhere(t testing.TB) string {
+	t.Helper()
+	address, end := silent(t)
+	end()
+	return address
+}
+
+func listen(t testing.TB, address string) net.Listener {
+	t.Helper()
+	out, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

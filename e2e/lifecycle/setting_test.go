@@ -1,0 +1,200 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// setting is what something bad is set up with.
+type setting struct {
+	*stage
+	registry registry
+	name     string
+	good     testcatalog.Package // what is offered once it is mended
+	victim   string              // a folder that nothing may be written to
+}
+
+// checkBadCatalogs sets up each bad catalog beside a good one, and subscribes to both. The manager must not come to harm,
+// nor the good one, and nothing may be written outside the manager's folder.
+func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
+	t.Helper()
+	around := t.TempDir()
+	folder := filepath.Join(around, "catalogs")
+	manager := cluster.StartManager(t, "--catalog-dir="+folder)
+	images := newRegistry(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bad, near := testcatalog.Foo{Name: name, Version: "1.0.0"}, testcatalog.Foo{Name: "near" + name, Version: "1.0.0"}
+			in := setting{registry: images, name: name, good: publish(t, bad), victim: t.TempDir()}
+			in.stage = newStage(t, "badcatalog-"+name, publish(t, near))
+			spec, mend := tc.set(t, in)
+			before := manager.PeakMemory(t)
+			source := in.source(t, spec)
+			sub := in.subscribe(t, name, func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = source.Name })
+			neighbour := in.subscribe(t, near.Name)
+
+			in.tells(t, source, metav1.ConditionFalse, tc.want, tc.words...)
+			in.says(t, sub, v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.ReasonCatalogSourceUnreadable, append(tc.words, tc.want)...)
+			if sub.Status.Message == "" || sub.Status.UpToDate {
+				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
+			}
+			in.unharmed(t, neighbour, near.CSV(), source.Name)
+			t.Logf("%s\npeak memory of the manager: %d MiB before, %d MiB after", told(source), before>>20, manager.PeakMemory(t)>>20)
+			checkWritten(t, around, folder, in.victim)
+			if mend == nil {
+				return
+			}
+			mend()
+			in.tells(t, source, metav1.ConditionTrue, v1alpha1.ReasonCatalogRead)
+			in.installed(t, sub, bad.CSV())
+			in.installed(t, neighbour, near.CSV())
+		})
+	}
+	if peak := manager.PeakMemory(t) >> 20; peak > memoryLimit {
+		t.Errorf("the manager has taken %d MiB, and its pod has %d", peak, memoryLimit)
+	}
+	manager.CheckAlive(t)
+}
+
+// memoryLimit is what the manager's pod has, in MiB.
+const memoryLimit = 512
+
+// checkWritten fails the test where something was written outside the manager's folder, or is left there of what could
+// not be used.
+func checkWritten(t *testing.T, around, folder, victim string) {
+	t.Helper()
+	for dir, want := range map[string][]string{around: {filepath.Base(folder)}, folder: {"content", "new", "used"}, filepath.Join(folder, "new"): nil, victim: nil} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Name())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s holds %v, and should hold %v", dir, got, want)
+		}
+	}
+	const most = 1 << 20
+	if size := sizeOf(t, folder); size > most {
+		t.Errorf("%d bytes are left on the disk", size)
+	}
+}
+
+// sizeOf is how many bytes the files of a folder have.
+func sizeOf(t *testing.T, folder string) (out int64) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			out += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func addressSpec(address string) olm.CatalogSourceSpec {
+	return olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Address: address}
+}
+
+func imageSpec(image string) olm.CatalogSourceSpec {
+	return olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Image: image}
+}
+
+// polled has an image looked at again every second.
+func polled(spec olm.CatalogSourceSpec) olm.CatalogSourceSpec {
+	spec.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{RawInterval: "1s"}}
+	return spec
+}
+
+// pushed is an image of one layer, in whose place a good catalog is pushed to mend it.
+func pushed(layer func(*testing.T, setting) []testcatalog.Entry) func(*testing.T, setting) (olm.CatalogSourceSpec, func()) {
+	return func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
+		t.Helper()
+		spec := polled(imageSpec(in.registry.push(t, in.name, image(t, layer(t, in)))))
+		return spec, func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
+	}
+}
+
+// source makes a CatalogSource beside that of the stage, in the global namespace, which goes with the test.
+func (s *stage) source(t *testing.T, spec olm.CatalogSourceSpec) *olm.CatalogSource {
+	t.Helper()
+	out := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: global, Name: s.namespace + "-bad"}, Spec: spec}
+	cluster.Create(t, out)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), out); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	return out
+}
+
+// tells waits until a CatalogSource says of its health that, for that reason, in words that contain these.
+func (s *stage) tells(t *testing.T, source *olm.CatalogSource, status metav1.ConditionStatus, reason string, words ...string) {
+	t.Helper()
+	s.await(t, source, func() string {
+		c := cmp.Or(meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy), &metav1.Condition{})
+		if c.Status != status || c.Reason != reason || lacks(c.Message, words) != "" {
+			return told(source)
+		}
+		return ""
+	})
+	if bad := status == metav1.ConditionFalse; bad != (source.Status.Message != "") || bad == (source.Status.GRPCConnectionState.LastObservedState == "READY") {
+		t.Errorf("older readers are told otherwise: message %q, connection %+v", source.Status.Message, source.Status.GRPCConnectionState)
+	}
+}
+
+func told(source *olm.CatalogSource) string {
+	c := cmp.Or(meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy), &metav1.Condition{})
+	return fmt.Sprintf("Healthy is %s (%s): %s", c.Status, c.Reason, c.Message)
+}
+
+// lacks is the first of the words that a message does not contain; empty where it has all.
+func lacks(message string, words []string) string {
+	i := slices.IndexFunc(words, func(w string) bool { return !strings.Contains(message, w) })
+	if i < 0 {
+		return ""
+	}
+	return words[i]
+}
+
+// unharmed waits until an operator is installed and up to date whose neighbour's catalog is not well, and whose
+// Subscription says no more than that.
+func (s *stage) unharmed(t *testing.T, sub *v1alpha1.Subscription, csv, unwell string) {
+	t.Helper()
+	s.await(t, sub, func() string {
+		c := sub.Status.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy)
+		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, unwell) || sub.Status.Message != c.Message {
+			return fmt.Sprintf("installedCSV is %q, UpToDate %v, message %q", sub.Status.InstalledCSV, sub.Status.UpToDate, sub.Status.Message)
+		}
+		return ""
+	})
+	found := &v1alpha1.ClusterServiceVersion{}
+	if err := cluster.Client.Get(t.Context(), s.key(csv), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
+		t.Fatalf("the Subscription says that %s is installed and running, and it is not: %v %s", csv, err, found.Status.Phase)
+	}
+}
