@@ -65,13 +65,21 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 	@go test -count=1 -timeout=30m $$(go list ./... | grep -v /e2e)
 
 .PHONY: e2e
-e2e: build tools controlplane ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
+e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
 	@go test -count=1 -timeout=45m -p 1 -v ./e2e/...
 
 .PHONY: test-bundles
-test-bundles: build tools controlplane ## Install and update every package of the folder BUNDLES, and print how each did.
+test-bundles: build tools olm ## Install and update every package of the folder BUNDLES, and print how each did.
 	@[ -d "$(BUNDLES)" ] || { echo "skipped: BUNDLES=$(BUNDLES) is no folder of packages in registry+v1 form"; exit 0; }; \
-	$(BIN)/devcluster build opm && BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestBundles -v ./e2e/lifecycle
+	BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestBundles -v ./e2e/lifecycle
+
+.PHONY: differential
+differential: build tools olm ## Install and update the packages of the folder BUNDLES (or made-up ones) by the built-in loops and by a real OLM, and compare.
+	@BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=60m -run TestDifferential -v ./e2e/peer
+
+.PHONY: bench
+bench: build tools olm ## Measure speed and memory against limits and peers. BUNDLES is the folder of packages to install.
+	@BUNDLES="$(abspath $(BUNDLES))" go run ./hack/bench
 
 .PHONY: fuzz
 fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minute each.
@@ -107,6 +115,10 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: hack/tools/go.mod hack/tools/go.sum
 .PHONY: controlplane
 controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on, once.
 	@$(BIN)/devcluster build
+
+.PHONY: olm
+olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalogs beside it, once.
+	@$(BIN)/devcluster build --olm
 
 $(BIN)/devcluster: $(wildcard hack/devcluster/*.go) hack/devcluster/go.mod
 	@echo "building devcluster"

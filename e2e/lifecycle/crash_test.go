@@ -148,8 +148,8 @@ func countWrites(t *testing.T, wrote func(n int)) (*httptest.Server, *atomic.Int
 }
 
 // generated are the parts of names that differ by namespace and package alone: what follows a version, or makes an
-// InstallPlan's name its own.
-var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|[0-9a-f]{10}$`)
+// InstallPlan's name its own, or that of an OperatorGroup's role.
+var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|^(olm\.og\..*)-[0-9A-Za-z]+$|[0-9a-f]{10}$`)
 
 // settled is what there is once the garbage collector has taken what belonged to the old version, with the names of the
 // package and the namespace taken out.
@@ -223,5 +223,5 @@ func line(o client.Object) string {
 	case *rbacv1.ClusterRole:
 		state = fmt.Sprint(o.Rules)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%T %s %v %v %s", o, generated.ReplaceAllString(o.GetName(), "$1"), owners, o.GetLabels()["olm.owner"], state))
+	return strings.TrimSpace(fmt.Sprintf("%T %s %v %v %s", o, generated.ReplaceAllString(o.GetName(), "$1$2"), owners, o.GetLabels()["olm.owner"], state))
 }

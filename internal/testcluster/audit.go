@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,12 @@ func (r Request) IsWrite() bool {
 // Requests are those of the manager that the API server received since then, in its own name or another's.
 func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 	t.Helper()
+	return c.RequestsOf(t, since, manager.UserAgent)
+}
+
+// RequestsOf are those that the API server received since then from clients whose user agents begin so.
+func (c *Cluster) RequestsOf(t testing.TB, since time.Time, agents ...string) []Request {
+	t.Helper()
 	file, err := os.Open(filepath.Join(c.folder, "audit.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -70,26 +77,31 @@ func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatalf("audit log: %v\n%s", err, line)
 		}
-		if strings.HasPrefix(r.UserAgent, manager.UserAgent) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
+		isOf := func(agent string) bool { return strings.HasPrefix(r.UserAgent, agent) }
+		if slices.ContainsFunc(agents, isOf) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
 			out = append(out, r)
 		}
 	}
 }
 
-// AwaitIdle waits until the manager has asked the API server for nothing but watches that long, and returns when.
-func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration) time.Time {
+// AwaitIdle waits until the manager, or whoever calls itself so, has asked the API server for nothing but watches that
+// long, and returns when.
+func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string) time.Time {
 	t.Helper()
+	if len(agents) == 0 {
+		agents = []string{manager.UserAgent}
+	}
 	last := time.Now()
 	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
-		for _, r := range c.Requests(t, last) {
-			if r.Verb != "watch" && r.Received.After(last) {
+		for _, r := range c.RequestsOf(t, last, agents...) {
+			if r.Verb != "watch" && r.ObjectRef.Resource != "leases" && r.Received.After(last) {
 				last = r.Received.Time
 			}
 		}
 		return time.Since(last) > quiet, nil
 	})
 	if err != nil {
-		t.Fatalf("the manager does not come to rest: %v", err)
+		t.Fatalf("%v does not come to rest: %v", agents, err)
 	}
 	return time.Now()
 }

@@ -135,14 +135,21 @@ func Devcluster(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Connect is a cluster that runs already. It installs a folder of config there, as far as it is not, but for the Deployment.
-func Connect(config *rest.Config, folder string) (*Cluster, error) {
+// Attach is a cluster that runs already, as it is.
+func Attach(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.UserAgent = "test"
 	c := &Cluster{Config: config}
 	var err error
-	if c.Client, err = newClient(config); err != nil {
+	c.Client, err = newClient(config)
+	return c, err
+}
+
+// Connect is a cluster that runs already. It installs a folder of config there, as far as it is not, but for the Deployment.
+func Connect(config *rest.Config, folder string) (*Cluster, error) {
+	c, err := Attach(config)
+	if err != nil {
 		return nil, err
 	}
 	return c, c.install(folder)

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -103,6 +105,30 @@ func (m *Manager) CheckAlive(t testing.TB) {
 			t.Errorf("the manager's log tells of a %s", alarm)
 		}
 	}
+}
+
+// Pid is its process id.
+func (m *Manager) Pid() int { return m.process.Process.Pid }
+
+// PeakMemory is the most memory that the manager has had resident so far, in bytes.
+func (m *Manager) PeakMemory(t testing.TB) int64 {
+	t.Helper()
+	return PeakMemory(t, m.process.Process.Pid)
+}
+
+// PeakMemory is the most memory that a process has had resident so far, in bytes.
+func PeakMemory(t testing.TB, pid int) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatalf("reading how much memory process %d has had: %v", pid, err)
+	}
+	var kibibytes int64
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscanf(after, "%d kB", &kibibytes); err != nil {
+		t.Fatalf("process %d does not tell how much memory it has had: %v", pid, err)
+	}
+	return kibibytes * 1024
 }
 
 func (m *Manager) logTail(t testing.TB) {

@@ -63,6 +63,7 @@ func BenchmarkResidentPerObject(b *testing.B) {
 		settled, peak := float64(many.settled-few.settled)/more, float64(many.peak-few.peak)/more
 		b.ReportMetric(settled, "settled-B/CR")
 		b.ReportMetric(peak, "peak-B/CR")
+		b.ReportMetric(peak/settled, "peak/settled")
 		b.ReportMetric(float64(many.peak)/float64(many.settled), "peak/settled-of-process")
 	}
 }

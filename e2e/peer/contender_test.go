@@ -1,0 +1,293 @@
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient/conf"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// contender is one who installs operators, on a cluster of its own.
+type contender struct {
+	name    string
+	cluster *testcluster.Cluster
+	watcher client.WithWatch
+	folder  string   // of its devcluster
+	agents  []string // how the API server's audit log names it
+
+	manager *testcluster.Manager // nil but for the built-in loops
+
+	// peakMemory is the most memory that it has had, in bytes.
+	peakMemory func(t testing.TB) int64
+}
+
+// global is the namespace whose catalogs all namespaces see, of OLM and of the built-in loops.
+const global = "olm"
+
+// catalogName is the CatalogSource that all packages come from.
+const catalogName = "packages"
+
+// builtIn are the loops of operator-status.
+func builtIn(t testing.TB) *contender {
+	t.Helper()
+	c := onCluster(t, "operator-status")
+	var err error
+	if c.cluster, err = testcluster.Connect(c.cluster.Config, "lifecycle"); err != nil {
+		t.Fatal(err)
+	}
+	c.cluster = c.cluster.Audited(c.folder)
+	c.manager = c.cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	c.agents, c.peakMemory = []string{manager.UserAgent}, c.manager.PeakMemory
+	return c
+}
+
+// realOLM is OLM as it was released, with copied ClusterServiceVersions disabled.
+func realOLM(t testing.TB) *contender {
+	t.Helper()
+	c := onCluster(t, "OLM", "--olm")
+	c.agents = []string{"olm/", "catalog/"}
+	c.peakMemory = func(t testing.TB) int64 { return c.memoryOf(t, "olm") + c.memoryOf(t, "catalog") }
+	return c
+}
+
+func onCluster(t testing.TB, name string, flags ...string) *contender {
+	t.Helper()
+	c := &contender{name: name, folder: filepath.Join(t.TempDir(), "cluster")}
+	if err := testcluster.Devcluster(t.Context(), append([]string{"up", "--nodes=fake", "--dir=" + c.folder}, flags...)...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := testcluster.Devcluster(context.Background(), "down", "--dir="+c.folder); err != nil {
+			t.Error(err)
+		}
+	})
+	config, err := conf.New(filepath.Join(c.folder, "kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.cluster, err = testcluster.Attach(config); err != nil {
+		t.Fatal(err)
+	}
+	c.cluster = c.cluster.Audited(c.folder)
+	if c.watcher, err = client.NewWithWatch(c.cluster.Config, client.Options{Scheme: c.cluster.Client.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// memoryOf is the most memory that a process of the devcluster has had, in bytes.
+func (c *contender) memoryOf(t testing.TB, name string) int64 {
+	t.Helper()
+	return testcluster.PeakMemory(t, c.processes(t)[name])
+}
+
+// processes are the process ids of the cluster's components, and of the manager.
+func (c *contender) processes(t testing.TB) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.folder, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		Processes []struct {
+			Name string
+			Pid  int
+		}
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, p := range state.Processes {
+		out[p.Name] = p.Pid
+	}
+	if c.manager != nil {
+		out["manager"] = c.manager.Pid()
+	}
+	return out
+}
+
+// offer serves packages in the catalog, in place of what was served before, and waits until they can be had.
+func (c *contender) offer(t testing.TB, packages ...testcatalog.Package) {
+	t.Helper()
+	folder := filepath.Join(c.folder, "offered")
+	if err := testcatalog.Write(folder, packages...); err != nil {
+		t.Fatal(err)
+	}
+	if err := testcluster.Devcluster(t.Context(), "catalog", "--dir="+c.folder, catalogName, folder); err != nil {
+		t.Fatal(err)
+	}
+	address, err := os.ReadFile(filepath.Join(c.folder, "catalogs", catalogName, "address"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: global, Name: catalogName}}
+	source.Spec.SourceType, source.Spec.Address = olm.SourceTypeGrpc, strings.TrimSpace(string(address))
+	if err := c.cluster.Client.Create(t.Context(), source); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	c.cluster.Await(t, source, func() string {
+		if s := source.Status.GRPCConnectionState; s == nil || s.LastObservedState != "READY" {
+			return fmt.Sprintf("its connection is %+v", s)
+		}
+		return ""
+	})
+}
+
+// namespaceOf is where a package is installed.
+func namespaceOf(p testcatalog.Package) string { return "b-" + p.Name }
+
+// prepare makes a namespace for each package, with an OperatorGroup that the package supports.
+func (c *contender) prepare(t testing.TB, packages ...testcatalog.Package) {
+	t.Helper()
+	for _, p := range packages {
+		group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(p), Name: "group"}}
+		if !supports(p.Bundles[0].CSV, olm.InstallModeTypeAllNamespaces) {
+			group.Spec.TargetNamespaces = []string{group.Namespace}
+		}
+		c.cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: group.Namespace}}, group)
+	}
+}
+
+// subscribe subscribes to packages, all at once.
+func (c *contender) subscribe(t testing.TB, packages ...testcatalog.Package) {
+	t.Helper()
+	for _, p := range packages {
+		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(p), Name: p.Name}}
+		sub.Spec = &olm.SubscriptionSpec{
+			Package: p.Name, Channel: p.Channel, CatalogSource: catalogName, CatalogSourceNamespace: global, Config: configs[p.Name],
+		}
+		c.cluster.Create(t, sub)
+	}
+}
+
+func supports(csv *olm.ClusterServiceVersion, mode olm.InstallModeType) bool {
+	return slices.ContainsFunc(csv.Spec.InstallModes, func(m olm.InstallMode) bool { return m.Type == mode && m.Supported })
+}
+
+// verdict is what became of a package's newest version.
+type verdict struct {
+	csv    string
+	phase  string
+	reason string
+	after  time.Duration // from the beginning until it was so
+}
+
+func (v verdict) succeeded() bool { return v.phase == string(olm.CSVPhaseSucceeded) }
+
+// patience is how long packages may take to end anywhere, and resting how long those that have not succeeded must stay as
+// they are to have ended there.
+const (
+	patience = 10 * time.Minute
+	resting  = 30 * time.Second
+)
+
+// settle waits until all packages have Succeeded in their newest version, or nothing changes any more, and says how each
+// did, by name. A contender that is slow may seem to rest: where it is known how others did, it is waited for as long as
+// it has not come to the same. It watches, lest the asking disturb what it measures.
+func (c *contender) settle(t testing.TB, since time.Time, others map[string]verdict, packages ...testcatalog.Package) map[string]verdict {
+	t.Helper()
+	events, err := c.watcher.Watch(t.Context(), &v1alpha1.ClusterServiceVersionList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	out := map[string]verdict{}
+	for _, p := range packages {
+		out[p.Name] = verdict{csv: p.Newest().CSV.Name}
+	}
+	limit, lastChange := time.After(patience), time.Now()
+	for !all(out, verdict.succeeded) {
+		select {
+		case e := <-events.ResultChan():
+			csv, ok := e.Object.(*v1alpha1.ClusterServiceVersion)
+			if !ok {
+				t.Fatalf("%s: watching the ClusterServiceVersions: %v", c.name, e.Object)
+			}
+			if note(out, csv, time.Since(since)) {
+				lastChange = time.Now()
+			}
+		case <-time.After(time.Until(lastChange.Add(resting))):
+			if like(out, others) {
+				return out
+			}
+			lastChange = time.Now()
+		case <-limit:
+			t.Logf("%s: not at rest after %s", c.name, patience)
+			return out
+		}
+	}
+	return out
+}
+
+// note takes down how a ClusterServiceVersion is, and says whether that is news.
+func note(verdicts map[string]verdict, csv *v1alpha1.ClusterServiceVersion, after time.Duration) bool {
+	pkg := strings.TrimPrefix(csv.Namespace, namespaceOf(testcatalog.Package{}))
+	now := verdict{csv: csv.Name, phase: string(csv.Status.Phase), reason: string(csv.Status.Reason), after: after}
+	before, ok := verdicts[pkg]
+	if !ok || before.csv != now.csv || before.phase == now.phase && before.reason == now.reason {
+		return false
+	}
+	verdicts[pkg] = now
+	return true
+}
+
+// like is true where each package ended as it did with the others.
+func like(verdicts, others map[string]verdict) bool {
+	for p, v := range others {
+		if verdicts[p].phase != v.phase {
+			return false
+		}
+	}
+	return true
+}
+
+func all[K comparable, V any](of map[K]V, is func(V) bool) bool {
+	for _, v := range of {
+		if !is(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// processorTime is how much of a processor each process of the cluster has used so far.
+func (c *contender) processorTime(t testing.TB) map[string]time.Duration {
+	t.Helper()
+	const tick = 10 * time.Millisecond // Linux reports in hundredths of a second, whatever its clock
+	out := map[string]time.Duration{}
+	for name, pid := range c.processes(t) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(after)
+		for _, field := range fields[11:13] { // utime and stime
+			ticks, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[name] += time.Duration(ticks) * tick
+		}
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package peer
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// moment is how a cluster is, once all has come to rest.
+type moment struct {
+	verdicts map[string]verdict
+	objects  state
+	rights   rights
+}
+
+// TestDifferential has the same catalog installed, and then updated, by the built-in loops and by a real OLM, and fails
+// on every difference but those in allowed.
+func TestDifferential(t *testing.T) {
+	packages := packages(t)
+	var ours, theirs []moment
+	if !t.Run("operator-status", func(t *testing.T) { ours = record(t, builtIn(t), packages, nil) }) ||
+		!t.Run("OLM", func(t *testing.T) { theirs = record(t, realOLM(t), packages, ours) }) {
+		return
+	}
+	used, left, owners := map[allowance]int{}, ours[0].unfinished(), ownersOf(packages)
+	for i, stage := range []string{"installed", "updated"} {
+		t.Run(stage, func(t *testing.T) { judge(t, ours[i].without(left, owners), theirs[i].without(left, owners), used) })
+	}
+	for _, a := range allowed {
+		t.Logf("allowed %d times: %s %s: %s", used[a], a.kind, a.field, a.reason)
+	}
+}
+
+// record installs the older version of every package, then the newer of those that run, and tells how the cluster is
+// after each. Where it is known how another did, it is waited for until it has come as far.
+func record(t *testing.T, c *contender, packages []testcatalog.Package, other []moment) []moment {
+	before := c.read(t)
+	older := oldest(subscribed(packages))
+	c.offer(t, oldest(packages)...)
+	c.prepare(t, older...)
+	start := time.Now()
+	c.subscribe(t, older...)
+	installed := c.moment(t, before, start, older, other, 0)
+	newer := newest(t, packages, installed.verdicts)
+	start = time.Now()
+	c.offer(t, newer...)
+	return []moment{installed, c.moment(t, before, start, updatable(subscribed(newer)), other, 1)}
+}
+
+// newest are all versions of packages, but only the oldest of those that did not succeed: what a contender does about an
+// update of what never ran is not the same thing, and no question here.
+func newest(t *testing.T, packages []testcatalog.Package, verdicts map[string]verdict) []testcatalog.Package {
+	var out []testcatalog.Package
+	for _, p := range packages {
+		if v, asked := verdicts[p.Name]; asked && !v.succeeded() {
+			t.Logf("%s is not updated, and its phase alone is compared, since %s is %s: %s", p.Name, v.csv, v.phase, v.reason)
+			p = oldest([]testcatalog.Package{p})[0]
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (c *contender) moment(t *testing.T, before state, start time.Time, packages []testcatalog.Package, other []moment, stage int) moment {
+	t.Helper()
+	var others map[string]verdict
+	if other != nil {
+		others = other[stage].verdicts
+	}
+	out := moment{verdicts: c.settle(t, start, others, packages...)}
+	out.objects = c.atRest(t).since(before)
+	out.rights = c.readRights(t, packages...)
+	t.Logf("%s: %d packages, %d objects, rights of %d accounts and namespaces, %.1f s", c.name, len(packages), len(out.objects), len(out.rights), time.Since(start).Seconds())
+	return out
+}
+
+// atRest reads the cluster until nothing has changed from one reading to the next and the garbage collector has taken what
+// lost its owner. In a young cluster it learns of new kinds only every half a minute; what it has not taken by then it
+// leaves.
+func (c *contender) atRest(t *testing.T) state {
+	t.Helper()
+	const interval, learned = 3 * time.Second, 45 * time.Second
+	last, lastChange := c.read(t), time.Now()
+	for start := time.Now(); time.Since(start) < patience; {
+		time.Sleep(interval) // that nothing happens meanwhile is what is looked for
+		now := c.read(t)
+		orphans := now.orphans()
+		if len(compare(now, last, func(identity) bool { return false })) > 0 {
+			lastChange = time.Now()
+		} else if len(orphans) == 0 || time.Since(lastChange) > learned {
+			t.Logf("%s: without their owners: %v", c.name, orphans)
+			return now
+		}
+		last = now
+	}
+	t.Errorf("%s does not come to rest", c.name)
+	return last
+}
+
+// unfinished are the packages that did not succeed. Of those the phase alone is compared: OLM gives rights before what an
+// operator requires is there, and has people use its API once it runs; the loops do both when they install it.
+func (m moment) unfinished() map[string]bool {
+	out := map[string]bool{}
+	for name, v := range m.verdicts {
+		out[name] = !v.succeeded()
+	}
+	return out
+}
+
+// without is a moment without what belongs to some packages.
+func (m moment) without(left map[string]bool, owners owners) moment {
+	m.objects, m.rights = maps.Clone(m.objects), maps.Clone(m.rights)
+	maps.DeleteFunc(m.objects, func(i identity, o *unstructured.Unstructured) bool { return left[owners.of(i, o)] })
+	maps.DeleteFunc(m.rights, func(h holder, _ map[string]bool) bool { return left[owners.byNamespace[h.account.Namespace]] })
+	return m
+}
+
+// judge fails the test on every difference that is not allowed.
+func judge(t *testing.T, ours, theirs moment, used map[allowance]int) {
+	for name, v := range ours.verdicts {
+		if their := theirs.verdicts[name]; v.phase != their.phase {
+			t.Errorf("%s: ours %s (%s), theirs %s (%s)", v.csv, v.phase, v.reason, their.phase, their.reason)
+		}
+	}
+	for _, d := range ours.rights.differ(theirs.rights) {
+		t.Error(d)
+	}
+	for _, d := range compare(ours.objects, theirs.objects, mayBeNamedOtherwise) {
+		if a, ok := allowedFor(d); ok {
+			used[a]++
+			continue
+		}
+		t.Errorf("%s: %s: ours %q, theirs %q", d.object, d.field, short(d.ours), short(d.theirs))
+	}
+	t.Logf("compared: %s", counts(ours.objects))
+}
+
+func short(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
+
+// counts says how many objects of which kinds there are.
+func counts(s state) string {
+	by := map[string]int{}
+	var order, out []string
+	for _, i := range sorted(s) {
+		if by[i.kind.Kind] == 0 {
+			order = append(order, i.kind.Kind)
+		}
+		by[i.kind.Kind]++
+	}
+	for _, kind := range order {
+		out = append(out, fmt.Sprintf("%d %s", by[kind], kind))
+	}
+	return strings.Join(out, ", ")
+}

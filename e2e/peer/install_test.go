@@ -1,0 +1,318 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// BenchmarkInstallOne is how long it takes from a Subscription until its ClusterServiceVersion has Succeeded, while
+// nothing else is installed: for one package after the other, the built-in loops against applying the same manifests,
+// and against OLM. What is reported is the package in the middle.
+func BenchmarkInstallOne(b *testing.B) {
+	offered := packages(b)
+	for b.Loop() {
+		var packages []testcatalog.Package // those that run on fake nodes
+		var parts map[string][]*unstructured.Unstructured
+		ours, applied, theirs := map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}
+		alone(b, func(b testing.TB) {
+			c := builtIn(b)
+			c.offer(b, offered...)
+			before := c.read(b)
+			for _, p := range subscribed(offered) {
+				c.prepare(b, p)
+				if took, ok := c.installs(b, p); ok {
+					ours[p.Name] = took
+					packages = append(packages, p)
+				}
+			}
+			parts = manifests(c.read(b).since(before), packages)
+		})
+		alone(b, func(b testing.TB) {
+			d := newDirect(b)
+			for _, p := range packages {
+				d.prepare(b, p)
+				var err error
+				if applied[p.Name], err = d.apply(context.Background(), parts[p.Name]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		alone(b, func(b testing.TB) {
+			c := realOLM(b)
+			c.offer(b, offered...)
+			for _, p := range packages {
+				c.prepare(b, p)
+				if took, ok := c.installs(b, p); ok {
+					theirs[p.Name] = took
+				} else {
+					b.Errorf("%s is not installed by OLM", p.Name)
+				}
+			}
+		})
+		b.Logf("one package at a time, seconds:\n%s", durations(map[string]map[string]time.Duration{"direct": applied, "operator-status": ours, "OLM": theirs}))
+		b.ReportMetric(median(ours, nil), "s")
+		b.ReportMetric(median(ours, applied), "x-of-direct-apply")
+		b.ReportMetric(median(theirs, ours), "x-faster-than-OLM")
+	}
+}
+
+// BenchmarkInstallAll is how long it takes from the first Subscription until all that can have Succeeded, when all
+// packages are subscribed to at once; and the memory and the requests it takes.
+func BenchmarkInstallAll(b *testing.B) {
+	offered := packages(b)
+	for b.Loop() {
+		var ours, theirs, applied effort
+		var packages []testcatalog.Package
+		var parts map[string][]*unstructured.Unstructured
+		alone(b, func(b testing.TB) {
+			c := builtIn(b)
+			c.offer(b, offered...)
+			before := c.read(b)
+			ours = c.installAll(b, subscribed(offered), nil)
+			for _, p := range subscribed(offered) {
+				if ours.verdicts[p.Name].succeeded() {
+					packages = append(packages, p)
+				}
+			}
+			ours.wrong = c.wrongUpToDate(b, ours.verdicts)
+			ours.quietRequests, ours.quietWrites = c.quiet(b)
+			parts = manifests(c.read(b).since(before), packages)
+		})
+		alone(b, func(b testing.TB) { applied = newDirect(b).applyAll(b, packages, parts) })
+		alone(b, func(b testing.TB) {
+			c := realOLM(b)
+			c.offer(b, offered...)
+			theirs = c.installAll(b, subscribed(offered), ours.verdicts)
+			b.Logf("Subscriptions on which OLM says AtLatestKnown, and the newest does not run: %d", c.wrongAtLatestKnown(b, theirs.verdicts))
+		})
+		b.Logf("%d packages, %d of which run on fake nodes\n%s", len(subscribed(offered)), len(packages), efforts(applied, ours, theirs))
+		b.ReportMetric(ours.took.Seconds(), "s")
+		b.ReportMetric(ours.took.Seconds()/applied.took.Seconds(), "x-of-direct-apply")
+		b.ReportMetric(theirs.took.Seconds()/ours.took.Seconds(), "x-faster-than-OLM")
+		b.ReportMetric(float64(ours.memory)/float64(theirs.memory), "x-of-OLM-memory")
+		b.ReportMetric(float64(ours.requests)/float64(theirs.requests), "x-of-OLM-requests")
+		b.ReportMetric(float64(ours.quietRequests), "quiet-requests")
+		b.ReportMetric(float64(ours.quietWrites), "quiet-writes")
+		b.ReportMetric(float64(ours.wrong), "wrong-UpToDate")
+	}
+}
+
+// alone has something done while nothing else of the benchmark runs: what it started has ended when it returns.
+func alone(b *testing.B, do func(testing.TB)) {
+	b.Helper()
+	scope := &scope{B: b}
+	defer scope.end()
+	do(scope)
+}
+
+// scope is a benchmark whose cleanups are run before it ends.
+type scope struct {
+	*testing.B
+	cleanups []func()
+}
+
+// Cleanup keeps a function until the scope ends.
+func (s *scope) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+func (s *scope) end() {
+	for _, f := range slices.Backward(s.cleanups) {
+		f()
+	}
+}
+
+// installs subscribes to a package, and says how long it took until it has Succeeded, and whether it has.
+func (c *contender) installs(t testing.TB, p testcatalog.Package) (time.Duration, bool) {
+	t.Helper()
+	start := time.Now()
+	c.subscribe(t, p)
+	v := c.settle(t, start, nil, p)[p.Name]
+	return v.after, v.succeeded()
+}
+
+// effort is what it took to install all packages.
+type effort struct {
+	took          time.Duration
+	processors    map[string]time.Duration // by process of the cluster
+	memory        int64
+	requests      int
+	verdicts      map[string]verdict
+	wrong         int
+	quietRequests int
+	quietWrites   int
+}
+
+// installAll subscribes to all packages at once.
+func (c *contender) installAll(t testing.TB, packages []testcatalog.Package, others map[string]verdict) effort {
+	t.Helper()
+	c.prepare(t, packages...)
+	c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
+	start, before := time.Now(), c.processorTime(t)
+	c.subscribe(t, packages...)
+	out := effort{verdicts: c.settle(t, start, others, packages...), memory: c.peakMemory(t)}
+	out.processors = since(before, c.processorTime(t))
+	for _, v := range out.verdicts {
+		if v.succeeded() {
+			out.took = max(out.took, v.after)
+		}
+	}
+	t.Logf("%s: %.1f s", c.name, out.took.Seconds())
+	for _, r := range c.cluster.RequestsOf(t, start, c.agents...) {
+		if r.Verb != "watch" && r.ObjectRef.Resource != "leases" && r.Received.Time.Before(start.Add(out.took)) {
+			out.requests++
+		}
+	}
+	return out
+}
+
+// since is how much more of a processor each process has used.
+func since(before, after map[string]time.Duration) map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for name, used := range after {
+		out[name] = used - before[name]
+	}
+	return out
+}
+
+// applyAll applies all manifests.
+func (d *direct) applyAll(t testing.TB, packages []testcatalog.Package, parts map[string][]*unstructured.Unstructured) effort {
+	t.Helper()
+	d.prepare(t, packages...)
+	start, before := time.Now(), d.processorTime(t)
+	failures := make([]error, len(packages))
+	var all sync.WaitGroup
+	for i, p := range packages {
+		all.Go(func() { _, failures[i] = d.apply(context.Background(), parts[p.Name]) })
+	}
+	all.Wait()
+	out := effort{took: time.Since(start), processors: since(before, d.processorTime(t))}
+	t.Logf("%s: %.1f s", d.name, out.took.Seconds())
+	for i, err := range failures {
+		if err != nil {
+			t.Fatalf("%s: %v", packages[i].Name, err)
+		}
+	}
+	for _, p := range parts {
+		out.requests += len(p)
+	}
+	return out
+}
+
+// wrongUpToDate counts the Subscriptions whose UpToDate is not the truth.
+func (c *contender) wrongUpToDate(t testing.TB, verdicts map[string]verdict) int {
+	t.Helper()
+	return c.count(t, func(sub *v1alpha1.Subscription) bool {
+		return sub.Status.UpToDate != verdicts[sub.Name].succeeded()
+	})
+}
+
+// wrongAtLatestKnown counts those on which OLM says that all is well, while the newest version does not run.
+func (c *contender) wrongAtLatestKnown(t testing.TB, verdicts map[string]verdict) int {
+	t.Helper()
+	return c.count(t, func(sub *v1alpha1.Subscription) bool {
+		return string(sub.Status.State) == "AtLatestKnown" && !verdicts[sub.Name].succeeded()
+	})
+}
+
+func (c *contender) count(t testing.TB, which func(*v1alpha1.Subscription) bool) int {
+	t.Helper()
+	list := &v1alpha1.SubscriptionList{}
+	if err := c.cluster.Client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := range list.Items {
+		if which(&list.Items[i]) {
+			n++
+			t.Logf("%s: %s", list.Items[i].Name, list.Items[i].Status.Message)
+		}
+	}
+	return n
+}
+
+// quiet counts the requests, and the writes among them, of half a minute in which nothing happens.
+func (c *contender) quiet(t testing.TB) (requests, writes int) {
+	t.Helper()
+	since := c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
+	time.Sleep(30 * time.Second) // that nothing happens is what is looked for
+	for _, r := range c.cluster.RequestsOf(t, since, c.agents...) {
+		if r.Verb == "watch" || r.ObjectRef.Resource == "leases" {
+			continue
+		}
+		requests++
+		if r.IsWrite() {
+			writes++
+		}
+	}
+	return requests, writes
+}
+
+// median is that of durations in seconds, or of their ratios to others.
+func median(of, to map[string]time.Duration) float64 {
+	var values []float64
+	for name, d := range of {
+		switch {
+		case to == nil:
+			values = append(values, d.Seconds())
+		case to[name] > 0:
+			values = append(values, d.Seconds()/to[name].Seconds())
+		}
+	}
+	slices.Sort(values)
+	if len(values) == 0 {
+		return 0
+	}
+	return values[len(values)/2]
+}
+
+func durations(columns map[string]map[string]time.Duration) string {
+	heads := slices.Sorted(maps.Keys(columns))
+	rows := map[string]bool{}
+	for _, c := range columns {
+		for name := range c {
+			rows[name] = true
+		}
+	}
+	return printed("PACKAGE\t"+strings.Join(heads, "\t"), func(line func(string, ...any)) {
+		for _, name := range slices.Sorted(maps.Keys(rows)) {
+			text := name
+			for _, head := range heads {
+				text += fmt.Sprintf("\t%.2f", columns[head][name].Seconds())
+			}
+			line("%s", text)
+		}
+	})
+}
+
+func efforts(applied, ours, theirs effort) string {
+	return printed("\tdirect apply\toperator-status\tOLM", func(line func(string, ...any)) {
+		line("seconds\t%.1f\t%.1f\t%.1f", applied.took.Seconds(), ours.took.Seconds(), theirs.took.Seconds())
+		line("requests\t%d\t%d\t%d", applied.requests, ours.requests, theirs.requests)
+		line("peak memory, MiB\t\t%d\t%d", ours.memory>>20, theirs.memory>>20)
+		for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "manager", "olm", "catalog"} {
+			line("processor seconds of %s\t%.1f\t%.1f\t%.1f", name, applied.processors[name].Seconds(), ours.processors[name].Seconds(), theirs.processors[name].Seconds())
+		}
+	})
+}
+
+// printed is a table.
+func printed(head string, rows func(line func(string, ...any))) string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) } // to a strings.Builder
+	line("%s", head)
+	rows(line)
+	_ = w.Flush()
+	return out.String()
+}

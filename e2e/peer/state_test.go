@@ -1,0 +1,154 @@
+package peer
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// uncompared are the kinds that are not looked at, and why.
+var uncompared = map[string]string{
+	"Event":              "tells of what happened, in the words of who did it",
+	"Lease":              "a heartbeat",
+	"Pod":                "made by a controller of Kubernetes, from what is compared",
+	"ReplicaSet":         "made by a controller of Kubernetes, from what is compared",
+	"ControllerRevision": "made by a controller of Kubernetes, from what is compared",
+	"Endpoints":          "made by a controller of Kubernetes, from what is compared",
+	"EndpointSlice":      "made by a controller of Kubernetes, from what is compared",
+	"IPAddress":          "made by the API server, for Services",
+	"ComponentStatus":    "says how the control plane does",
+	"InstallPlan":        "the record of how it was done: OLM puts all updates of a namespace into one, under a random name",
+	"Operator":           "OLM's own list of what belongs together, which the built-in loops show in status.relatedObjects",
+	"Probe":              "of operator-status alone",
+}
+
+// identity is what an object is known by.
+type identity struct {
+	kind      schema.GroupKind
+	namespace string
+	name      string
+}
+
+func (i identity) String() string {
+	return strings.TrimSuffix(i.kind.Kind+"."+i.kind.Group, ".") + " " + strings.TrimPrefix(i.namespace+"/"+i.name, "/")
+}
+
+// state is all that a cluster holds.
+type state map[identity]*unstructured.Unstructured
+
+// read lists every object of every kind that is compared.
+func (c *contender) read(t testing.TB) state {
+	t.Helper()
+	finder, err := discovery.NewDiscoveryClientForConfig(c.cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := discovery.ServerPreferredResources(finder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := dynamic.NewForConfig(c.cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := state{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			if uncompared[resource.Kind] != "" || !slices.Contains(resource.Verbs, "list") {
+				continue
+			}
+			all.Go(func() {
+				found, err := reader.Resource(version.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Errorf("listing %s of %s: %v", resource.Name, c.name, err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for i := range found.Items {
+					o := &found.Items[i]
+					out[identity{schema.GroupKind{Group: version.Group, Kind: resource.Kind}, o.GetNamespace(), o.GetName()}] = o
+				}
+			})
+		}
+	}
+	all.Wait()
+	return out
+}
+
+// since is what was not there before.
+func (s state) since(before state) state {
+	out := state{}
+	for i, o := range s {
+		if _, there := before[i]; !there {
+			out[i] = o
+		}
+	}
+	return out
+}
+
+// orphans are the objects whose owners are gone.
+func (s state) orphans() []identity {
+	there := map[types.UID]bool{}
+	for _, o := range s {
+		there[o.GetUID()] = true
+	}
+	var out []identity
+	for _, i := range sorted(s) {
+		owners := s[i].GetOwnerReferences()
+		if len(owners) > 0 && !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return there[o.UID] || uncompared[o.Kind] != "" }) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// owners know which package an object belongs to.
+type owners struct {
+	byNamespace map[string]string
+	byCRD       map[string]string
+}
+
+func ownersOf(packages []testcatalog.Package) owners {
+	out := owners{byNamespace: map[string]string{}, byCRD: map[string]string{}}
+	for _, p := range packages {
+		out.byNamespace[namespaceOf(p)] = p.Name
+		for _, b := range p.Bundles {
+			for _, o := range b.Objects {
+				if o.GetKind() == "CustomResourceDefinition" {
+					out.byCRD[o.GetName()] = p.Name
+				}
+			}
+		}
+	}
+	return out
+}
+
+// of is the package that an object belongs to; empty for none.
+func (w owners) of(i identity, o *unstructured.Unstructured) string {
+	switch namespace, owners := o.GetLabels()["olm.owner.namespace"], o.GetOwnerReferences(); {
+	case namespace != "":
+		return w.byNamespace[namespace]
+	case i.kind.Kind == "CustomResourceDefinition":
+		return w.byCRD[i.name]
+	case i.kind.Kind == "ClusterRole" && len(owners) > 0:
+		return w.byCRD[owners[0].Name]
+	}
+	return w.byNamespace[i.namespace]
+}

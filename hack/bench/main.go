@@ -1,0 +1,55 @@
+// Command bench runs the project's benchmarks, prints what they measure as one table, and writes it to bin/bench.json.
+// It is run in the project's folder. A figure beyond its goal is told; one that is missing fails the command.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the project: %w", err)
+	}
+	outcomes := runAll(ctx, root, rows, os.Stderr)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	out := report{Machine: thisMachine(ctx, root, outcomes), Rows: measure(rows, outcomes)}
+	fmt.Print(table(out.Rows))
+	if err := write(filepath.Join(root, "bin", "bench.json"), out); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(out.Rows, func(m measurement) bool { return m.missing }) {
+		return errors.New("not all was measured: the table says what is missing")
+	}
+	return nil
+}
+
+func write(file string, r report) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the report as JSON: %w", err)
+	}
+	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

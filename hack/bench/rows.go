@@ -1,0 +1,70 @@
+package main
+
+// row is a figure of the table: what is measured, against what, and what it ought to be.
+type row struct {
+	work    string
+	against string // a limit that nobody can beat, or a peer that does the same work; "" for a figure that stands alone
+	of      benchmark
+	sub     string // the sub-benchmark that reports the figure, where there are some
+	metric  string // its unit, as b.ReportMetric has it
+	suffix  string // what is printed behind the figure
+	goal    *goal  // nil for what is shown beside
+}
+
+// The benchmarks that the figures come from.
+//
+// Those with 1000x would run less often in Go's usual second, and a p99 of a hundred flips is merely the slowest but one.
+var (
+	flipToStatus      = benchmark{pkg: "./internal/manager", name: "BenchmarkFlipToStatus", flags: "-benchtime=1000x"}
+	flip              = benchmark{pkg: "./internal/watch", name: "BenchmarkFlip", flags: "-benchtime=1000x"}
+	residentPerObject = benchmark{pkg: "./internal/watch", name: "BenchmarkResidentPerObject"}
+	memoryPerObject   = benchmark{pkg: "./internal/watch", name: "BenchmarkMemoryPerObject"}
+	irrelevantUpdate  = benchmark{pkg: "./internal/watch", name: "BenchmarkIrrelevantUpdate"}
+	firstInstall      = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkFirstInstall"}
+	update            = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkUpdate"}
+	settled           = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkSettled"}
+	installOne        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallOne", flags: "-benchtime=1x"}
+	installAll        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallAll", flags: "-benchtime=1x"}
+	subscribeFifty    = benchmark{pkg: "./e2e/lifecycle", name: "BenchmarkSubscribeFifty", flags: "-benchtime=1x"}
+)
+
+// rows is all that is measured. A benchmark runs once, for all its rows.
+var rows = []row{
+	{work: "condition flips → Probe status visible, p50", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p50", suffix: "x", goal: atMost(1.3)},
+	{work: "condition flips → Probe status visible, p99", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p99", suffix: "x", goal: atMost(2)},
+	{work: "condition flips → Probe status visible, p50", of: flipToStatus, metric: "p50-us", suffix: " µs"},
+	{work: "condition flips → Probe status visible, p99", of: flipToStatus, metric: "p99-us", suffix: " µs"},
+	{work: "condition flips → watch engine knows, p50", against: "bare watch → observed", of: flip, metric: "x-of-bare-watch-p50", suffix: "x"},
+	{work: "condition flips → watch engine knows, p99", against: "bare watch → observed", of: flip, metric: "x-of-bare-watch-p99", suffix: "x"},
+
+	{work: "resident memory per watched CR, 10k → 100k", against: "the retained (key, bits)", of: residentPerObject, metric: "settled-B/CR", suffix: " B", goal: atMost(300)},
+	{work: "the same, peak while all are read", against: "settled", of: residentPerObject, metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
+	{work: "heap per watched CR, 10k", against: "the retained (key, bits)", of: memoryPerObject, sub: "10000", metric: "settled-B/CR", suffix: " B", goal: atMost(300)},
+	{work: "the same, peak while all are read", against: "settled", of: memoryPerObject, sub: "10000", metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
+	{work: "heap per watched CR, 100k", against: "the retained (key, bits)", of: memoryPerObject, sub: "100000", metric: "settled-B/CR", suffix: " B", goal: atMost(300)},
+	{work: "the same, peak while all are read", against: "settled", of: memoryPerObject, sub: "100000", metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
+
+	{work: "irrelevant update of a watched CR, CPU", against: "decode into a slim struct and drop", of: irrelevantUpdate, metric: "x-of-slim", suffix: "x", goal: atMost(1.2)},
+	{work: "irrelevant update of a watched CR, CPU", against: "decode into unstructured and drop", of: irrelevantUpdate, metric: "x-of-unstructured", suffix: "x"},
+	{work: "irrelevant update of a watched CR, CPU", against: "skip its tokens, decode nothing", of: irrelevantUpdate, metric: "x-of-skip", suffix: "x"},
+	{work: "irrelevant update of a watched CR, CPU", of: irrelevantUpdate, metric: "engine-ns/event", suffix: " ns"},
+
+	{work: "Subscription → CSV Succeeded, one", against: "direct apply of the same manifests", of: installOne, metric: "x-of-direct-apply", suffix: "x", goal: atMost(1.5)},
+	{work: "Subscription → CSV Succeeded, one: times faster", against: "OLM v0", of: installOne, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(3)},
+	{work: "Subscription → CSV Succeeded, one", of: installOne, metric: "s", suffix: " s"},
+
+	{work: "all bundles subscribed at once → settled", against: "direct apply of the same manifests", of: installAll, metric: "x-of-direct-apply", suffix: "x", goal: atMost(2)},
+	{work: "all bundles subscribed at once → settled: times faster", against: "OLM v0", of: installAll, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(5)},
+	{work: "all bundles subscribed at once → settled", of: installAll, metric: "s", suffix: " s"},
+	{work: "memory while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory", suffix: "x", goal: atMost(0.25)},
+	{work: "requests while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-requests", suffix: "x", goal: atMost(0.25)},
+	{work: "quiet cluster, all bundles installed: non-watch requests", against: "0", of: installAll, metric: "quiet-requests", goal: atMost(0)},
+	{work: "quiet cluster, all bundles installed: writes", against: "0", of: installAll, metric: "quiet-writes", goal: atMost(0)},
+	{work: "Subscriptions whose UpToDate is not the truth", against: "0", of: installAll, metric: "wrong-UpToDate", goal: atMost(0)},
+
+	{work: "50 Subscriptions at once, 300 packages of 5 versions → settled", of: subscribeFifty, metric: "s", suffix: " s"},
+	{work: "50 Subscriptions at once, peak memory of the manager", of: subscribeFifty, metric: "peak-MiB", suffix: " MiB"},
+	{work: "resolve a new Subscription and its dependency", of: firstInstall, metric: "µs/Subscription", suffix: " µs"},
+	{work: "resolve a Subscription that has an update", of: update, metric: "µs/Subscription", suffix: " µs"},
+	{work: "resolve a Subscription that has none", of: settled, metric: "µs/Subscription", suffix: " µs"},
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRows(t *testing.T) {
+	type source struct {
+		benchmark
+		sub, metric string
+	}
+	seen := map[source]string{}
+	names := regexp.MustCompile(`^Benchmark[A-Z]\w*$`)
+	for _, r := range rows {
+		from := source{r.of, r.sub, r.metric}
+		if other, twice := seen[from]; twice {
+			t.Errorf("%q and %q are the same figure", other, r.work)
+		}
+		seen[from] = r.work
+		if r.work == "" || r.metric == "" || strings.ContainsAny(r.metric, " \t") {
+			t.Errorf("a row lacks a word, or has a metric that cannot be: %+v", r)
+		}
+		if !names.MatchString(r.of.name) || !strings.HasPrefix(r.of.pkg, "./") {
+			t.Errorf("%q: %+v is no benchmark of ours", r.work, r.of)
+		}
+		if r.goal != nil && (r.goal.AtMost == nil) == (r.goal.AtLeast == nil) {
+			t.Errorf("%q: a goal is at most something, or at least", r.work)
+		}
+	}
+}
+
+func TestBenchmarksOf(t *testing.T) {
+	bar := benchmark{pkg: "./bar", name: "BenchmarkBar", flags: "-benchtime=1x -cpu=1"}
+	got := benchmarksOf([]row{{of: bar, metric: "a"}, {of: foo, metric: "a"}, {of: bar, metric: "b"}})
+	if diff := cmp.Diff([]benchmark{bar, foo}, got, cmp.AllowUnexported(benchmark{})); diff != "" {
+		t.Errorf("a benchmark runs once, where it is needed first\n-want +got\n%s", diff)
+	}
+	want := []string{"test", "-v", "-run=^$", "-bench=^BenchmarkBar$", "-count=1", "-timeout=60m", "-benchtime=1x", "-cpu=1", "./bar"}
+	if diff := cmp.Diff(want, bar.args()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
