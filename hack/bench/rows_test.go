@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +33,23 @@ func TestRows(t *testing.T) {
 		}
 		if r.goal != nil && (r.goal.AtMost == nil) == (r.goal.AtLeast == nil) {
 			t.Errorf("%q: a goal is at most something, or at least", r.work)
+		}
+	}
+}
+
+// TestRowsAreMeasured: a benchmark that is renamed takes its rows along.
+func TestRowsAreMeasured(t *testing.T) {
+	for _, of := range benchmarksOf(rows) {
+		files, err := filepath.Glob(filepath.Join("..", "..", of.pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defined := slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && bytes.Contains(text, []byte("func "+of.name+"(b *testing.B)"))
+		})
+		if !defined {
+			t.Errorf("%s has no benchmark %s", of.pkg, of.name)
 		}
 	}
 }
