@@ -122,18 +122,16 @@ func (s state) orphans() []identity {
 // owners know which package an object belongs to.
 type owners struct {
 	byNamespace map[string]string
-	byCRD       map[string]string
+	byObject    map[string]string // what a bundle brings, by kind and name
 }
 
 func ownersOf(packages []testcatalog.Package) owners {
-	out := owners{byNamespace: map[string]string{}, byCRD: map[string]string{}}
+	out := owners{byNamespace: map[string]string{}, byObject: map[string]string{}}
 	for _, p := range packages {
 		out.byNamespace[namespaceOf(p)] = p.Name
 		for _, b := range p.Bundles {
 			for _, o := range b.Objects {
-				if o.GetKind() == "CustomResourceDefinition" {
-					out.byCRD[o.GetName()] = p.Name
-				}
+				out.byObject[o.GetKind()+" "+o.GetName()] = p.Name
 			}
 		}
 	}
@@ -145,10 +143,10 @@ func (w owners) of(i identity, o *unstructured.Unstructured) string {
 	switch namespace, owners := o.GetLabels()["olm.owner.namespace"], o.GetOwnerReferences(); {
 	case namespace != "":
 		return w.byNamespace[namespace]
-	case i.kind.Kind == "CustomResourceDefinition":
-		return w.byCRD[i.name]
-	case i.kind.Kind == "ClusterRole" && len(owners) > 0:
-		return w.byCRD[owners[0].Name]
+	case i.namespace != "":
+		return w.byNamespace[i.namespace]
+	case len(owners) > 0:
+		return w.byObject["CustomResourceDefinition "+owners[0].Name]
 	}
-	return w.byNamespace[i.namespace]
+	return w.byObject[i.kind.Kind+" "+i.name]
 }
