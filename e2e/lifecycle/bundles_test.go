@@ -18,7 +18,6 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
-	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // outcome is how one package did.
@@ -77,22 +76,13 @@ func subscribeTo(t *testing.T, source *served, p testcatalog.Package) outcome {
 	t.Helper()
 	namespace := "b-" + p.Name
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}}
-	if !supports(p.Bundles[0].CSV, olm.InstallModeTypeAllNamespaces) {
+	if !p.Bundles[0].Supports(olm.InstallModeTypeAllNamespaces) {
 		group.Spec.TargetNamespaces = []string{namespace}
 	}
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.Name}}
 	sub.Spec = &olm.SubscriptionSpec{Package: p.Name, Channel: p.Channel, CatalogSource: source.key.Name, CatalogSourceNamespace: source.key.Namespace}
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, group, sub)
 	return outcome{pkg: p, action: "install", csv: p.Bundles[0].CSV.Name}
-}
-
-func supports(csv *olm.ClusterServiceVersion, mode olm.InstallModeType) bool {
-	for _, m := range csv.Spec.InstallModes {
-		if m.Type == mode {
-			return m.Supported
-		}
-	}
-	return false
 }
 
 // patience is how long packages may take to end anywhere, and resting how long one that has a reason must keep it to have
@@ -207,16 +197,5 @@ func (s *served) offer(t *testing.T, packages ...testcatalog.Package) {
 	if err := testcatalog.Write(s.folder, packages...); err != nil {
 		t.Fatal(err)
 	}
-	if err := testcluster.Devcluster(t.Context(), "catalog", "--dir="+s.dir, s.key.Name, s.folder); err != nil {
-		t.Fatal(err)
-	}
-	address, err := os.ReadFile(filepath.Join(s.dir, "catalogs", s.key.Name, "address"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
-	source.Spec.SourceType, source.Spec.Address = olm.SourceTypeGrpc, strings.TrimSpace(string(address))
-	if err := cluster.Client.Create(t.Context(), source); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
+	cluster.ServeCatalog(t, s.dir, s.key, s.folder)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,18 +131,7 @@ func (c *contender) offer(t testing.TB, packages ...testcatalog.Package) {
 	if err := testcatalog.Write(folder, packages...); err != nil {
 		t.Fatal(err)
 	}
-	if err := testcluster.Devcluster(t.Context(), "catalog", "--dir="+c.folder, catalogName, folder); err != nil {
-		t.Fatal(err)
-	}
-	address, err := os.ReadFile(filepath.Join(c.folder, "catalogs", catalogName, "address"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: global, Name: catalogName}}
-	source.Spec.SourceType, source.Spec.Address = olm.SourceTypeGrpc, strings.TrimSpace(string(address))
-	if err := c.cluster.Client.Create(t.Context(), source); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
+	source := c.cluster.ServeCatalog(t, c.folder, client.ObjectKey{Namespace: global, Name: catalogName}, folder)
 	c.cluster.Await(t, source, func() string {
 		if s := source.Status.GRPCConnectionState; s == nil || s.LastObservedState != "READY" {
 			return fmt.Sprintf("its connection is %+v", s)
@@ -160,7 +148,7 @@ func (c *contender) prepare(t testing.TB, packages ...testcatalog.Package) {
 	t.Helper()
 	for _, p := range packages {
 		group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(p), Name: "group"}}
-		if !supports(p.Bundles[0].CSV, olm.InstallModeTypeAllNamespaces) {
+		if !p.Bundles[0].Supports(olm.InstallModeTypeAllNamespaces) {
 			group.Spec.TargetNamespaces = []string{group.Namespace}
 		}
 		c.cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: group.Namespace}}, group)
@@ -177,10 +165,6 @@ func (c *contender) subscribe(t testing.TB, packages ...testcatalog.Package) {
 		}
 		c.cluster.Create(t, sub)
 	}
-}
-
-func supports(csv *olm.ClusterServiceVersion, mode olm.InstallModeType) bool {
-	return slices.ContainsFunc(csv.Spec.InstallModes, func(m olm.InstallMode) bool { return m.Type == mode && m.Supported })
 }
 
 // verdict is what became of a package's newest version.

@@ -169,7 +169,7 @@ func (c *contender) installAll(t testing.TB, packages []testcatalog.Package, oth
 	}
 	t.Logf("%s: %.1f s", c.name, out.took.Seconds())
 	for _, r := range c.cluster.RequestsOf(t, start, c.agents...) {
-		if r.Verb != "watch" && r.ObjectRef.Resource != "leases" && r.Received.Time.Before(start.Add(out.took)) {
+		if r.IsWork() && r.Received.Time.Before(start.Add(out.took)) {
 			out.requests++
 		}
 	}
@@ -247,7 +247,7 @@ func (c *contender) quiet(t testing.TB) (requests, writes int) {
 	since := c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
 	time.Sleep(30 * time.Second) // that nothing happens is what is looked for
 	for _, r := range c.cluster.RequestsOf(t, since, c.agents...) {
-		if r.Verb == "watch" || r.ObjectRef.Resource == "leases" {
+		if !r.IsWork() {
 			continue
 		}
 		requests++

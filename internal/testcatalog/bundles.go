@@ -35,6 +35,11 @@ type Bundle struct {
 	Objects []*unstructured.Unstructured // the CSV among them
 }
 
+// Supports says whether the operator can be installed in a mode.
+func (b Bundle) Supports(mode olm.InstallModeType) bool {
+	return slices.ContainsFunc(b.CSV.Spec.InstallModes, func(m olm.InstallMode) bool { return m.Type == mode && m.Supported })
+}
+
 // Newest is the last version.
 func (p Package) Newest() Bundle { return p.Bundles[len(p.Bundles)-1] }
 

@@ -49,6 +49,9 @@ func (r Request) IsWrite() bool {
 	return false
 }
 
+// IsWork is false for watches, and for Leases, which are renewed as long as their holder lives.
+func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resource != "leases" }
+
 // Requests are those of the manager that the API server received since then, in its own name or another's.
 func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 	t.Helper()
@@ -94,7 +97,7 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 	last := time.Now()
 	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
 		for _, r := range c.RequestsOf(t, last, agents...) {
-			if r.Verb != "watch" && r.ObjectRef.Resource != "leases" && r.Received.After(last) {
+			if r.IsWork() && r.Received.After(last) {
 				last = r.Received.Time
 			}
 		}
