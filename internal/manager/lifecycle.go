@@ -68,13 +68,14 @@ func (l *loops) start(ctx context.Context) error {
 	impersonate := (&accounts{config: l.config, mgr: l.mgr}).client
 	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir}
 	subscriptions := &subscription.Reconciler{Client: c, Cache: l.mgr.GetCache(), Catalogs: store, GlobalNamespace: global, Now: time.Now}
+	vouchers := &installplan.Vouchers{}
 	plans := &installplan.Reconciler{
-		Client: c, Reader: reader, As: impersonate, Catalogs: store, GlobalNamespace: global,
+		Client: c, Reader: reader, As: impersonate, Catalogs: store, Vouchers: vouchers, GlobalNamespace: global,
 		Judged: l.judged, Recorder: l.mgr.GetEventRecorder(UserAgent), Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{
-		Client: c, Reader: reader, As: impersonate, GlobalNamespace: global,
+		Client: c, Reader: reader, As: impersonate, Vouchers: vouchers, GlobalNamespace: global,
 		Kubernetes: *kubernetes, Discovery: asks, Now: time.Now,
 	}
 	for _, setup := range []func() error{

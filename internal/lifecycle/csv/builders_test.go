@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
 )
 
 type option func(*v1alpha1.ClusterServiceVersion)
@@ -112,7 +113,7 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 		kinds.Add(kind, apimeta.RESTScopeNamespace)
 	}
 	c := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).Build()
-	return &Reconciler{Client: c, Reader: c, Now: func() time.Time { return time.Unix(3000, 0) }}
+	return &Reconciler{Client: c, Reader: c, Vouchers: &installplan.Vouchers{}, Now: func() time.Time { return time.Unix(3000, 0) }}
 }
 
 func objects(csvs ...*v1alpha1.ClusterServiceVersion) (out []client.Object) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	report "github.com/operator-status/operator-status/internal/csv"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/probe"
 )
@@ -41,6 +43,9 @@ type Reconciler struct {
 	// As is a client that acts as a service account.
 	As func(types.NamespacedName) (client.Client, error)
 
+	// Vouchers tell what an operator may be given.
+	Vouchers *installplan.Vouchers
+
 	// GlobalNamespace holds the catalogs that are trusted with the cluster.
 	GlobalNamespace string
 
@@ -52,7 +57,6 @@ type Reconciler struct {
 
 	Now func() time.Time
 
-	grants  grants
 	written surroundings.Written
 }
 
@@ -79,14 +83,14 @@ type situation struct {
 	targets []string
 
 	requirements []olm.RequirementStatus // nil until they have been checked
-	installer    client.Client           // nil until something has to be applied
+	installer    func() (client.Client, error)
 }
 
 // Reconcile moves one ClusterServiceVersion as far as it goes, and reports how it is.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	csv := &v1alpha1.ClusterServiceVersion{}
 	if err := r.Client.Get(ctx, request.NamespacedName, csv); apierrors.IsNotFound(err) {
-		r.grants.forget(request.NamespacedName)
+		r.Vouchers.Forget(request.NamespacedName)
 		return reconcile.Result{}, r.collect(ctx, request.NamespacedName)
 	} else if err != nil {
 		return reconcile.Result{}, err
@@ -119,6 +123,7 @@ func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 		return nil, err
 	}
 	out := &situation{csv: csv, csvs: csvs}
+	out.installer = sync.OnceValues(func() (client.Client, error) { return r.installer(ctx, out) })
 	if csv.Spec.Replaces != csv.Name {
 		out.running = surroundings.Running(csvs, csv.Spec.Replaces)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/waves"
 )
 
 // lookAgain is how long to wait for what nothing tells us of.
@@ -39,13 +40,13 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 			return verdict, err
 		}
 	}
-	for _, object := range rendered.Objects {
-		if err := seal(object.Object); err != nil {
-			return nil, err
-		}
+	if err := waves.Each(rendered.Objects, install.Object.Wave, func(object install.Object) error {
 		if err := r.ensure(ctx, s, object); err != nil {
-			return refused(object, err)
+			return fmt.Errorf("the %s: %w", object.For, err)
 		}
+		return nil
+	}); err != nil {
+		return refused(err)
 	}
 	for _, c := range rendered.Conversions {
 		if err := r.convert(ctx, s, c); err != nil {
@@ -65,9 +66,6 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 // installer is who applies: we, or the OperatorGroup's service account. Before the first write the group is read live,
 // since it says what may be done, and a cache may not have heard yet.
 func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client, error) {
-	if s.installer != nil {
-		return s.installer, nil
-	}
 	live := &operatorsv1.OperatorGroup{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(s.group), live); err != nil {
 		return nil, fmt.Errorf("getting OperatorGroup %s: %w", client.ObjectKeyFromObject(s.group), err)
@@ -75,9 +73,7 @@ func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client
 	if live.UID != s.group.UID || live.Generation != s.group.Generation {
 		return nil, fmt.Errorf("OperatorGroup %s has just changed", client.ObjectKeyFromObject(s.group))
 	}
-	var err error
-	s.installer, err = r.installerOf(s)
-	return s.installer, err
+	return r.installerOf(s)
 }
 
 func (r *Reconciler) installerOf(s *situation) (client.Client, error) {
@@ -133,6 +129,9 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 // ensure applies an object unless it is there as it should be.
 func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object) error {
 	desired := o.Object
+	if err := seal(desired); err != nil {
+		return err
+	}
 	actual, err := r.actual(ctx, desired)
 	if err != nil {
 		return err
@@ -148,7 +147,7 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 			return err
 		}
 	}
-	as, err := r.installer(ctx, s)
+	as, err := s.installer()
 	if err != nil {
 		return err
 	}
@@ -211,11 +210,11 @@ func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.
 }
 
 // refused is the verdict on an object that the API server would not have.
-func refused(o install.Object, err error) (*Verdict, error) {
+func refused(err error) (*Verdict, error) {
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) {
-		return nil, fmt.Errorf("applying the %s: %w", o.For, err)
+		return nil, fmt.Errorf("applying %w", err)
 	}
-	out := fails(v1alpha1.CSVReasonComponentFailed, fmt.Sprintf("The API server refuses the %s: %v", o.For, err))
+	out := fails(v1alpha1.CSVReasonComponentFailed, fmt.Sprintf("The API server refuses %v", err))
 	out.Again = lookAgain
 	return out, nil
 }
@@ -240,7 +239,7 @@ func (r *Reconciler) convert(ctx context.Context, s *situation, c install.Conver
 	if err != nil {
 		return err
 	}
-	as, err := r.installer(ctx, s)
+	as, err := s.installer()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package csv
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -295,7 +296,6 @@ func TestHealth(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	o := install.Object{For: "deployment foo"}
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	for name, tc := range map[string]struct {
 		err   error
@@ -307,7 +307,7 @@ func TestRefused(t *testing.T) {
 		"Internal":   {apierrors.NewInternalError(errors.New("webhook away")), false},
 		"Away":       {errors.New("away"), false},
 	} {
-		verdict, err := refused(o, tc.err)
+		verdict, err := refused(fmt.Errorf("the deployment foo: %w", tc.err))
 		if tc.final && (err != nil || verdict == nil || verdict.Phase != olm.CSVPhaseFailed || verdict.Reason != "InstallComponentFailed" ||
 			verdict.Again == 0 || !strings.HasPrefix(verdict.Message, "The API server refuses the deployment foo: ")) {
 			t.Errorf("%s: %s, %v; want a verdict that is looked at again, since nothing tells when it changes", name, word(verdict), err)

@@ -27,8 +27,8 @@ import (
 // IndexCRD finds ClusterServiceVersions by the CustomResourceDefinitions that they own or require.
 const IndexCRD = "spec.customresourcedefinitions.name"
 
-// concurrency is how many are looked at at once.
-const concurrency = 16
+// concurrency is how many are looked at at once. Of each, what does not depend on each other is applied at once too.
+const concurrency = 8
 
 // SetupWithManager has a ClusterServiceVersion looked at when it changes, or one of its namespace, what it needs, what it
 // consists of, what vouches for it, or its Probe. around is what the switch puts around the reconciler.

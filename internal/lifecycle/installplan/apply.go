@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/waves"
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
@@ -37,35 +38,39 @@ func (r *rejection) Error() string { return r.message }
 
 // run applies the steps of a plan with the client of whom it runs as.
 type run struct {
-	as     client.Client
-	reader client.Reader // ours, for what the other may not read
-	plan   *olm.InstallPlan
-	owners map[string]metav1.OwnerReference // the ClusterServiceVersions of the plan that are there
+	as       client.Client
+	reader   client.Reader // ours, for what the other may not read
+	vouchers *Vouchers
+	plan     *olm.InstallPlan
+	owners   map[string]metav1.OwnerReference // the ClusterServiceVersions of the plan that are there
+
+	mu   sync.Mutex
+	crds map[string]*apiextensionsv1.CustomResourceDefinition // those that ask for a Probe, by name: their metadata
 }
 
-// all applies the steps in order. Done before, a step is done again at no cost: so a plan that was cut off resumes.
+// all applies the steps, in waves. Done before, a step is done again at no cost: so a plan that was cut off resumes.
 func (r *run) all(ctx context.Context) error {
 	r.owners = map[string]metav1.OwnerReference{}
-	var crds []*unstructured.Unstructured
-	for _, step := range r.plan.Status.Plan {
+	if err := waves.Each(r.plan.Status.Plan, waveOf, func(step *olm.Step) error {
 		object, err := Object(step)
 		if err != nil {
 			return &rejection{v1alpha1.PlanReasonComponentFailed, err.Error()}
-		}
-		if step.Resource.Kind == kindCRD {
-			crds = append(crds, object)
 		}
 		if err := r.step(ctx, step, object); err != nil {
 			return explain(step, err)
 		}
 		step.Status = olm.StepStatusPresent
+		return nil
+	}); err != nil {
+		return err
 	}
-	return r.probes(ctx, crds)
+	return r.probes(ctx)
 }
 
 func (r *run) step(ctx context.Context, step *olm.Step, object *unstructured.Unstructured) error {
 	switch step.Resource.Kind {
 	case kindCRD:
+		r.note(object)
 		why, err := unsafe(ctx, r.reader, object)
 		if err != nil {
 			return err
@@ -80,8 +85,13 @@ func (r *run) step(ctx context.Context, step *olm.Step, object *unstructured.Uns
 	if err := r.place(step, object); err != nil {
 		return err
 	}
+	if step.Resource.Kind == v1alpha1.ClusterServiceVersionKind {
+		if _, err := r.vouchers.note(client.ObjectKeyFromObject(object), r.plan, step, object); err != nil {
+			return &rejection{v1alpha1.PlanReasonComponentFailed, err.Error()}
+		}
+	}
 	err := r.as.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), FieldOwner, client.ForceOwnership)
-	if err == nil && step.Resource.Kind == v1alpha1.ClusterServiceVersionKind {
+	if err == nil && step.Resource.Kind == v1alpha1.ClusterServiceVersionKind { // which is a wave of its own
 		r.owners[step.Resolving] = metav1.OwnerReference{
 			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID(),
 		}
@@ -136,41 +146,56 @@ func (r *run) namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
+// note takes down a CustomResourceDefinition that asks for a Probe.
+func (r *run) note(crd *unstructured.Unstructured) {
+	annotations := crd.GetAnnotations()
+	if annotations[v1alpha1.AnnotationUpgradeable] == "" && annotations[v1alpha1.AnnotationImportant] == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.crds == nil {
+		r.crds = map[string]*apiextensionsv1.CustomResourceDefinition{}
+	}
+	r.crds[crd.GetName()] = &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: crd.GetName(), Annotations: annotations},
+	}
+}
+
 // probes makes the Probes that the plan's CustomResourceDefinitions ask for, where there is none yet: so that an update
 // of the new operator can be held from the moment it is there.
-func (r *run) probes(ctx context.Context, objects []*unstructured.Unstructured) error {
-	crds := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	for _, o := range objects {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd); err != nil {
-			return &rejection{v1alpha1.PlanReasonComponentFailed, err.Error()}
-		}
-		crds[crd.Name] = crd
+func (r *run) probes(ctx context.Context) error {
+	if len(r.crds) == 0 {
+		return nil
 	}
 	for name := range r.owners {
-		csv := &v1alpha1.ClusterServiceVersion{}
-		if err := r.reader.Get(ctx, types.NamespacedName{Namespace: r.plan.Namespace, Name: name}, csv); err != nil {
-			return fmt.Errorf("getting ClusterServiceVersion %s: %w", name, err)
-		}
-		var owned []*apiextensionsv1.CustomResourceDefinition
-		for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
-			if crd, ok := crds[d.Name]; ok {
-				owned = append(owned, crd)
-			}
-		}
-		desired, _ := probe.FromAnnotations(csv, owned)
-		if desired == nil {
-			continue
-		}
-		err := r.as.Create(ctx, desired, client.FieldOwner(probe.FieldOwner))
-		if apierrors.IsForbidden(err) {
-			continue // the plan runs as an account that need not be able to: the Probe's own loop makes it
-		}
-		if client.IgnoreAlreadyExists(err) != nil {
+		if err := r.probe(ctx, name); err != nil {
 			return fmt.Errorf("making Probe %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+func (r *run) probe(ctx context.Context, name string) error {
+	csv := &v1alpha1.ClusterServiceVersion{}
+	if err := r.reader.Get(ctx, types.NamespacedName{Namespace: r.plan.Namespace, Name: name}, csv); err != nil {
+		return fmt.Errorf("getting its ClusterServiceVersion: %w", err)
+	}
+	var owned []*apiextensionsv1.CustomResourceDefinition
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		if crd, ok := r.crds[d.Name]; ok {
+			owned = append(owned, crd)
+		}
+	}
+	desired, _ := probe.FromAnnotations(csv, owned)
+	if desired == nil {
+		return nil
+	}
+	err := r.as.Create(ctx, desired, client.FieldOwner(probe.FieldOwner))
+	if apierrors.IsForbidden(err) {
+		return nil // the plan runs as an account that need not be able to: the Probe's own loop makes it
+	}
+	return client.IgnoreAlreadyExists(err)
 }
 
 // explain names the step, and tells what a retry may mend from what it cannot.

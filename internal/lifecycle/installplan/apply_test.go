@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,9 +83,12 @@ func TestPlaceOfAnUnknownKind(t *testing.T) {
 // applied runs the steps against a cluster, and tells what was written in lines.
 func applied(t *testing.T, p *olm.InstallPlan, fails map[string]error, there ...client.Object) ([]string, error) {
 	t.Helper()
+	var mu sync.Mutex
 	var out []string
 	line := func(verb, kind, namespace, name string) error {
 		text := fmt.Sprintf("%s %s %s/%s", verb, kind, namespace, name)
+		mu.Lock()
+		defer mu.Unlock()
 		out = append(out, text)
 		return fails[text]
 	}
@@ -108,7 +112,7 @@ func applied(t *testing.T, p *olm.InstallPlan, fails map[string]error, there ...
 			return c.Apply(ctx, o, options...)
 		},
 	}, there...)
-	err := (&run{as: c, reader: c, plan: p}).all(t.Context())
+	err := (&run{as: c, reader: c, vouchers: &Vouchers{}, plan: p}).all(t.Context())
 	return out, err
 }
 
@@ -138,9 +142,9 @@ func TestRun(t *testing.T) {
 		present int
 	}{
 		"Whole": {reason: "Every step in its order; then the Probe that the definition asks for.",
-			objects: []*unstructured.Unstructured{owning(), annotated(), configMap("foo"), dependency},
+			objects: []*unstructured.Unstructured{owning(), annotated(), roleBinding("foo"), dependency},
 			want: []string{"apply CustomResourceDefinition /foos.example.com", "apply ClusterServiceVersion default/foo.v1",
-				"apply ConfigMap default/foo", "create Subscription default/foo-stable-community-olm", "create Probe default/foo.v1"},
+				"create Subscription default/foo-stable-community-olm", "apply RoleBinding default/foo", "create Probe default/foo.v1"},
 			present: 4},
 		"WithoutAnnotations": {reason: "Who does not ask for a Probe gets none.",
 			objects: []*unstructured.Unstructured{owning(), crd()},
@@ -158,8 +162,8 @@ func TestRun(t *testing.T) {
 			objects: []*unstructured.Unstructured{csv("foo.v1"), object(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription",` +
 				`"metadata":{"name":"bar","namespace":"kube-system"},"spec":{"name":"bar","source":"community","sourceNamespace":"olm"}}`)},
 			want: []string{"apply ClusterServiceVersion default/foo.v1", "create Subscription default/bar"}, present: 2},
-		"Refused": {reason: "A step that is refused ends the plan there; what follows is not begun.",
-			objects: []*unstructured.Unstructured{csv("foo.v1"), configMap("foo"), configMap("bar")},
+		"Refused": {reason: "A step that is refused ends the plan there: what may depend on it is not begun.",
+			objects: []*unstructured.Unstructured{csv("foo.v1"), configMap("foo"), roleBinding("foo")},
 			fails:   map[string]error{"apply ConfigMap default/foo": invalid},
 			want:    []string{"apply ClusterServiceVersion default/foo.v1", "apply ConfigMap default/foo"},
 			failure: "InstallComponentFailed: ConfigMap foo of foo.v1: no", present: 1},

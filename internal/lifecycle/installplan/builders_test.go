@@ -54,6 +54,10 @@ func clusterRole(name string) *unstructured.Unstructured {
 	return object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"` + name + `"}}`)
 }
 
+func roleBinding(name string) *unstructured.Unstructured {
+	return object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"` + name + `"}}`)
+}
+
 // bundle is one of the catalog olm/community.
 func bundle(name, replaces string, objects ...*unstructured.Unstructured) Bundle {
 	return Bundle{
@@ -102,6 +106,7 @@ func kinds() meta.RESTMapper {
 		{Version: "v1", Kind: "Namespace"}:                                                          meta.RESTScopeRoot,
 		{Version: "v1", Kind: "Secret"}:                                                             meta.RESTScopeNamespace,
 		{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}:                               meta.RESTScopeRoot,
+		{Group: rbacv1.GroupName, Version: "v1", Kind: "RoleBinding"}:                               meta.RESTScopeNamespace,
 		{Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition"}:           meta.RESTScopeRoot,
 		{Group: "example.com", Version: "v1", Kind: "Foo"}:                                          meta.RESTScopeNamespace,
 		{Group: "example.com", Version: "v2", Kind: "Foo"}:                                          meta.RESTScopeNamespace,

@@ -51,6 +51,9 @@ type Reconciler struct {
 
 	Catalogs Catalogs
 
+	// Vouchers are told of what is installed.
+	Vouchers *Vouchers
+
 	// GlobalNamespace holds the catalogs that every namespace can see, and that are trusted with the cluster.
 	GlobalNamespace string
 
@@ -287,5 +290,5 @@ func (r *Reconciler) apply(ctx context.Context, plan *olm.InstallPlan, group *op
 			return &noAccount{err}
 		}
 	}
-	return (&run{as: as, reader: r.Reader, plan: plan}).all(ctx)
+	return (&run{as: as, reader: r.Reader, vouchers: r.Vouchers, plan: plan}).all(ctx)
 }

@@ -73,15 +73,31 @@ func Steps(scheme *runtime.Scheme, bundles []Bundle, plan *olm.InstallPlan, in S
 }
 
 func rank(b Bundle, s *olm.Step) int {
-	switch {
-	case s.Resource.Kind == v1alpha1.ClusterServiceVersionKind && b.Replaces != "":
+	if s.Resource.Kind == v1alpha1.ClusterServiceVersionKind && b.Replaces != "" {
 		return 0
-	case s.Resource.Kind == kindCRD:
-		return 1
-	case s.Resource.Kind == v1alpha1.ClusterServiceVersionKind:
-		return 2
 	}
-	return 3
+	return waveOf(s).rank
+}
+
+// wave is what steps have in common that do not depend on each other.
+type wave struct {
+	resolving string
+	rank      int
+}
+
+func waveOf(s *olm.Step) wave {
+	out := wave{resolving: s.Resolving}
+	switch s.Resource.Kind {
+	case kindCRD:
+		out.rank = 1
+	case v1alpha1.ClusterServiceVersionKind:
+		out.rank = 2 // owns what follows
+	case "RoleBinding", "ClusterRoleBinding":
+		out.rank = 4 // nobody may bind a role that is not there, unless he may bind any
+	default:
+		out.rank = 3
+	}
+	return out
 }
 
 func bundleSteps(scheme *runtime.Scheme, b Bundle, plan *olm.InstallPlan, in Scope) ([]*olm.Step, error) {

@@ -7,11 +7,15 @@
 package install
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,6 +85,20 @@ type Object struct {
 	For string
 }
 
+// Wave is which objects can be applied at once: those of one wave do not depend on each other, and the objects of a
+// Rendered are in the order of their waves.
+func (o Object) Wave() int {
+	switch o.Object.(type) {
+	case *rbacv1.RoleBinding, *rbacv1.ClusterRoleBinding:
+		return 1 // nobody may bind a role that is not there, unless he may bind any
+	case *appsv1.Deployment:
+		return 2 // with all that it needs to run
+	case *admissionv1.ValidatingWebhookConfiguration, *admissionv1.MutatingWebhookConfiguration:
+		return 3 // after what serves them, or they would refuse what they are asked about
+	}
+	return 0
+}
+
 // Rendered is what an install comes to.
 type Rendered struct {
 	// Objects in the order of their application.
@@ -131,11 +149,12 @@ func Render(in Install) (Rendered, error) {
 		operatorCondition,
 		serving,
 		deployments,
-		webhookConfigurations, // after what serves them, or they would refuse what they are asked about
+		webhookConfigurations,
 		conversions,
 	} {
 		part(in, out)
 	}
+	slices.SortStableFunc(out.Objects, func(a, b Object) int { return cmp.Compare(a.Wave(), b.Wave()) })
 	out.LeftOut = sorted(out.LeftOut)
 	return *out, nil
 }
