@@ -32,6 +32,7 @@ func BenchmarkInstallOne(b *testing.B) {
 			before := c.read(b)
 			for _, p := range subscribed(offered) {
 				c.prepare(b, p)
+				c.rest(b)
 				if took, ok := c.installs(b, p); ok {
 					ours[p.Name] = took
 					packages = append(packages, p)
@@ -43,6 +44,7 @@ func BenchmarkInstallOne(b *testing.B) {
 			d := newDirect(b)
 			for _, p := range packages {
 				d.prepare(b, p)
+				d.rest(b)
 				var err error
 				if applied[p.Name], err = d.apply(context.Background(), parts[p.Name]); err != nil {
 					b.Fatal(err)
@@ -54,6 +56,7 @@ func BenchmarkInstallOne(b *testing.B) {
 			c.offer(b, offered...)
 			for _, p := range packages {
 				c.prepare(b, p)
+				c.rest(b)
 				if took, ok := c.installs(b, p); ok {
 					theirs[p.Name] = took
 				} else {
@@ -115,6 +118,12 @@ func alone(b *testing.B, do func(testing.TB)) {
 	scope := &scope{B: b}
 	defer scope.end()
 	do(scope)
+}
+
+// rest waits until Kubernetes has done with what was installed before: it gathers the rules of cluster roles for a while.
+func (c *contender) rest(t testing.TB) {
+	t.Helper()
+	c.cluster.AwaitIdle(t, time.Second, "kube-controller-manager")
 }
 
 // scope is a benchmark whose cleanups are run before it ends.
