@@ -8,7 +8,9 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,18 @@ func beyond() []client.ObjectList {
 		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
 		&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{},
 	}
+}
+
+// gone collects what a ClusterServiceVersion has left that is not in the cache. Whether it is gone is asked live: an
+// InstallPlan applies it with all that comes with it, and of that the cache may hear before.
+func (r *Reconciler) gone(ctx context.Context, csv types.NamespacedName) error {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	if err := r.Reader.Get(ctx, csv, live); !apierrors.IsNotFound(err) {
+		return err // it is there: the cache is about to tell
+	}
+	r.Vouchers.Forget(csv)
+	return r.collect(ctx, csv)
 }
 
 // collect deletes what a ClusterServiceVersion that is gone has left outside its namespace, and never a custom resource

@@ -90,8 +90,7 @@ type situation struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	csv := &v1alpha1.ClusterServiceVersion{}
 	if err := r.Client.Get(ctx, request.NamespacedName, csv); apierrors.IsNotFound(err) {
-		r.Vouchers.Forget(request.NamespacedName)
-		return reconcile.Result{}, r.collect(ctx, request.NamespacedName)
+		return reconcile.Result{}, r.gone(ctx, request.NamespacedName)
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
