@@ -6,18 +6,27 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"go.uber.org/zap/zapcore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/olm"
 )
 
 func main() {
-	if err := run(); err != nil {
+	command := run
+	if len(os.Args) > 1 && os.Args[1] == "release" {
+		os.Args = slices.Delete(os.Args, 1, 2)
+		command = release
+	}
+	if err := command(); err != nil {
 		fmt.Fprintln(os.Stderr, "operator-status:", err)
 		os.Exit(1)
 	}
@@ -67,6 +76,32 @@ func run() error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// release lets go of all that is held beside an OLM, before operator-status is uninstalled, or takes that back.
+func release() error {
+	undo := flag.Bool("undo", false, "Take back what was released: the Probes decide again.")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: see release --help", flag.Arg(0))
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the cluster: %w", err)
+	}
+	scheme, err := manager.Scheme()
+	if err != nil {
+		return err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	act := olm.Release
+	if *undo {
+		act = olm.TakeBack
+	}
+	return act(ctrl.SetupSignalHandler(), c, metav1.Now(), os.Stdout)
 }
 
 // saveMemory has the garbage collected more often than Go would, unless GOGC says otherwise: what work there is comes in

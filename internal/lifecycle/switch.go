@@ -115,6 +115,9 @@ func (s *Switch) Await(ctx context.Context, suits func(Mode) bool) (context.Cont
 // Builtin is the mode in which our loops act.
 func Builtin(m Mode) bool { return m == ModeBuiltin }
 
+// OLM is the mode in which an OLM's do.
+func OLM(m Mode) bool { return m == ModeOLM }
+
 // NotBuiltin are the modes in which they do not.
 func NotBuiltin(m Mode) bool { return m != ModeBuiltin }
 

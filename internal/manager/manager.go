@@ -205,13 +205,33 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})
 	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error {
-		reconciler := &olm.GateReconciler{Client: mgr.GetClient(), Clock: time.Now, Self: self()}
+		reconciler := &olm.GateReconciler{
+			Client: mgr.GetClient(), Clock: time.Now, Recorder: mgr.GetEventRecorder(UserAgent), Self: self(),
+		}
 		beside := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.NotBuiltin, r) }
 		if err := reconciler.SetupWithManager(mgr, beside); err != nil {
 			return fmt.Errorf("adding the OperatorCondition gate: %w", err)
 		}
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
-	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"))
+	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	installed.when(func() error { return addBridges(mgr, mode, probes.Judged) }, loopKinds...)
+	return nil
+}
+
+// addBridges adds what OLM's own objects are told and asked while OLM runs the loops.
+func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, judged func(*v1alpha1.Probe) bool) error {
+	around := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
+	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Judged: judged, Now: time.Now}
+	if err := subscriptions.SetupWithManager(mgr, around); err != nil {
+		return fmt.Errorf("adding the bridge to OLM's Subscriptions: %w", err)
+	}
+	approvals := &olm.ApprovalReconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Judged: judged, Recorder: mgr.GetEventRecorder(UserAgent),
+	}
+	if err := approvals.SetupWithManager(mgr, around); err != nil {
+		return fmt.Errorf("adding the approval gate: %w", err)
+	}
 	return nil
 }
 

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -25,8 +27,9 @@ const FieldOwner = "operator-status"
 // GateReconciler has OperatorConditions say what the Probes of their names say. It never creates one: OLM does, for
 // every ClusterServiceVersion.
 type GateReconciler struct {
-	Client client.Client
-	Clock  func() time.Time
+	Client   client.Client
+	Clock    func() time.Time
+	Recorder events.EventRecorder
 
 	// Self is the OperatorCondition of operator-status itself, which is never gated.
 	Self types.NamespacedName
@@ -44,11 +47,22 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	desired := Gate(condition.Spec.Conditions, says, metav1.NewTime(r.Clock()))
+	n, err := read(ctx, r.Client, r.Client, request.Namespace, func(*v1alpha1.Probe) bool { return true })
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	waiver, sub := n.waiver(request.Name)
+	desired := Gate(condition.Spec.Conditions, says, waiver, metav1.NewTime(r.Clock()))
 	if request.NamespacedName == r.Self || !transition(condition.Spec.Conditions, desired) {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, r.write(ctx, condition, desired)
+	if err := r.write(ctx, condition, desired); err != nil {
+		return reconcile.Result{}, err
+	}
+	if waiver != nil && waiver.Reason == v1alpha1.ReasonOverridden {
+		r.Recorder.Eventf(sub, condition, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", waiver.Message)
+	}
+	return reconcile.Result{}, nil
 }
 
 // write writes the whole list, which is atomic, provided that nobody else has since it was read.
@@ -67,12 +81,27 @@ func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.Opera
 	return nil
 }
 
-// SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes. around is what the switch
-// puts around the reconciler.
+// SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes, or a Subscription of its
+// namespace. around is what the switch puts around the reconciler.
 func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operatorcondition-gate").
 		For(&operatorsv2.OperatorCondition{}).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
+		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
 		Complete(around(r))
+}
+
+// neighbours are the OperatorConditions of a namespace.
+func (r *GateReconciler) neighbours(ctx context.Context, o client.Object) []reconcile.Request {
+	list := &operatorsv2.OperatorConditionList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the OperatorConditions that an event is about")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
 }

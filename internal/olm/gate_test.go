@@ -27,6 +27,9 @@ func TestGate(t *testing.T) {
 	no := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True", 2000)
 	yes := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable, "Probe foo.v1 says that the operator may be updated", 2000)
 	gone := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeGone, "There is no Probe any more that could hold the update", 2000)
+	waiver := &Waiver{v1alpha1.ReasonOverridden, "an admin says so"}
+	waived := entry(metav1.ConditionTrue, v1alpha1.ReasonOverridden, "an admin says so", 2000)
+	released := entry(metav1.ConditionTrue, v1alpha1.ReasonReleased, "operator-status has let go of it", 1000)
 	theirs := entry(metav1.ConditionTrue, "TheirReason", "theirs", 1000)
 	earlier := func(c metav1.Condition) metav1.Condition { c.LastTransitionTime = metav1.Unix(1000, 0); return c }
 	cases := map[string]struct {
@@ -35,22 +38,27 @@ func TestGate(t *testing.T) {
 		probe      *v1alpha1.Probe
 		want       []metav1.Condition
 		transition bool
+		waiver     *Waiver
 	}{
-		"Held":        {"A Probe that says no is told to OLM, beside what else is there.", []metav1.Condition{other}, saying(metav1.ConditionFalse), []metav1.Condition{other, no}, true},
-		"Released":    {"And that it says yes again.", []metav1.Condition{earlier(no), other}, saying(metav1.ConditionTrue), []metav1.Condition{yes, other}, true},
-		"StillHeld":   {"The same answer is no transition.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{earlier(no)}, false},
-		"First":       {"The first answer is told, whatever it is.", nil, saying(metav1.ConditionTrue), []metav1.Condition{yes}, true},
-		"Unknown":     {"A Probe that does not know changes nothing.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionUnknown), []metav1.Condition{earlier(no)}, false},
-		"NoStatus":    {"Nor does one that has not spoken.", nil, &v1alpha1.Probe{}, nil, false},
-		"Gone":        {"When the Probe goes ours turns True, and stays.", []metav1.Condition{earlier(no)}, nil, []metav1.Condition{gone}, true},
-		"GoneAllowed": {"If it was True already, there is nothing to write.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{earlier(gone)}, false},
-		"NeverThere":  {"Without a Probe there is nothing to say.", []metav1.Condition{other}, nil, []metav1.Condition{other}, false},
-		"Theirs":      {"The operator's own word stays.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false},
-		"TheirsAlone": {"Also when the Probe is gone.", []metav1.Condition{theirs}, nil, []metav1.Condition{theirs}, false},
+		"Held":         {"A Probe that says no is told to OLM, beside what else is there.", []metav1.Condition{other}, saying(metav1.ConditionFalse), []metav1.Condition{other, no}, true, nil},
+		"Released":     {"And that it says yes again.", []metav1.Condition{earlier(no), other}, saying(metav1.ConditionTrue), []metav1.Condition{yes, other}, true, nil},
+		"StillHeld":    {"The same answer is no transition.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{earlier(no)}, false, nil},
+		"First":        {"The first answer is told, whatever it is.", nil, saying(metav1.ConditionTrue), []metav1.Condition{yes}, true, nil},
+		"Unknown":      {"A Probe that does not know changes nothing.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionUnknown), []metav1.Condition{earlier(no)}, false, nil},
+		"NoStatus":     {"Nor does one that has not spoken.", nil, &v1alpha1.Probe{}, nil, false, nil},
+		"Gone":         {"When the Probe goes ours turns True, and stays.", []metav1.Condition{earlier(no)}, nil, []metav1.Condition{gone}, true, nil},
+		"GoneAllowed":  {"If it was True already, there is nothing to write.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{earlier(gone)}, false, nil},
+		"NeverThere":   {"Without a Probe there is nothing to say.", []metav1.Condition{other}, nil, []metav1.Condition{other}, false, nil},
+		"Theirs":       {"The operator's own word stays.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, nil},
+		"Waived":       {"Where the Probe has no say here, what it held goes on.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{waived}, true, waiver},
+		"WaivedFirst":  {"And there is nothing to say before it ever had one.", nil, saying(metav1.ConditionFalse), nil, false, waiver},
+		"WaivedTheirs": {"The operator's own word stays all the same.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, waiver},
+		"LetGo":        {"What was released stays so.", []metav1.Condition{released}, saying(metav1.ConditionFalse), []metav1.Condition{released}, false, nil},
+		"TheirsAlone":  {"Also when the Probe is gone.", []metav1.Condition{theirs}, nil, []metav1.Condition{theirs}, false, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Gate(tc.conditions, tc.probe, metav1.Unix(2000, 0))
+			got := Gate(tc.conditions, tc.probe, tc.waiver, metav1.Unix(2000, 0))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}

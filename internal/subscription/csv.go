@@ -96,7 +96,7 @@ func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// upgradeHeld says whether an update waits for the running operator. One that is approved waits no more.
+// upgradeHeld says whether an update waits for the running operator. One that is approved waits no more, but for OLM.
 func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse,
@@ -108,7 +108,7 @@ func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	switch {
 	case waiting && in.Held != nil && in.Held.Overridden:
 		c.Reason, c.Message = in.Held.Reason, in.Held.Message
-	case waiting && in.Held.Holds() && !approved:
+	case waiting && in.Held.Holds() && (in.Held.Approved || !approved):
 		c.Status, c.Reason, c.Message = corev1.ConditionTrue, in.Held.Reason, in.Held.Message
 	}
 	set(in, out, c)

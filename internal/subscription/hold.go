@@ -23,6 +23,13 @@ type HoldInputs struct {
 	Probe             *v1alpha1.Probe                // of the running one; nil where the operator never opted in
 	OperatorCondition *operatorsv2.OperatorCondition // of the running one; nil where there is none
 
+	// Unread is true where the Probe's status may be from before this process began.
+	Unread bool
+
+	// BesideOLM is true where OLM asks the OperatorCondition itself: against what the operator says there only
+	// `spec.overrides` helps.
+	BesideOLM bool
+
 	// Target is the name of the ClusterServiceVersion that would replace it.
 	Target string
 }
@@ -37,6 +44,9 @@ type Hold struct {
 
 	// Overridden is true where an administrator allows it all the same. Then Message says how, for an Event.
 	Overridden bool
+
+	// Approved is true where the InstallPlan was approved already, and the update is held nevertheless: as OLM does.
+	Approved bool
 }
 
 // Holds is true where the update has to wait. A nil Hold holds nothing.
@@ -69,7 +79,7 @@ func Held(in HoldInputs) *Hold {
 // objectionsOf are the reasons for which the running operator does not allow its update, the Probe's first.
 func objectionsOf(in HoldInputs) []Problem {
 	var out []Problem
-	if p := probeObjection(in.Probe); p != nil {
+	if p := probeObjection(in.Probe, in.Unread); p != nil {
 		out = append(out, *p)
 	}
 	if p := operatorObjection(in.OperatorCondition); p != nil {
@@ -80,7 +90,7 @@ func objectionsOf(in HoldInputs) []Problem {
 
 // probeObjection is what a Probe has against the update. Of what it watches nothing is known before the first read; but
 // what it said last stands where reading fails later, for Synced is False then, and not Unknown.
-func probeObjection(probe *v1alpha1.Probe) *Problem {
+func probeObjection(probe *v1alpha1.Probe, unread bool) *Problem {
 	if probe == nil {
 		return nil
 	}
@@ -93,7 +103,7 @@ func probeObjection(probe *v1alpha1.Probe) *Problem {
 	}
 	synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
 	read := synced != nil && synced.Status != metav1.ConditionUnknown && said != nil && said.Status == metav1.ConditionTrue
-	if read && probe.Status.ObservedGeneration >= probe.Generation {
+	if read && !unread && probe.Status.ObservedGeneration >= probe.Generation {
 		return nil
 	}
 	out := &Problem{v1alpha1.ReasonProbeNotRead, fmt.Sprintf("waiting to read what Probe %s watches", nameOf(probe))}
@@ -129,16 +139,21 @@ func allowedBy(in HoldInputs, override *metav1.Condition) string {
 	switch {
 	case override != nil && override.Status == metav1.ConditionTrue:
 		return "spec.overrides of OperatorCondition " + nameOf(in.OperatorCondition)
-	case in.Subscription != nil && in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target:
+	case in.Subscription != nil && in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target && !in.beyondAnnotation():
 		return "annotation " + v1alpha1.AnnotationAllowUpgrade + " of Subscription " + nameOf(in.Subscription)
 	default:
 		return ""
 	}
 }
 
+// beyondAnnotation is true where an annotation of ours does not end the hold, since not only we hold.
+func (in HoldInputs) beyondAnnotation() bool {
+	return in.BesideOLM && operatorObjection(in.OperatorCondition) != nil
+}
+
 // doubt says that an operator which does not run may speak of what is long past.
 func doubt(running *v1alpha1.ClusterServiceVersion) string {
-	if running.Status.Phase == olm.CSVPhaseSucceeded {
+	if running.Status.Phase == olm.CSVPhaseSucceeded || running.Status.Phase == olm.CSVPhaseReplacing { // which it runs through
 		return ""
 	}
 	return fmt.Sprintf("But %s itself is %s, so that this may be out of date. ", running.Name, phase(running))
@@ -146,7 +161,7 @@ func doubt(running *v1alpha1.ClusterServiceVersion) string {
 
 // command is how an administrator allows the update all the same.
 func command(in HoldInputs) string {
-	if in.Subscription == nil {
+	if in.Subscription == nil || in.beyondAnnotation() {
 		return fmt.Sprintf("set Upgradeable=True in spec.overrides of OperatorCondition %s", nameOf(in.Running))
 	}
 	out := fmt.Sprintf("kubectl annotate subscription -n %s %s %s=%s",

@@ -52,6 +52,9 @@ func (r Request) IsWrite() bool {
 // IsWork is false for watches, and for Leases, which are renewed as long as their holder lives.
 func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resource != "leases" }
 
+// By is true for the requests of a client whose user agent begins so.
+func (r Request) By(agent string) bool { return strings.HasPrefix(r.UserAgent, agent) }
+
 // Requests are those of the manager that the API server received since then, in its own name or another's.
 func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 	t.Helper()
@@ -80,8 +83,7 @@ func (c *Cluster) RequestsOf(t testing.TB, since time.Time, agents ...string) []
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatalf("audit log: %v\n%s", err, line)
 		}
-		isOf := func(agent string) bool { return strings.HasPrefix(r.UserAgent, agent) }
-		if slices.ContainsFunc(agents, isOf) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
+		if slices.ContainsFunc(agents, r.By) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
 			out = append(out, r)
 		}
 	}

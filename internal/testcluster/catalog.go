@@ -19,7 +19,13 @@ func (c *Cluster) ServeCatalog(t testing.TB, dir string, key client.ObjectKey, f
 	if err := Devcluster(t.Context(), "catalog", "--dir="+dir, key.Name, folder); err != nil {
 		t.Fatal(err)
 	}
-	address, err := os.ReadFile(filepath.Join(dir, "catalogs", key.Name, "address"))
+	return c.CatalogSource(t, dir, key.Name, key)
+}
+
+// CatalogSource makes one, unless it is there, of the catalog that the devcluster in dir serves under a name.
+func (c *Cluster) CatalogSource(t testing.TB, dir, name string, key client.ObjectKey) *olm.CatalogSource {
+	t.Helper()
+	address, err := os.ReadFile(filepath.Join(dir, "catalogs", name, "address"))
 	if err != nil {
 		t.Fatal(err)
 	}

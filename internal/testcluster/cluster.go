@@ -198,7 +198,7 @@ func (c *Cluster) install(folder string) error {
 
 // olmCRDs are the CustomResourceDefinitions of OLM that operator-status reads.
 func olmCRDs() []*apiextensions.CustomResourceDefinition {
-	return []*apiextensions.CustomResourceDefinition{crds.ClusterServiceVersion(), crds.OperatorCondition()}
+	return []*apiextensions.CustomResourceDefinition{crds.ClusterServiceVersion(), crds.OperatorCondition(), crds.Subscription()}
 }
 
 // InstallOLM installs the kinds of OLM that operator-status reads, unless they are.

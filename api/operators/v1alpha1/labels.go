@@ -8,6 +8,13 @@ const (
 	// LifecycleBuiltin is the value of LabelLifecycle where operator-status runs them.
 	LifecycleBuiltin = "builtin"
 
+	// LabelGate on a Subscription says how its updates are held beside a real OLM.
+	LabelGate = "operatorstatus.io/gate"
+
+	// GateApproval is the value of LabelGate where operator-status approves the InstallPlans of a Subscription, whose
+	// approval is Manual, once the running operator allows it.
+	GateApproval = "approval"
+
 	// AnnotationAllowUpgrade on a Subscription names the ClusterServiceVersion that may be installed although the
 	// running operator holds its update.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"

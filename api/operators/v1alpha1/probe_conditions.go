@@ -82,13 +82,20 @@ const (
 )
 
 // Reasons of the Upgradeable condition that operator-status writes into `spec.conditions` of an OperatorCondition.
-// By them it knows its own entry again.
+// By them it knows its own entry again. ReasonOverridden is one too.
 const (
 	// ReasonProbeNotUpgradeable: the Probe of the same name says that the operator must not be updated.
 	ReasonProbeNotUpgradeable = "ProbeNotUpgradeable"
 
 	// ReasonProbeUpgradeable: the Probe of the same name says that the operator may be updated.
 	ReasonProbeUpgradeable = "ProbeUpgradeable"
+
+	// ReasonApprovalGate: updates of the operator are held before their InstallPlan is approved, so that the Probe has no
+	// say here.
+	ReasonApprovalGate = "ApprovalGate"
+
+	// ReasonReleased: operator-status has let go of all that it held, because it is about to be uninstalled.
+	ReasonReleased = "Released"
 
 	// ReasonProbeGone: the Probe that held the update is gone, so nothing holds it.
 	ReasonProbeGone = "ProbeGone"
@@ -97,7 +104,7 @@ const (
 // IsGateReason is true for the reasons by which operator-status knows its own entry in an OperatorCondition.
 func IsGateReason(reason string) bool {
 	switch reason {
-	case ReasonProbeNotUpgradeable, ReasonProbeUpgradeable, ReasonProbeGone:
+	case ReasonProbeNotUpgradeable, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden, ReasonReleased:
 		return true
 	}
 	return false

@@ -38,6 +38,25 @@ const (
 	SubscriptionUpgradeHeld SubscriptionConditionType = "UpgradeHeld"
 )
 
+// The condition type of a Subscription of which True is good.
+const (
+	// SubscriptionUpToDate is, beside a real OLM, the condition that says what `status.UpToDate` says where operator-status
+	// runs the loops: True where the newest of the package and channel is installed and running.
+	SubscriptionUpToDate SubscriptionConditionType = "UpToDate"
+)
+
+// Reasons of UpToDate.
+const (
+	// ReasonNewestRuns: the newest that is known of the package and channel is installed and running.
+	ReasonNewestRuns = "NewestRuns"
+
+	// ReasonNewestDoesNotRun: it is not. The message says what it waits for.
+	ReasonNewestDoesNotRun = "NewestDoesNotRun"
+
+	// ReasonNewestNotKnown: nobody can tell what the newest is. The message says why.
+	ReasonNewestNotKnown = "NewestNotKnown"
+)
+
 // Reasons of ResolutionFailed. Those of CatalogSourceInvalid and PackageChannelInvalid are reasons of it too.
 const (
 	// ReasonResolved: a set of bundles satisfies the Subscription.
@@ -163,6 +182,14 @@ const (
 
 	// ReasonOperatorConditionNotUpgradeable: the running operator says so in its OperatorCondition.
 	ReasonOperatorConditionNotUpgradeable = "OperatorConditionNotUpgradeable"
+
+	// ReasonApprovalMissing: OLM installs several updates at once or none, and of another Subscription in the same
+	// InstallPlan only a person may say that it goes ahead. The message names it.
+	ReasonApprovalMissing = "ApprovalMissing"
+
+	// ReasonGateNeedsManual: the Subscription asks for the approval gate, which has no effect unless its
+	// `spec.installPlanApproval` is Manual.
+	ReasonGateNeedsManual = "GateNeedsManual"
 
 	// ReasonNotHeld: nothing holds an update.
 	ReasonNotHeld = "NotHeld"

@@ -37,10 +37,6 @@ func (r *Reconciler) hold(ctx context.Context, plan *olm.InstallPlan) (*subscrip
 			return nil, err
 		}
 		hold := subscription.Held(in)
-		if hold == nil && in.Probe != nil && !r.Judged(in.Probe) {
-			hold = &subscription.Hold{Reason: v1alpha1.ReasonProbeNotRead, Message: fmt.Sprintf(
-				"The update to %s waits until what Probe %s watches has been read", u.target, in.Probe.Name)}
-		}
 		if hold.Holds() {
 			return hold, nil
 		}
@@ -80,6 +76,7 @@ func (r *Reconciler) holdInputs(ctx context.Context, u update) (out subscription
 	if out.Probe, err = probe.Find(ctx, r.Reader, key); err != nil {
 		return out, err
 	}
+	out.Unread = out.Probe != nil && !r.Judged(out.Probe)
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
 		return out, err
 	}

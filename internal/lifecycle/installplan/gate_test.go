@@ -92,7 +92,7 @@ func TestHold(t *testing.T) {
 			want:  []string{"ProbeNotUpgradeable holds", "--overwrite"}},
 		"NotJudged": {reason: "What a Probe said before this process began may be out of date.", replaces: foo, judged: unread,
 			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", ""), probing("foo.v1", "True", "")},
-			want:  []string{"ProbeNotRead holds", "foo.v2", "Probe foo.v1"}},
+			want:  []string{"ProbeNotRead holds", "foo.v2", "Probe default/foo.v1"}},
 		"BehindOneThatNeverRan": {reason: "Who does the work is asked, and not who was to follow it and failed.", replaces: map[string]string{"foo.v2": "foo.v1.5"},
 			there: []client.Object{running("foo.v1"), failing("foo.v1.5", "foo.v1"), subscribing("foo", "foo.v1", ""), probing("foo.v1", "False", "Foo is busy")},
 			want:  []string{"ProbeNotUpgradeable holds", "Foo is busy"}},

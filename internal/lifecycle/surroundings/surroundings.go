@@ -121,10 +121,14 @@ func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1al
 	return out
 }
 
-// Ran is true for a ClusterServiceVersion that has Succeeded, be it long ago.
+// Ran is true for a ClusterServiceVersion that has Succeeded, be it long ago. OLM tells that by its conditions.
 func Ran(csv *v1alpha1.ClusterServiceVersion) bool {
 	succeeded := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
-	return csv.Status.Phase == olm.CSVPhaseSucceeded || slices.ContainsFunc(csv.Status.LastTransitions, succeeded)
+	was := func(c v1alpha1.ClusterServiceVersionCondition) bool {
+		return c.Type == "" && c.Phase == olm.CSVPhaseSucceeded
+	}
+	return csv.Status.Phase == olm.CSVPhaseSucceeded || slices.ContainsFunc(csv.Status.LastTransitions, succeeded) ||
+		slices.ContainsFunc(csv.Status.Conditions, was)
 }
 
 // Installed is a ClusterServiceVersion as the resolver sees it.

@@ -1,0 +1,226 @@
+package olm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestApprovalGate: the InstallPlan of an update is not approved while the running operator objects. Nothing on the cluster
+// has changed until it does not any more, and then the update goes on by itself.
+func TestApprovalGate(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "early", publish(t, "early", "1.0.0"))
+	sub := s.subscribe(t, "early", gated)
+	s.runs(t, sub, csvOf("early", "1.0.0"))
+
+	example := s.migrating(t, "early")
+	s.objects(t, csvOf("early", "1.0.0"))
+	before := definition(t, "early")
+	s.offer(t, publish(t, "early", "1.0.0", "1.1.0"))
+	s.held(t, sub)
+	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
+	if plan := s.plan(t, sub); plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
+		t.Errorf("the InstallPlan is %s, approved=%v", plan.Status.Phase, plan.Spec.Approved)
+	}
+	if after := definition(t, "early"); after.Generation != before.Generation {
+		t.Error("the CustomResourceDefinition has changed while the update was held")
+	}
+	s.absent(t, csvOf("early", "1.1.0"))
+	if c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status == corev1.ConditionTrue {
+		t.Errorf("the hold makes the resolution fail: %s", c.Message)
+	}
+	hasMigrated(t, example)
+	s.runs(t, sub, csvOf("early", "1.1.0"))
+}
+
+// TestApprovalGateOverride: an administrator's word, for the version it names and no other, has an update approved that
+// would be held.
+func TestApprovalGateOverride(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "forced", publish(t, "forced", "1.0.0"))
+	sub := s.subscribe(t, "forced", gated)
+	s.runs(t, sub, csvOf("forced", "1.0.0"))
+	s.migrating(t, "forced")
+	s.objects(t, csvOf("forced", "1.0.0"))
+	s.offer(t, publish(t, "forced", "1.0.0", "1.1.0"))
+	s.held(t, sub)
+	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("forced", "9.9.9"))
+	s.absent(t, csvOf("forced", "1.1.0"))
+	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("forced", "1.1.0"))
+	s.runs(t, sub, csvOf("forced", "1.1.0"))
+	s.event(t, v1alpha1.EventUpgradeOverridden)
+}
+
+// TestOperatorConditionGateOverride: the same word ends the hold of the other gate.
+func TestOperatorConditionGateOverride(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "pushed", publish(t, "pushed", "1.0.0"))
+	sub := s.subscribe(t, "pushed")
+	s.runs(t, sub, csvOf("pushed", "1.0.0"))
+	s.migrating(t, "pushed")
+	s.objects(t, csvOf("pushed", "1.0.0"))
+	s.offer(t, publish(t, "pushed", "1.0.0", "1.1.0"))
+	s.held(t, sub)
+	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("pushed", "1.1.0"))
+	s.runs(t, sub, csvOf("pushed", "1.1.0"))
+	s.event(t, v1alpha1.EventUpgradeOverridden)
+}
+
+// TestNobodysWordIsGiven: OLM puts all updates of a namespace into one InstallPlan. One that a person wants to approve
+// himself is not approved by us, though nothing else in it is held; and who is waited for is said.
+func TestNobodysWordIsGiven(t *testing.T) {
+	cluster.StartManager(t)
+	names := []string{"ours", "theirs", "free"}
+	packages := func(version ...string) (out []testcatalog.Package) {
+		for _, n := range names {
+			out = append(out, publish(t, n, version...))
+		}
+		return out
+	}
+	s := newStage(t, "three", packages("1.0.0")...)
+	ours := s.subscribe(t, "ours", gated)
+	s.runs(t, ours, csvOf("ours", "1.0.0"))
+	free := s.subscribe(t, "free")
+	theirs := s.subscribe(t, "theirs", manual)
+	for _, sub := range []*v1alpha1.Subscription{theirs, free} {
+		s.approveUntil(t, sub, csvOf(sub.Name, "1.0.0"))
+	}
+
+	example := s.migrating(t, "ours")
+	s.objects(t, csvOf("ours", "1.0.0"))
+	s.offer(t, packages("1.0.0", "1.1.0")...)
+	s.held(t, ours)
+	hasMigrated(t, example)
+	s.conditions(t, ours, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionUpgradeHeld: "True " + v1alpha1.ReasonApprovalMissing,
+		v1alpha1.SubscriptionUpToDate:    "False " + v1alpha1.ReasonNewestDoesNotRun,
+	})
+	tells(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan")
+	s.conditions(t, theirs, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
+	})
+	if plan := s.plan(t, ours); plan.Spec.Approved || !slices.Contains(plan.Spec.ClusterServiceVersionNames, csvOf("theirs", "1.1.0")) {
+		t.Errorf("InstallPlan %s for %v: approved=%v", plan.Name, plan.Spec.ClusterServiceVersionNames, plan.Spec.Approved)
+	}
+	for _, n := range names {
+		s.absent(t, csvOf(n, "1.1.0"))
+	}
+	approve(t, s.plan(t, ours))
+	for _, sub := range []*v1alpha1.Subscription{ours, theirs, free} {
+		s.runs(t, sub, csvOf(sub.Name, "1.1.0"))
+	}
+}
+
+// held waits until a Subscription says that the running operator's Probe holds its update.
+func (s *stage) held(t *testing.T, sub *v1alpha1.Subscription) {
+	t.Helper()
+	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionUpToDate:                         "False " + v1alpha1.ReasonNewestDoesNotRun,
+		v1alpha1.SubscriptionUpgradeHeld:                      "True " + v1alpha1.ReasonProbeNotUpgradeable,
+		v1alpha1.SubscriptionInstalledCSVReplacementAvailable: "True " + v1alpha1.ReasonReplacementAvailable,
+	})
+}
+
+// approveUntil does what a person does who wants a version installed: approves whatever waits for it.
+func (s *stage) approveUntil(t *testing.T, sub *v1alpha1.Subscription, csv string) {
+	t.Helper()
+	cluster.Await(t, sub, func() string {
+		found := s.csv(csv)
+		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(found), found); err == nil && found.Status.Phase == olm.CSVPhaseSucceeded {
+			return ""
+		}
+		if sub.Status.InstallPlanRef != nil {
+			if plan := s.plan(t, sub); plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved {
+				approve(t, plan)
+			}
+		}
+		return fmt.Sprintf("%s is %s", csv, found.Status.Phase)
+	})
+	s.runs(t, sub, csv)
+}
+
+func approve(t *testing.T, plan *olm.InstallPlan) {
+	t.Helper()
+	if err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func annotate(t *testing.T, o client.Object, name, value string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, name, value)
+	if err := cluster.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// definition is the CustomResourceDefinition of a package.
+func definition(t *testing.T, pkg string) *apiextensions.CustomResourceDefinition {
+	t.Helper()
+	out := &apiextensions.CustomResourceDefinition{}
+	if err := cluster.Client.Get(t.Context(), types.NamespacedName{Name: testcatalog.Foo{Name: pkg}.CRD()}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// absent checks that a ClusterServiceVersion is not there, and that nothing is about to bring it: the Subscription's
+// conditions have told why.
+func (s *stage) absent(t *testing.T, csv string) {
+	t.Helper()
+	if err := cluster.Client.Get(t.Context(), s.key(csv), s.csv(csv)); !apierrors.IsNotFound(err) {
+		t.Errorf("%s should not be there: %v", csv, err)
+	}
+}
+
+// event checks that an Event of the namespace has that reason.
+func (s *stage) event(t *testing.T, reason string) {
+	t.Helper()
+	list := &corev1.EventList{}
+	if err := cluster.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range list.Items {
+		got = append(got, e.Reason)
+	}
+	if !slices.Contains(got, reason) {
+		t.Errorf("no Event %s: %s", reason, strings.Join(got, ", "))
+	}
+}
+
+// TestNeighbourOfAHold: OLM v0.40 installs what is subscribed to in a namespace together with the updates that wait there, or
+// not at all. With the approval gate a neighbour waits, is told why, and goes on with the rest; nothing fails.
+func TestNeighbourOfAHold(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "neighbour", publish(t, "held", "1.0.0"), publish(t, "next", "1.0.0"))
+	sub := s.subscribe(t, "held", gated)
+	s.runs(t, sub, csvOf("held", "1.0.0"))
+	example := s.migrating(t, "held")
+	s.objects(t, csvOf("held", "1.0.0"))
+	s.offer(t, publish(t, "held", "1.0.0", "1.1.0"), publish(t, "next", "1.0.0"))
+	s.held(t, sub)
+	neighbour := s.subscribe(t, "next")
+	s.conditions(t, neighbour, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionUpToDate:                          "False " + v1alpha1.ReasonNewestDoesNotRun,
+		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "False " + v1alpha1.ReasonNotAwaitingApproval,
+		v1alpha1.SubscriptionResolutionFailed:                  "Unknown",
+	})
+	tells(t, neighbour, v1alpha1.SubscriptionUpToDate, "installs others too", "Migrating")
+	s.absent(t, csvOf("held", "1.1.0"))
+	hasMigrated(t, example)
+	s.runs(t, sub, csvOf("held", "1.1.0"))
+	s.runs(t, neighbour, csvOf("next", "1.0.0"))
+}

@@ -1,0 +1,60 @@
+package olm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/manager"
+)
+
+// TestChurn: OLM overwrites the status of a Subscription whose spec changes from what it read before. Ours is written once,
+// when OLM has done, and takes nothing away from OLM's.
+func TestChurn(t *testing.T) {
+	m := cluster.StartManager(t)
+	s := newStage(t, "churn", publish(t, "churn", "1.0.0"))
+	sub := s.subscribe(t, "churn")
+	s.runs(t, sub, csvOf("churn", "1.0.0"))
+
+	start := time.Now()
+	for i := range 100 {
+		channel := "stable"
+		if i%2 == 1 {
+			channel = "unstable"
+		}
+		patch := fmt.Sprintf(`{"spec":{"channel":%q,"config":{"env":[{"name":"ROUND","value":"%d"}]}}}`, channel, i)
+		if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionPackageChannelInvalid:   "True " + v1alpha1.ReasonChannelNotFound,
+		v1alpha1.SubscriptionUpToDate:                "False " + v1alpha1.ReasonNewestNotKnown,
+		v1alpha1.SubscriptionResolutionFailed:        "True ConstraintsNotSatisfiable", // OLM's own
+		v1alpha1.SubscriptionCatalogSourcesUnhealthy: "False AllCatalogSourcesHealthy",
+	})
+	cluster.AwaitIdle(t, 5*time.Second, manager.UserAgent)
+	var before, after, theirs int
+	var last time.Time
+	for _, r := range cluster.RequestsOf(t, start, "") {
+		if r.ObjectRef.Resource != "subscriptions" || r.ObjectRef.Name != sub.Name || r.ObjectRef.Namespace != s.namespace || !r.IsWrite() {
+			continue
+		}
+		switch {
+		case r.By(manager.UserAgent):
+			after++
+		case r.By("olm/") || r.By("catalog/"):
+			theirs, before, after, last = theirs+1, before+after, 0, r.Received.Time
+		}
+	}
+	t.Logf("100 changes of the spec: %d writes of OLM's, the last %.1f s after the first change; ours: %d before it, %d after",
+		theirs, last.Sub(start).Seconds(), before, after)
+	if after > 1 {
+		t.Errorf("%d writes of ours after OLM's last; want 1 at most", after)
+	}
+	m.CheckAlive(t)
+}

@@ -1,0 +1,48 @@
+package olm
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// TestRelease: what is held goes on when operator-status lets go of it, also while a manager still runs; and what it leaves
+// for people to do is told.
+func TestRelease(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "released", publish(t, "released", "1.0.0"), publish(t, "waiting", "1.0.0"))
+	sub := s.subscribe(t, "released")
+	s.runs(t, sub, csvOf("released", "1.0.0"))
+	s.migrating(t, "released")
+	s.objects(t, csvOf("released", "1.0.0"))
+	s.offer(t, publish(t, "released", "1.0.0", "1.1.0"), publish(t, "waiting", "1.0.0"))
+	s.held(t, sub)
+
+	if out := release(t); !strings.Contains(out, "released OperatorCondition "+s.namespace+"/"+csvOf("released", "1.0.0")+"\n") {
+		t.Errorf("it does not tell what it released:\n%s", out)
+	}
+	s.runs(t, sub, csvOf("released", "1.1.0"))
+	gatedSub := s.subscribe(t, "waiting", gated)
+	s.runs(t, gatedSub, csvOf("waiting", "1.0.0"))
+	if out := release(t); !strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approvals that nobody gives") {
+		t.Errorf("it does not tell who is left waiting:\n%s", out)
+	}
+	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {
+		t.Errorf("it does not tell what it took back:\n%s", out)
+	}
+}
+
+// release runs `manager release` with the administrator's rights.
+func release(t *testing.T, flags ...string) string {
+	t.Helper()
+	command := exec.Command(filepath.Join(testcluster.Root(), "bin", "manager"),
+		append([]string{"release", "--kubeconfig=" + filepath.Join(clusterDir, "kubeconfig")}, flags...)...)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,245 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// stage is a namespace with an OperatorGroup and a catalog of its own, so that no test's troubles are another's.
+type stage struct {
+	namespace string
+	folder    string // of the catalog
+}
+
+const catalogName = "catalog"
+
+func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *stage {
+	t.Helper()
+	s := &stage{namespace: cluster.Namespace(t, prefix), folder: filepath.Join(t.TempDir(), "catalog")}
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.tell(t)
+		}
+	})
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "group"}}
+	group.Spec.TargetNamespaces = []string{s.namespace}
+	cluster.Create(t, group)
+	s.offer(t, packages...)
+	t.Cleanup(func() { s.serveNoLonger(t) })
+	return s
+}
+
+// offer serves packages in the catalog, in place of what was served before.
+func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
+	t.Helper()
+	if err := testcatalog.Write(s.folder, packages...); err != nil {
+		t.Fatal(err)
+	}
+	if err := testcluster.Devcluster(t.Context(), "catalog", "--dir="+clusterDir, s.namespace, s.folder); err != nil {
+		t.Fatal(err)
+	}
+	source := cluster.CatalogSource(t, clusterDir, s.namespace, s.key(catalogName))
+	cluster.Await(t, source, func() string {
+		if state := source.Status.GRPCConnectionState; state == nil || state.LastObservedState != "READY" {
+			return fmt.Sprintf("its connection is %+v", state)
+		}
+		return ""
+	})
+}
+
+func (s *stage) serveNoLonger(t *testing.T) {
+	t.Helper()
+	if err := testcluster.Devcluster(context.Background(), "catalog", "--dir="+clusterDir, "--stop", s.namespace); err != nil {
+		t.Error(err)
+	}
+}
+
+// publish is a package of versions, which asks to be held while a custom resource is Migrating.
+func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
+	t.Helper()
+	var foos []testcatalog.Foo
+	for _, v := range versions {
+		foos = append(foos, testcatalog.Foo{Name: name, Version: v, Upgradeable: "!Migrating"})
+	}
+	out, err := testcatalog.Publish(foos...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// csvOf is the name of a version of a package.
+func csvOf(name, version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
+
+// subscribe subscribes to a package, by its name.
+func (s *stage) subscribe(t *testing.T, pkg string, change ...func(*v1alpha1.Subscription)) *v1alpha1.Subscription {
+	t.Helper()
+	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pkg}}
+	sub.Spec = &olm.SubscriptionSpec{Package: pkg, Channel: "stable", CatalogSource: catalogName, CatalogSourceNamespace: s.namespace}
+	for _, c := range change {
+		c(sub)
+	}
+	cluster.Create(t, sub)
+	return sub
+}
+
+func manual(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual }
+
+// gated leaves the approval of updates to operator-status.
+func gated(sub *v1alpha1.Subscription) {
+	manual(sub)
+	sub.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
+}
+
+// runs waits until a Subscription says that this is the newest and runs, and nothing else.
+func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
+	t.Helper()
+	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionUpToDate:                          "True " + v1alpha1.ReasonNewestRuns,
+		v1alpha1.SubscriptionUpgradeHeld:                       "False " + v1alpha1.ReasonNotHeld,
+		v1alpha1.SubscriptionInstalledCSVReplacementAvailable:  "False " + v1alpha1.ReasonNoReplacementAvailable,
+		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "False " + v1alpha1.ReasonNotAwaitingApproval,
+		v1alpha1.SubscriptionInstalledCSVFailed:                "False " + v1alpha1.ReasonCSVNotFailed,
+		v1alpha1.SubscriptionInstalledCSVMissing:               "False " + v1alpha1.ReasonCSVPresent,
+		v1alpha1.SubscriptionCatalogSourceInvalid:              "False " + v1alpha1.ReasonCatalogSourceValid,
+		v1alpha1.SubscriptionPackageChannelInvalid:             "False " + v1alpha1.ReasonPackageChannelValid,
+	})
+	found := s.csv(csv)
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
+		t.Fatalf("the Subscription says that %s runs, and it does not: %v %s", csv, err, found.Status.Phase)
+	}
+	if sub.Status.CurrentCSV != csv { // OLM is later to say what is installed
+		t.Errorf("%s runs; want %s", sub.Status.CurrentCSV, csv)
+	}
+}
+
+// conditions waits until the conditions of a Subscription have these statuses and reasons.
+func (s *stage) conditions(t *testing.T, sub *v1alpha1.Subscription, want map[v1alpha1.SubscriptionConditionType]string) {
+	t.Helper()
+	cluster.Await(t, sub, func() string {
+		var wrong []string
+		for kind, w := range want {
+			c := sub.Status.GetCondition(kind)
+			if got := strings.TrimSpace(string(c.Status) + " " + c.Reason); got != w {
+				wrong = append(wrong, fmt.Sprintf("%s is %s, want %s: %s", kind, got, w, c.Message))
+			}
+		}
+		slices.Sort(wrong)
+		return strings.Join(wrong, "\n")
+	})
+}
+
+// tells checks that the message of a condition contains the words.
+func tells(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, words ...string) {
+	t.Helper()
+	message := sub.Status.GetCondition(kind).Message
+	for _, w := range words {
+		if !strings.Contains(message, w) {
+			t.Errorf("%s does not tell %q: %s", kind, w, message)
+		}
+	}
+}
+
+// migrating creates a custom resource of a package, which is Migrating.
+func (s *stage) migrating(t *testing.T, pkg string) *unstructured.Unstructured {
+	t.Helper()
+	_, group, _ := strings.Cut(testcatalog.Foo{Name: pkg}.CRD(), ".")
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(group + "/v1")
+	out.SetKind(strings.ToUpper(pkg[:1]) + pkg[1:])
+	out.SetNamespace(s.namespace)
+	out.SetName("example")
+	cluster.Rediscovered(t).Apply(t, s.namespace, fmt.Sprintf(
+		"apiVersion: %s\nkind: %s\nmetadata: {name: example}\nstatus: {conditions: [{type: Migrating, status: \"True\"}]}\n", out.GetAPIVersion(), out.GetKind()))
+	return out
+}
+
+// hasMigrated has a custom resource say that it is Migrating no more.
+func hasMigrated(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`
+	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// objects waits until the Probe of a version says that it is not to be updated.
+func (s *stage) objects(t *testing.T, csv string) {
+	t.Helper()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
+	cluster.Await(t, probe, func() string {
+		if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
+			return fmt.Sprintf("%+v", probe.Status.Conditions)
+		}
+		return ""
+	})
+}
+
+func (s *stage) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.namespace, Name: name}
+}
+
+func (s *stage) csv(name string) *v1alpha1.ClusterServiceVersion {
+	return &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+}
+
+// plan is the InstallPlan that a Subscription refers to.
+func (s *stage) plan(t *testing.T, sub *v1alpha1.Subscription) *olm.InstallPlan {
+	t.Helper()
+	cluster.Await(t, sub, func() string {
+		if sub.Status.InstallPlanRef == nil {
+			return "it refers to no InstallPlan"
+		}
+		return ""
+	})
+	out := &olm.InstallPlan{}
+	if err := cluster.Client.Get(t.Context(), s.key(sub.Status.InstallPlanRef.Name), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tell logs how a namespace stands.
+func (s *stage) tell(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	subs, plans, csvs := &v1alpha1.SubscriptionList{}, &olm.InstallPlanList{}, &v1alpha1.ClusterServiceVersionList{}
+	probes := &v1alpha1.ProbeList{}
+	for _, list := range []client.ObjectList{subs, plans, csvs, probes} {
+		if err := cluster.Client.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+			t.Log(err)
+		}
+	}
+	for _, i := range subs.Items {
+		t.Logf("Subscription %s current=%s installed=%s state=%s plan=%v", i.Name, i.Status.CurrentCSV, i.Status.InstalledCSV, i.Status.State, i.Status.InstallPlanRef)
+		for _, c := range i.Status.Conditions {
+			t.Logf("    %s=%s (%s) %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+	for _, i := range plans.Items {
+		t.Logf("InstallPlan %s %v %s approval=%s approved=%v: %s %+v", i.Name, i.Spec.ClusterServiceVersionNames, i.Status.Phase, i.Spec.Approval, i.Spec.Approved,
+			i.Status.Message, i.Status.Conditions)
+	}
+	for _, i := range csvs.Items {
+		t.Logf("CSV %s replaces=%s %s (%s): %s", i.Name, i.Spec.Replaces, i.Status.Phase, i.Status.Reason, i.Status.Message)
+	}
+	for _, i := range probes.Items {
+		t.Logf("Probe %s %+v", i.Name, i.Status.Conditions)
+	}
+}

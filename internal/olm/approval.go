@@ -1,0 +1,176 @@
+package olm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+// Namespace is what a namespace holds that decides whether its updates go ahead, read at one moment.
+type Namespace struct {
+	Subscriptions []v1alpha1.Subscription
+
+	// CSVs, Probes and OperatorConditions by name. Those of one operator have the same.
+	CSVs               map[string]*v1alpha1.ClusterServiceVersion
+	Probes             map[string]*v1alpha1.Probe
+	OperatorConditions map[string]*operatorsv2.OperatorCondition
+
+	// Judged is false while a Probe's status may be from before this process began.
+	Judged func(*v1alpha1.Probe) bool
+}
+
+// Verdict is what the approval gate says of an InstallPlan. OLM puts all updates of a namespace into one, so that it is
+// judged whole.
+type Verdict struct {
+	// Ours is true where a Subscription in the plan leaves its approval to operator-status.
+	Ours bool
+
+	// Hold is what holds an update in the plan, or what would, were it not overridden; nil where nothing does.
+	Hold *subscription.Hold
+
+	// Missing names the Subscriptions in the plan for which only a person may approve it, sorted.
+	Missing []string
+}
+
+// Approve is true where operator-status is to approve the plan.
+func (v Verdict) Approve() bool { return v.Ours && !v.Hold.Holds() && len(v.Missing) == 0 }
+
+// Judge says of an InstallPlan whether it may be approved.
+func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
+	out := Verdict{Ours: n.ours(plan)}
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		if !installs(plan, sub) {
+			continue
+		}
+		if isManual(sub) && !gated(sub) {
+			out.Missing = append(out.Missing, sub.Namespace+"/"+sub.Name)
+		}
+		if hold := n.hold(sub); hold != nil && (out.Hold == nil || hold.Holds() && !out.Hold.Holds()) {
+			out.Hold = hold
+		}
+	}
+	slices.Sort(out.Missing)
+	return out
+}
+
+// ours is true where the approval of a plan is left to operator-status by a Subscription that refers to it. One that is
+// Automatic does so where no other than ours is Manual: a single Manual one has OLM ask for the approval of every plan of the
+// namespace, and here nobody but us would give it.
+func (n Namespace) ours(plan *olm.InstallPlan) bool {
+	var asks, byGate, byPerson bool
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		refers := sub.Status.InstallPlanRef != nil && sub.Status.InstallPlanRef.Name == plan.Name
+		byGate = byGate || gated(sub)
+		byPerson = byPerson || isManual(sub) && !gated(sub)
+		if gated(sub) && refers {
+			return n.current(plan)
+		}
+		asks = asks || refers
+	}
+	return asks && byGate && !byPerson && n.current(plan)
+}
+
+// current is true for a plan each of whose ClusterServiceVersions is still the target of a Subscription, or brings one along.
+// In one that is overtaken there may be versions that have been replaced since.
+func (n Namespace) current(plan *olm.InstallPlan) bool {
+	for _, name := range plan.Spec.ClusterServiceVersionNames {
+		target := slices.ContainsFunc(n.Subscriptions, func(sub v1alpha1.Subscription) bool { return sub.Status.CurrentCSV == name })
+		brings := slices.ContainsFunc(plan.Status.Plan, func(s *olm.Step) bool {
+			return s.Resolving == name && s.Resource.Kind == v1alpha1.SubscriptionKind
+		})
+		if !target && !brings {
+			return false
+		}
+	}
+	return true
+}
+
+// gated is true where a Subscription leaves the approval of its updates to operator-status.
+func gated(sub *v1alpha1.Subscription) bool {
+	return sub.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval && isManual(sub)
+}
+
+func isManual(sub *v1alpha1.Subscription) bool {
+	return sub.Spec != nil && sub.Spec.InstallPlanApproval == olm.ApprovalManual
+}
+
+// installs is true where a plan is, among others perhaps, for a Subscription: it is referred to, or installs the target of
+// one that refers to an earlier plan. Who owns it says nothing, since OLM has every Subscription of the namespace own it.
+func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
+	ref := sub.Status.InstallPlanRef
+	return ref != nil && ref.Name == plan.Name || slices.Contains(plan.Spec.ClusterServiceVersionNames, sub.Status.CurrentCSV)
+}
+
+// hold is what holds the update of a Subscription; nil where nothing does.
+func (n Namespace) hold(sub *v1alpha1.Subscription) *subscription.Hold {
+	return subscription.Held(n.holdInputs(sub))
+}
+
+// holdInputs are what decides whether the update of a Subscription is held. What runs is told by what was installed: where
+// OLM holds the update itself, that is what does not run yet.
+func (n Namespace) holdInputs(sub *v1alpha1.Subscription) subscription.HoldInputs {
+	out := subscription.HoldInputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true}
+	running := surroundings.Running(n.CSVs, sub.Status.InstalledCSV)
+	if running == nil || !begun(running) {
+		return out
+	}
+	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
+	out.Unread = out.Probe != nil && !n.Judged(out.Probe)
+	return out
+}
+
+// begun is true for a ClusterServiceVersion that has run, or of which nobody can tell: OLM keeps so many phases and no more.
+func begun(csv *v1alpha1.ClusterServiceVersion) bool {
+	return surroundings.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
+}
+
+// historyOfOLM is how many phases of a ClusterServiceVersion OLM keeps.
+const historyOfOLM = 20
+
+// heldByOLM is what holds the update of a Subscription that OLM has approved, and does not go on with; nil where it does.
+func (n Namespace) heldByOLM(sub *v1alpha1.Subscription) *subscription.Hold {
+	target := n.CSVs[sub.Status.CurrentCSV]
+	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
+		return nil
+	}
+	in := n.holdInputs(sub)
+	out := subscription.Held(in)
+	if out == nil || !out.Holds() {
+		out = &subscription.Hold{Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
+			"The update to %s is held: %s", target.Name, strings.TrimRight(target.Status.Message, ". "))}
+	}
+	out.Approved = true
+	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are in place already, "+
+		"and nothing else in the namespace is installed or updated meanwhile", sub.Namespace, planName(sub))
+	return out
+}
+
+func planName(sub *v1alpha1.Subscription) string {
+	if sub.Status.InstallPlanRef == nil {
+		return "unknown"
+	}
+	return sub.Status.InstallPlanRef.Name
+}
+
+// maxNamed is how many objects a message names.
+const maxNamed = 5
+
+// missing says whose word a plan waits for.
+func missing(plan *olm.InstallPlan, subs []string) string {
+	named := strings.Join(subs[:min(len(subs), maxNamed)], ", ")
+	if more := len(subs) - maxNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf(
+		`InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a person has to approve it, by kubectl patch installplan -n %s %s --type=merge -p '{"spec":{"approved":true}}'`,
+		plan.Namespace, plan.Name, named, plan.Namespace, plan.Name)
+}

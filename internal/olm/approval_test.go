@@ -1,0 +1,504 @@
+package olm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+const (
+	no  = metav1.ConditionFalse
+	yes = metav1.ConditionTrue
+)
+
+// foo and bar are Subscriptions that install-2 updates.
+func foo() *v1alpha1.Subscription {
+	return referring(subscribing("foo", "foo.v1", "foo.v2"), "install-2")
+}
+
+func bar() *v1alpha1.Subscription {
+	return referring(subscribing("bar", "bar.v1", "bar.v2"), "install-2")
+}
+
+// judgement is a Verdict in short.
+type judgement struct {
+	Approve, Ours bool
+	Hold          string // its reason
+	Overridden    bool
+	Missing       []string
+}
+
+func inShort(v Verdict) judgement {
+	out := judgement{Approve: v.Approve(), Ours: v.Ours, Missing: v.Missing}
+	if v.Hold != nil {
+		out.Hold, out.Overridden = v.Hold.Reason, v.Hold.Overridden
+	}
+	return out
+}
+
+type verdictRow struct {
+	reason string
+	plan   *olm.InstallPlan // where left out, one for all Subscriptions of the namespace
+	n      Namespace
+	want   judgement
+	says   string // of the hold
+}
+
+func TestJudge(t *testing.T) {
+	for _, rows := range []map[string]verdictRow{aloneRows(), togetherRows(), oursRows(), runningRows()} {
+		for name, tc := range rows {
+			t.Run(name, func(t *testing.T) {
+				plan := tc.plan
+				if plan == nil {
+					var targets, owners []string
+					for _, sub := range tc.n.Subscriptions {
+						targets, owners = append(targets, sub.Status.CurrentCSV), append(owners, sub.Name)
+					}
+					plan = planning(targets, owners...)
+				}
+				got := Judge(plan, tc.n)
+				if diff := cmp.Diff(tc.want, inShort(got)); diff != "" {
+					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+				}
+				if got.Hold != nil && !strings.Contains(got.Hold.Message, tc.says) {
+					t.Errorf("%s\nit says %q, and not %q", tc.reason, got.Hold.Message, tc.says)
+				}
+			})
+		}
+	}
+}
+
+// aloneRows are of a plan for one Subscription.
+func aloneRows() map[string]verdictRow {
+	running := named(succeeded("foo.v1"))
+	alone := func(sub *v1alpha1.Subscription, probes ...*v1alpha1.Probe) Namespace {
+		return saidBy(world(running, sub), probes...)
+	}
+	allowed := judgement{Approve: true, Ours: true}
+	return map[string]verdictRow{
+		"Allowed":       {reason: "An update that the operator allows is approved.", n: alone(byGate(foo()), probing("foo.v1", yes)), want: allowed},
+		"NeverOptedIn":  {reason: "So is that of an operator without a Probe.", n: alone(byGate(foo())), want: allowed},
+		"ProbeOfOthers": {reason: "Another operator's Probe has no say.", n: alone(byGate(foo()), probing("bar.v1", no)), want: allowed},
+		"Held": {
+			reason: "An update that the operator does not allow is not approved.",
+			n:      alone(byGate(foo()), probing("foo.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			says: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True",
+		},
+		"NotRead": {
+			reason: "What a Probe said before this process began is not relied on.",
+			n:      unjudged(alone(byGate(foo()), probing("foo.v1", yes))), want: judgement{Ours: true, Hold: "ProbeNotRead"},
+			says: "waiting to read what Probe default/foo.v1 watches",
+		},
+		"NotReadNo": {
+			reason: "But a no stays a no, and names what it is about.",
+			n:      unjudged(alone(byGate(foo()), probing("foo.v1", no))), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			says: "Migrating is True",
+		},
+		"OperatorSaysNo": {
+			reason: "The operator's own word counts as the Probe's does.",
+			n:      objecting(alone(byGate(foo()), probing("foo.v1", yes)), no, false), want: judgement{Ours: true, Hold: "OperatorConditionNotUpgradeable"},
+			says: "OperatorCondition default/foo.v1 says Upgradeable=False: it is busy",
+		},
+		"Annotated": {
+			reason: "What an administrator allows is approved, and the Event can say what was overridden.",
+			n:      alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),
+			want:   judgement{Approve: true, Ours: true, Hold: "Overridden", Overridden: true},
+			says:   "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/foo allows it",
+		},
+		"AnnotatedForAnother": {
+			reason: "What was allowed for another version is not for this one.",
+			n:      alone(byGate(allowing(foo(), "foo.v1.5")), probing("foo.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+		},
+		"OverriddenTrue": {
+			reason: "spec.overrides allows it just as well.",
+			n:      objecting(alone(byGate(foo()), probing("foo.v1", no)), yes, true),
+			want:   judgement{Approve: true, Ours: true, Hold: "Overridden", Overridden: true},
+			says:   "spec.overrides of OperatorCondition default/foo.v1 allows it",
+		},
+		"OverriddenFalse": {
+			reason: "And has the last word where it forbids it.",
+			n:      objecting(alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", yes)), no, true),
+			want:   judgement{Ours: true, Hold: "OperatorConditionNotUpgradeable"},
+		},
+		"OperatorObjects": {
+			reason: "Against the operator's own word our annotation does not help, since OLM asks for it after the plan has run.",
+			n:      objecting(alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", yes)), no, false),
+			want:   judgement{Ours: true, Hold: "OperatorConditionNotUpgradeable"},
+			says:   "set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
+		},
+		"ByHand":    {reason: "A plan that its Subscription leaves to a person is not ours.", n: alone(byHand(foo())), want: judgement{Missing: []string{"default/foo"}}},
+		"Automatic": {reason: "Nor is one that OLM approves.", n: alone(foo()), want: judgement{}},
+		"LabelOnly": {reason: "The label alone gives us nothing to approve.", n: alone(labelled(foo())), want: judgement{}},
+		"OtherGate": {
+			reason: "Nor does a label that says something else.",
+			n: func() Namespace {
+				sub := byGate(foo())
+				sub.Labels[v1alpha1.LabelGate] = "other"
+				return alone(sub)
+			}(),
+			want: judgement{Missing: []string{"default/foo"}},
+		},
+	}
+}
+
+// togetherRows are of a plan for several Subscriptions, which OLM installs whole.
+func togetherRows() map[string]verdictRow {
+	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
+	both := func(a, b *v1alpha1.Subscription, probes ...*v1alpha1.Probe) Namespace {
+		return saidBy(world(running, a, b), probes...)
+	}
+	zoo := referring(byHand(subscribing("zoo", "zoo.v1", "zoo.v2")), "install-2")
+	return map[string]verdictRow{
+		"BothGated": {reason: "What is ours to approve on both sides is approved.", n: both(byGate(foo()), byGate(bar())), want: judgement{Approve: true, Ours: true}},
+		"AutomaticNeighbour": {
+			reason: "Who lets OLM approve has nobody to ask.",
+			n:      both(byGate(foo()), bar()), want: judgement{Approve: true, Ours: true},
+		},
+		"ManualNeighbour": {
+			reason: "Who wants a person to approve is not passed over, and is named.",
+			n:      both(byGate(foo()), byHand(bar())), want: judgement{Ours: true, Missing: []string{"default/bar"}},
+		},
+		"ManualNeighbours": {
+			reason: "Several are named in one order, whatever order they come in.",
+			n:      world(running, zoo, byGate(foo()), byHand(bar())), want: judgement{Ours: true, Missing: []string{"default/bar", "default/zoo"}},
+		},
+		"NeitherGated": {
+			reason: "A plan in which nobody leaves the approval to us is not ours, whatever else holds.",
+			n:      both(foo(), byHand(bar()), probing("foo.v1", yes)), want: judgement{Missing: []string{"default/bar"}},
+		},
+		"HeldNeighbour": {
+			reason: "One operator that does not allow its update holds the whole plan, and it is named.",
+			n:      both(byGate(foo()), byGate(bar()), probing("foo.v1", yes), probing("bar.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			says: "The update to bar.v2 is held: Probe default/bar.v1",
+		},
+		"HeldAutomaticNeighbour": {
+			reason: "Also where its own Subscription would let OLM approve.",
+			n:      both(byGate(foo()), bar(), probing("bar.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			says: "bar.v2",
+		},
+		"OverriddenBesideHeld": {
+			reason: "What is allowed for one is not for the other.",
+			n:      both(byGate(allowing(foo(), "foo.v2")), byGate(bar()), probing("foo.v1", no), probing("bar.v1", no)),
+			want:   judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+		},
+		"HeldBesideOverridden": {
+			reason: "Whichever of them comes first.",
+			n:      both(byGate(foo()), byGate(allowing(bar(), "bar.v2")), probing("foo.v1", no), probing("bar.v1", no)),
+			want:   judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "foo.v2",
+		},
+		"HeldAndManual": {
+			reason: "Both that it is held and whose word is missing is known.",
+			n:      both(byGate(foo()), byHand(bar()), probing("foo.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable", Missing: []string{"default/bar"}},
+		},
+	}
+}
+
+// oursRows are about whose word a plan waits for. OLM has all Subscriptions of a namespace own it.
+func oursRows() map[string]verdictRow {
+	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
+	resting := func() *v1alpha1.Subscription { return referring(subscribing("foo", "foo.v1", "foo.v1"), "install-1") }
+	onlyBar := planning([]string{"bar.v2"}, "foo", "bar")
+	overtaken := referring(byGate(subscribing("bar", "bar.v1", "bar.v3")), "install-3")
+	earlier := func() *v1alpha1.Subscription { return referring(subscribing("bar", "bar.v1", "bar.v2"), "install-1") }
+	brings := func(kind, resolving string) *olm.InstallPlan {
+		out := planning([]string{"foo.v2", "dependency.v1"}, "foo")
+		out.Status.Plan = []*olm.Step{
+			{Resolving: "foo.v2", Resource: olm.StepResource{Kind: "ClusterServiceVersion", Name: "foo.v2"}},
+			{Resolving: resolving, Resource: olm.StepResource{Kind: kind, Name: "dependency"}},
+		}
+		return out
+	}
+	return map[string]verdictRow{
+		"NeighbourAtRest": {
+			reason: "Who has nothing to update has nothing to say, though it refers to the plan that it came with.",
+			plan:   onlyBar, n: world(running, byGate(resting()), byGate(bar())), want: judgement{Approve: true, Ours: true},
+		},
+		"NeighbourAtRestObjects": {
+			reason: "Not even that it allows no update of its own.",
+			plan:   onlyBar, n: saidBy(world(running, byGate(resting()), byGate(bar())), probing("foo.v1", no)), want: judgement{Approve: true, Ours: true},
+		},
+		"AutomaticNeighbourAtRest": {
+			reason: "Nor has it where it lets OLM approve.",
+			plan:   onlyBar, n: world(running, resting(), byGate(bar())), want: judgement{Approve: true, Ours: true},
+		},
+		"AutomaticBesideGated": {
+			reason: "Where OLM asks only because of the one that is ours, nobody else would approve what is Automatic.",
+			plan:   onlyBar, n: world(running, byGate(resting()), bar()), want: judgement{Approve: true, Ours: true},
+		},
+		"AutomaticBesideGatedHeld": {
+			reason: "What is approved in OLM's place is held like anything else.",
+			plan:   onlyBar, n: saidBy(world(running, byGate(resting()), bar()), probing("bar.v1", no)),
+			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+		},
+		"AutomaticBesidePerson": {
+			reason: "Where OLM would ask a person anyhow we do not answer for them.",
+			plan:   onlyBar, n: world(running, byGate(resting()), bar(), referring(byHand(subscribing("zoo", "zoo.v1", "zoo.v1")), "install-1")),
+			want: judgement{},
+		},
+		"EarlierReference": {
+			reason: "Who refers to an earlier plan, and whose target this one installs too, is in it.",
+			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: saidBy(world(running, byGate(foo()), earlier()), probing("bar.v1", no)),
+			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+		},
+		"EarlierReferenceByHand": {
+			reason: "So that its word may be missing.",
+			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: world(running, byGate(foo()), byHand(earlier())), want: judgement{Ours: true, Missing: []string{"default/bar"}},
+		},
+		"Overtaken": {
+			reason: "A plan of which something newer has become the target is not approved any more.",
+			plan:   onlyBar, n: world(running, overtaken), want: judgement{},
+		},
+		"OvertakenInPart": {
+			reason: "Also where the rest of it is what it was.",
+			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo", "bar"), n: world(running, byGate(foo()), overtaken), want: judgement{},
+		},
+		"OvertakenAutomatic": {
+			reason: "Whoever it is that would have us approve it.",
+			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo", "bar"), n: world(running, foo(), overtaken), want: judgement{},
+		},
+		"TooEarly": {
+			reason: "Nor before OLM has a Subscription refer to it.",
+			n:      world(running, byGate(subscribing("foo", "foo.v1", "foo.v2"))), want: judgement{},
+		},
+		"BringsAlong": {
+			reason: "What an operator needs comes with a Subscription of its own.",
+			plan:   brings("Subscription", "dependency.v1"), n: world(running, byGate(foo())), want: judgement{Approve: true, Ours: true},
+		},
+		"BringsUnasked": {
+			reason: "What nobody subscribes to is not approved.",
+			plan:   brings("ClusterServiceVersion", "dependency.v1"), n: world(running, byGate(foo())), want: judgement{},
+		},
+		"BringsAnother": {
+			reason: "Nor what comes with a Subscription to something else.",
+			plan:   brings("Subscription", "other.v1"), n: world(running, byGate(foo())), want: judgement{},
+		},
+		"Elsewhere": {
+			reason: "What another plan waits for does not hold this one.",
+			plan:   planning([]string{"bar.v2"}), n: saidBy(world(running, bar(), byGate(referring(foo(), "install-3"))), probing("foo.v1", no)),
+			want: judgement{Approve: true, Ours: true},
+		},
+		"Nobody": {reason: "A plan of nobody is not ours.", plan: onlyBar, n: world(nil), want: judgement{}},
+	}
+}
+
+// runningRows are about who is asked: what does the work, for the Subscriptions in the plan.
+func runningRows() map[string]verdictRow {
+	first := byGate(referring(subscribing("foo", "", "foo.v2"), "install-2"))
+	failedBefore := byGate(referring(subscribing("foo", "foo.v2", "foo.v3"), "install-2"))
+	return map[string]verdictRow{
+		"FirstInstall": {
+			reason: "A first install is never held.",
+			n:      saidBy(world(nil, first), probing("foo.v2", no)), want: judgement{Approve: true, Ours: true},
+		},
+		"NeverRan": {
+			reason: "Nor is one that takes the place of what never ran.",
+			n: saidBy(world(named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)), byGate(foo())),
+				probing("foo.v1", no)),
+			want: judgement{Approve: true, Ours: true},
+		},
+		"Forgotten": {
+			reason: "One of which OLM remembers too little to tell that it ever ran may hold its update.",
+			n: saidBy(world(named(csv("foo.v1", "", slices.Repeat([]olm.ClusterServiceVersionPhase{olm.CSVPhaseFailed}, 20)...)), byGate(foo())),
+				probing("foo.v1", no)),
+			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "may be out of date",
+		},
+		"ManualNeighbourAtRest": {
+			reason: "Who waits for nothing is asked nothing, though OLM has him own the plan.",
+			plan:   planning([]string{"foo.v2"}, "foo", "bar"),
+			n:      world(named(succeeded("foo.v1"), succeeded("bar.v1")), byGate(foo()), byHand(referring(subscribing("bar", "bar.v1", "bar.v1"), "install-1"))),
+			want:   judgement{Approve: true, Ours: true},
+		},
+		"FirstInstallBesideUpdate": {
+			reason: "But it waits with an update in the same plan that is.",
+			n:      saidBy(world(named(succeeded("bar.v1")), first, byGate(bar())), probing("bar.v1", no)),
+			want:   judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+		},
+		"BehindOneThatNeverRan": {
+			reason: "Who does the work is asked, and not who was to follow it and failed.",
+			n: saidBy(world(named(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseFailed)), failedBefore),
+				probing("foo.v1", no), probing("foo.v2", yes)),
+			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "The update to foo.v3 is held: Probe default/foo.v1",
+		},
+		"NotSucceededNow": {
+			reason: "One that ran and fails is asked all the same, with a word of doubt.",
+			n: saidBy(world(named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)), byGate(foo())),
+				probing("foo.v1", no)),
+			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "But foo.v1 itself is Failed, so that this may be out of date",
+		},
+		"NoUpdate": {
+			reason: "What is not updated is not asked.",
+			n:      saidBy(world(named(succeeded("foo.v1")), byGate(referring(subscribing("foo", "foo.v1", "foo.v1"), "install-2"))), probing("foo.v1", no)),
+			want:   judgement{Approve: true, Ours: true},
+		},
+	}
+}
+
+func TestHeldByOLM(t *testing.T) {
+	const after = ". The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
+		"and nothing else in the namespace is installed or updated meanwhile"
+	sub := referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2")
+	pending := named(beingReplaced(), heldBack())
+	byProbe := &subscription.Hold{
+		Reason: "ProbeNotUpgradeable", Approved: true,
+		Message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+			"To update all the same: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2" + after,
+	}
+	byOLM := &subscription.Hold{
+		Reason: "OperatorConditionNotUpgradeable", Approved: true,
+		Message: "The update to foo.v2 is held: operator is not upgradeable: it is busy" + after,
+	}
+	unreferred := *byOLM
+	unreferred.Message = strings.Replace(byOLM.Message, "install-2", "unknown", 1)
+	cases := map[string]struct {
+		reason string
+		sub    *v1alpha1.Subscription
+		n      Namespace
+		want   *subscription.Hold
+	}{
+		"ByProbe":     {"Where the Probe is why OLM waits, it is named.", sub, saidBy(world(pending), probing("foo.v1", no)), byProbe},
+		"ByOLM":       {"Otherwise OLM's own words are all there is.", sub, world(pending), byOLM},
+		"ProbeAllows": {"Also where the Probe has nothing against it.", sub, saidBy(world(pending), probing("foo.v1", yes)), byOLM},
+		"Annotated": {
+			"What an administrator allows is held until OLM goes on with it.",
+			allowing(referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2"), "foo.v2"), saidBy(world(pending), probing("foo.v1", no)), byOLM,
+		},
+		"NoReference": {"A plan that is not known is no reason to say nothing.", subscribing("foo", "foo.v2", "foo.v2"), world(pending), &unreferred},
+		"NotThere":    {"What is not there yet is not held by OLM.", sub, saidBy(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), nil},
+		"OtherReason": {
+			"What waits for something else is not held.", sub,
+			saidBy(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)), nil,
+		},
+		"GoesOn": {
+			"Nor is what OLM goes on with, though the reason may be the last.", sub,
+			world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), olm.CSVReasonOperatorConditionNotUpgradeable, ""))), nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.n.heldByOLM(tc.sub)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWaiver(t *testing.T) {
+	held := named(beingReplaced(), heldBack())
+	pending := func() *v1alpha1.Subscription { return subscribing("foo", "foo.v2", "foo.v2") }
+	arrived := subscribing("foo", "foo.v1", "foo.v1")
+	gate := &Waiver{"ApprovalGate", "Updates of Subscription foo are held before their InstallPlan is approved"}
+	allowed := &Waiver{"Overridden", "Annotation operatorstatus.io/allow-upgrade of Subscription foo allows the update to foo.v2"}
+	cases := map[string]struct {
+		reason string
+		n      Namespace
+		of     string
+		want   *Waiver
+	}{
+		"Gated":         {"Where the approval gate holds, the later one does not.", world(named(succeeded("foo.v1")), byGate(foo())), "foo.v1", gate},
+		"GatedAtRest":   {"Also while there is nothing to hold.", world(named(succeeded("foo.v1")), byGate(arrived.DeepCopy())), "foo.v1", gate},
+		"GatedApproved": {"And once the new one is there, of the one that runs.", world(held, byGate(pending())), "foo.v1", gate},
+		"ByHand":        {"A person who approves is told nothing by the Probe, so that the later gate holds.", world(held, byHand(pending())), "foo.v1", nil},
+		"LabelOnly":     {"So it does where the label has no effect.", world(held, labelled(pending())), "foo.v1", nil},
+		"Allowed":       {"An administrator lets this one update go on.", world(held, allowing(pending(), "foo.v2")), "foo.v1", allowed},
+		"AllowedBefore": {"Also before OLM has come that far.", world(named(succeeded("foo.v1")), allowing(foo(), "foo.v2")), "foo.v1", allowed},
+		"AllowedOther":  {"But not another one.", world(held, allowing(pending(), "foo.v3")), "foo.v1", nil},
+		"AllowedPast":   {"What was allowed and is done allows nothing more.", world(named(succeeded("foo.v1")), allowing(arrived.DeepCopy(), "foo.v1")), "foo.v1", nil},
+		"None":          {"Where nobody says anything the Probe has its say.", world(held, pending()), "foo.v1", nil},
+		"OfTheNew":      {"What does not run yet holds nothing that could be let go.", world(held, allowing(pending(), "foo.v2")), "foo.v2", nil},
+		"OfAnother":     {"Of other operators nothing is said.", world(named(succeeded("foo.v1"), succeeded("bar.v1")), byGate(foo())), "bar.v1", nil},
+		"FirstInstall":  {"Nor of one that never ran.", world(named(csv("foo.v1", "", olm.CSVPhasePending)), byGate(arrived.DeepCopy())), "foo.v1", nil},
+		"Nobody":        {"Nor where nobody subscribes to it.", world(held), "foo.v1", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, sub := tc.n.waiver(tc.of)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if told := sub != nil && sub.Name == "foo"; told != (tc.want != nil) {
+				t.Errorf("%s\nthe Subscription that says so is %v", tc.reason, sub)
+			}
+		})
+	}
+}
+
+func TestInstalls(t *testing.T) {
+	plan := planning([]string{"foo.v2"}, "foo")
+	cases := map[string]struct {
+		reason string
+		sub    *v1alpha1.Subscription
+		want   bool
+	}{
+		"Reference": {"A Subscription is in the plan that its status refers to.", referring(subscribing("bar", "bar.v1", "bar.v2"), "install-2"), true},
+		"Owner":     {"That it owns one says nothing: OLM has all of a namespace own each.", subscribing("foo", "foo.v1", "foo.v1"), false},
+		"Target":    {"And in one that installs its target, whatever it refers to.", referring(subscribing("bar", "foo.v1", "foo.v2"), "install-1"), true},
+		"Neither":   {"It is in no other.", referring(subscribing("bar", "bar.v1", "bar.v2"), "install-1"), false},
+		"Nothing":   {"One of which OLM has said nothing is in none.", subscribing("bar", "", ""), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := installs(plan, tc.sub); got != tc.want {
+				t.Errorf("%s\ninstalls is %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestWaits(t *testing.T) {
+	phase := func(phase olm.InstallPlanPhase) *olm.InstallPlan {
+		out := planning(nil)
+		out.Status.Phase = phase
+		return out
+	}
+	deleted := planning(nil)
+	deleted.DeletionTimestamp = &past
+	cases := map[string]struct {
+		reason string
+		plan   *olm.InstallPlan
+		want   bool
+	}{
+		"Waits":      {"A plan that nobody has approved waits.", planning(nil), true},
+		"Approved":   {"One that somebody has does not.", approved(planning(nil), olm.InstallPlanPhaseRequiresApproval), false},
+		"Planning":   {"Nor does one that is still being made.", phase(olm.InstallPlanPhasePlanning), false},
+		"NoPhase":    {"Nor one of which OLM has said nothing.", phase(olm.InstallPlanPhaseNone), false},
+		"Installing": {"Nor one that is under way.", phase(olm.InstallPlanPhaseInstalling), false},
+		"Complete":   {"Nor one that is done.", phase(olm.InstallPlanPhaseComplete), false},
+		"Failed":     {"Nor one that failed.", phase(olm.InstallPlanPhaseFailed), false},
+		"Deleted":    {"Nor one that is being deleted.", deleted, false},
+		"Gone":       {"Nor one that is gone.", nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := waits(tc.plan); got != tc.want {
+				t.Errorf("%s\nwaits is %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestMissing(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		subs   string
+		want   string
+	}{
+		"One":  {"The other Subscription is named.", "a/one", "is for Subscription a/one too,"},
+		"Five": {"A few are all named.", "a/1 a/2 a/3 a/4 a/5", "is for Subscription a/1, a/2, a/3, a/4, a/5 too,"},
+		"Many": {"Of many the rest are counted.", "a/1 a/2 a/3 a/4 a/5 a/6 a/7", "is for Subscription a/1, a/2, a/3, a/4, a/5 and 2 more too,"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := missing(planning(nil), strings.Fields(tc.subs))
+			if !strings.HasPrefix(got, "InstallPlan default/install-2 "+tc.want) || !strings.Contains(got, "kubectl patch installplan -n default install-2 ") {
+				t.Errorf("%s\nit says %q", tc.reason, got)
+			}
+		})
+	}
+}

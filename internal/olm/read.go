@@ -1,0 +1,65 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+)
+
+// read reads a namespace: ClusterServiceVersions, which are long and whose changes nobody is held by, from the cache, and
+// the rest from where it is said.
+func read(ctx context.Context, cache, from client.Reader, namespace string, judged func(*v1alpha1.Probe) bool) (Namespace, error) {
+	out := Namespace{
+		Probes:             map[string]*v1alpha1.Probe{},
+		OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
+		Judged:             judged,
+	}
+	var err error
+	if out.CSVs, err = surroundings.CSVs(ctx, cache, namespace); err != nil {
+		return out, err
+	}
+	subs, probes, conditions := &v1alpha1.SubscriptionList{}, &v1alpha1.ProbeList{}, &operatorsv2.OperatorConditionList{}
+	for what, list := range map[string]client.ObjectList{"Subscriptions": subs, "Probes": probes, "OperatorConditions": conditions} {
+		if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return out, fmt.Errorf("listing the %s of namespace %s: %w", what, namespace, err)
+		}
+	}
+	out.Subscriptions = subs.Items
+	for i := range probes.Items {
+		out.Probes[probes.Items[i].Name] = &probes.Items[i]
+	}
+	for i := range conditions.Items {
+		out.OperatorConditions[conditions.Items[i].Name] = &conditions.Items[i]
+	}
+	return out, nil
+}
+
+// find is an object, or nil where there is none of that name.
+func find[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, from client.Reader, key types.NamespacedName) (O, error) {
+	out := O(new(T))
+	if err := from.Get(ctx, key, out); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("getting %T %s: %w", out, key, err)
+	}
+	return out, nil
+}
+
+// planOf is the InstallPlan that a Subscription's status refers to; nil where there is none.
+func planOf(ctx context.Context, from client.Reader, sub *v1alpha1.Subscription) (*olm.InstallPlan, error) {
+	if sub.Status.InstallPlanRef == nil {
+		return nil, nil
+	}
+	return find[olm.InstallPlan](ctx, from, types.NamespacedName{Namespace: sub.Namespace, Name: sub.Status.InstallPlanRef.Name})
+}

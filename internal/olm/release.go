@@ -1,0 +1,101 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Release lets go of all that operator-status holds beside an OLM, so that nothing is held by who is not there any more:
+// before it is uninstalled. What it let go of stays so, whatever a manager that still runs thinks, until it is taken back.
+// It tells what it does, and which Subscriptions will wait for approvals that nobody gives then.
+func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
+	if err := each(ctx, c, func(o *operatorsv2.OperatorCondition) (bool, error) {
+		held := ourEntry(o)
+		if held == nil || held.Status == metav1.ConditionTrue && held.Reason == v1alpha1.ReasonReleased {
+			return false, nil
+		}
+		setEntry(o, v1alpha1.ReasonReleased, "operator-status has let go of it, to be uninstalled", now)
+		_, err := fmt.Fprintf(tell, "released OperatorCondition %s/%s\n", o.Namespace, o.Name)
+		return true, err
+	}); err != nil {
+		return err
+	}
+	list := &v1alpha1.SubscriptionList{}
+	if err := c.List(ctx, list); err != nil {
+		return fmt.Errorf("listing the Subscriptions: %w", err)
+	}
+	for i := range list.Items {
+		sub := &list.Items[i]
+		if !gated(sub) {
+			continue
+		}
+		if _, err := fmt.Fprintf(tell, "Subscription %s/%s will wait for approvals that nobody gives: set spec.installPlanApproval to Automatic, or approve its InstallPlans yourself\n",
+			sub.Namespace, sub.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TakeBack undoes a Release: the Probes decide again.
+func TakeBack(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
+	return each(ctx, c, func(o *operatorsv2.OperatorCondition) (bool, error) {
+		if entry := ourEntry(o); entry == nil || entry.Reason != v1alpha1.ReasonReleased {
+			return false, nil
+		}
+		setEntry(o, v1alpha1.ReasonProbeUpgradeable, "Probe "+o.Name+" decides again", now)
+		_, err := fmt.Fprintf(tell, "took back OperatorCondition %s/%s\n", o.Namespace, o.Name)
+		return true, err
+	})
+}
+
+// each changes the OperatorConditions that want to be changed, each as it is at that moment.
+func each(ctx context.Context, c client.Client, change func(*operatorsv2.OperatorCondition) (bool, error)) error {
+	list := &operatorsv2.OperatorConditionList{}
+	if err := c.List(ctx, list); err != nil {
+		return fmt.Errorf("listing the OperatorConditions: %w", err)
+	}
+	for i := range list.Items {
+		key := client.ObjectKeyFromObject(&list.Items[i])
+		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			o, err := find[operatorsv2.OperatorCondition](ctx, c, key)
+			if err != nil || o == nil {
+				return err
+			}
+			before := o.DeepCopy()
+			if changes, err := change(o); err != nil || !changes {
+				return err
+			}
+			return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldOwner))
+		}); err != nil {
+			return fmt.Errorf("changing OperatorCondition %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// ourEntry is what operator-status says in an OperatorCondition; nil where it says nothing.
+func ourEntry(o *operatorsv2.OperatorCondition) *metav1.Condition {
+	out := meta.FindStatusCondition(o.Spec.Conditions, operatorsv2.Upgradeable)
+	if out == nil || !v1alpha1.IsGateReason(out.Reason) {
+		return nil
+	}
+	return out
+}
+
+func setEntry(o *operatorsv2.OperatorCondition, reason, message string, now metav1.Time) {
+	o.Spec.Conditions = slices.Clone(o.Spec.Conditions)
+	meta.SetStatusCondition(&o.Spec.Conditions, metav1.Condition{
+		Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: now,
+	})
+}

@@ -1,0 +1,313 @@
+package olm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"google.golang.org/grpc/connectivity"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+// ours are the condition types that OLM does not have, in the order in which they are appended. OLM keeps what it does not
+// know; what it does know is never written.
+var ours = []v1alpha1.SubscriptionConditionType{
+	v1alpha1.SubscriptionUpToDate,
+	v1alpha1.SubscriptionUpgradeHeld,
+	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
+	v1alpha1.SubscriptionInstalledCSVReplacementAvailable,
+	v1alpha1.SubscriptionInstalledCSVFailed,
+	v1alpha1.SubscriptionInstalledCSVMissing,
+	v1alpha1.SubscriptionCatalogSourceInvalid,
+	v1alpha1.SubscriptionPackageChannelInvalid,
+}
+
+// BridgeInputs is everything that our conditions on OLM's Subscription depend on, read at one moment.
+type BridgeInputs struct {
+	Subscription *v1alpha1.Subscription
+
+	// CatalogSource that the spec names; nil where there is none.
+	CatalogSource *olm.CatalogSource
+
+	// Plan is the InstallPlan that the status refers to; nil where it is gone.
+	Plan *olm.InstallPlan
+
+	// CSVs are the ClusterServiceVersions of the namespace, by name.
+	CSVs map[string]*v1alpha1.ClusterServiceVersion
+
+	// Verdict of the approval gate on the plan, while it waits for approval.
+	Verdict Verdict
+
+	// HeldByOLM is what holds the update that OLM has begun; nil where nothing does.
+	HeldByOLM *subscription.Hold
+
+	Now metav1.Time
+}
+
+// Conditions are all conditions that OLM's Subscription should have: those of others as they are, and ours.
+func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
+	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	status := subscription.Status(in.inputs())
+	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
+		return slices.Contains(ours, c.Type)
+	})
+	for _, c := range []*v1alpha1.SubscriptionCondition{in.approvalMissing(status), in.gateWithoutEffect(status)} {
+		if c != nil {
+			in.set(&status, *c)
+		}
+	}
+	in.set(&status, in.upToDate(status))
+	for _, t := range ours {
+		if c := status.GetCondition(t); c.Status != corev1.ConditionUnknown {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// set sets a condition, whatever the status functions made of it. Its time moves only with what the Subscription has now.
+func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
+	c.LastTransitionTime = in.Now.DeepCopy()
+	if before := in.Subscription.Status.GetCondition(c.Type); before.Status == c.Status && before.LastTransitionTime != nil {
+		c.LastTransitionTime = before.LastTransitionTime
+	}
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(other v1alpha1.SubscriptionCondition) bool { return other.Type == c.Type })
+	status.Conditions = append(status.Conditions, c)
+}
+
+// inputs put what OLM says into the terms of the status functions. Of OLM's installedCSV nobody knows that it runs: what
+// runs is the last that Succeeded.
+func (in BridgeInputs) inputs() subscription.Inputs {
+	sub := in.Subscription.DeepCopy()
+	sub.Status.InstalledCSV = in.running()
+	out := subscription.Inputs{
+		Subscription: sub,
+		Resolution:   in.resolution(),
+		Plan:         in.plan(),
+		Installed:    in.CSVs[sub.Status.InstalledCSV],
+		Current:      in.CSVs[sub.Status.CurrentCSV],
+		Held:         in.held(),
+		Now:          in.Now,
+	}
+	if in.CatalogSource != nil {
+		out.CatalogSources = []subscription.CatalogSource{in.catalogSource()}
+	}
+	return out
+}
+
+// plan is the InstallPlan as those see it who might approve it: nobody else has to approve what is left to us, be it that we
+// wait for a later one.
+func (in BridgeInputs) plan() *olm.InstallPlan {
+	if in.Plan == nil || len(in.Verdict.Missing) > 0 || !in.Verdict.Ours && !gated(in.Subscription) {
+		return in.Plan
+	}
+	out := in.Plan.DeepCopy()
+	out.Spec.Approval = olm.ApprovalAutomatic
+	return out
+}
+
+// held is what holds the update of the Subscription, before its approval or after.
+func (in BridgeInputs) held() *subscription.Hold {
+	if in.Verdict.Ours {
+		return in.Verdict.Hold
+	}
+	return in.HeldByOLM
+}
+
+// running is the name of what does the work; empty at a first install. What was installed and is gone is named too.
+func (in BridgeInputs) running() string {
+	installed := in.Subscription.Status.InstalledCSV
+	switch csv := surroundings.Running(in.CSVs, installed); {
+	case csv != nil && begun(csv):
+		return csv.Name
+	case csv == nil:
+		return installed
+	default:
+		return "" // it never ran
+	}
+}
+
+// resolution is what OLM's resolver found. What it found last is the newest that anybody knows of, and while it fails
+// nobody knows.
+func (in BridgeInputs) resolution() *subscription.Resolution {
+	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
+	switch {
+	case failed.Status == corev1.ConditionTrue:
+		return &subscription.Resolution{Problem: &subscription.Problem{Reason: in.reasonOf(failed), Message: failed.Message}}
+	case in.Subscription.Status.CurrentCSV == "":
+		return nil
+	case in.isTrue(olm.SubscriptionBundleUnpackFailed):
+		c := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
+		return &subscription.Resolution{Problem: &subscription.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: c.Message}}
+	case in.isTrue(olm.SubscriptionBundleUnpacking):
+		return &subscription.Resolution{Note: "OLM is unpacking what comes next"}
+	}
+	return &subscription.Resolution{Newest: in.Subscription.Status.CurrentCSV}
+}
+
+func (in BridgeInputs) isTrue(t olm.SubscriptionConditionType) bool {
+	return in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(t)).Status == corev1.ConditionTrue
+}
+
+// reasonOf is why OLM cannot resolve this Subscription. OLM says the same of all Subscriptions of a namespace: this one is
+// at fault where its name is in it.
+func (in BridgeInputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
+	if in.Subscription.Spec == nil {
+		return failed.Reason
+	}
+	spec := in.Subscription.Spec
+	by := "in the catalog referenced by subscription " + in.Subscription.Name
+	switch {
+	case says(failed.Message, fmt.Sprintf("no operators found from catalog %s in namespace %s referenced by subscription %s",
+		spec.CatalogSource, spec.CatalogSourceNamespace, in.Subscription.Name)):
+		return v1alpha1.ReasonCatalogSourceUnreadable
+	case says(failed.Message, fmt.Sprintf("no operators found in package %s %s", spec.Package, by)):
+		return v1alpha1.ReasonPackageNotFound
+	case says(failed.Message, fmt.Sprintf("no operators found in channel %s of package %s %s", spec.Channel, spec.Package, by)):
+		return v1alpha1.ReasonChannelNotFound
+	case says(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package, by)):
+		return v1alpha1.ReasonCSVNotInChannel
+	case in.Subscription.Status.CurrentCSV == "" && !says(failed.Message, "subscription "+in.Subscription.Name):
+		return v1alpha1.ReasonNewestNotKnown // of this one OLM says nothing
+	}
+	return failed.Reason
+}
+
+// says is true where a message holds a phrase that ends there, and does not merely begin a longer name.
+func says(message, phrase string) bool {
+	for rest := message; ; {
+		_, after, found := strings.Cut(rest, phrase)
+		if !found {
+			return false
+		}
+		if after == "" || strings.ContainsRune(", ;]\n", rune(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+// catalogSource has the health of a catalog in our terms. What OLM resolved from it once it has read.
+func (in BridgeInputs) catalogSource() subscription.CatalogSource {
+	out := subscription.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
+	healthy := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
+	if c := in.CatalogSource.Status.GRPCConnectionState; c != nil {
+		switch c.LastObservedState {
+		case connectivity.Ready.String():
+			healthy.Status, healthy.Reason, out.Read = metav1.ConditionTrue, v1alpha1.ReasonCatalogRead, true
+		case connectivity.TransientFailure.String(), connectivity.Shutdown.String():
+			healthy.Status, healthy.Reason = metav1.ConditionFalse, v1alpha1.ReasonUnreachable
+			healthy.Message = "OLM's connection to " + cmp.Or(c.Address, "it") + " is " + c.LastObservedState
+		}
+	}
+	out.Read = out.Read || in.Subscription.Status.CurrentCSV != ""
+	out.Status.Conditions = []metav1.Condition{healthy}
+	return out
+}
+
+// upToDate is what `status.UpToDate` would be, were there a place for it in OLM's schema.
+func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
+	out := v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionUpToDate, Status: corev1.ConditionFalse, Message: status.Message}
+	held := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
+	r, current := in.resolution(), in.CSVs[status.CurrentCSV]
+	runs := current != nil && current.Status.Phase == olm.CSVPhaseSucceeded
+	if r == nil || runs || r.Newest == "" && status.CurrentCSV == status.InstalledCSV {
+		out.Reason = v1alpha1.ReasonNewestNotKnown
+	} else {
+		out.Reason = v1alpha1.ReasonNewestDoesNotRun
+	}
+	switch {
+	case status.UpToDate:
+		out.Status, out.Reason = corev1.ConditionTrue, v1alpha1.ReasonNewestRuns
+		out.Message = status.InstalledCSV + " is the newest that OLM knows of, and runs"
+	case held.Status == corev1.ConditionTrue:
+		out.Message = held.Message
+	case in.Verdict.Ours && in.Verdict.Hold.Holds():
+		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Hold.Message)
+	case r == nil && status.GetCondition(v1alpha1.SubscriptionCatalogSourceInvalid).Status == corev1.ConditionFalse:
+		out.Message = "Waiting for OLM to resolve it"
+	}
+	return out
+}
+
+// approvalMissing says whose word an update waits for that we may not give.
+func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+	asked := isManual(in.Subscription) && !gated(in.Subscription) // as InstallPlanAwaitingManualApproval says
+	if asked || !in.Verdict.Ours || len(in.Verdict.Missing) == 0 || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+		return nil
+	}
+	return &v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonApprovalMissing,
+		Message: missing(in.Plan, in.Verdict.Missing),
+	}
+}
+
+// gateWithoutEffect says that the label for the approval gate asks for what cannot be.
+func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
+	if !asks || gated(in.Subscription) || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+		return nil
+	}
+	return &v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonGateNeedsManual,
+		Message: fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves by itself",
+			v1alpha1.LabelGate, v1alpha1.GateApproval),
+	}
+}
+
+const (
+	// restAfterOLM is how long OLM has to have left a Subscription alone before we write to it. After a change of the
+	// spec OLM overwrites the whole status, from what it read before, for up to that long.
+	restAfterOLM = 2 * time.Second
+
+	// mostChurn is how long OLM may keep us from that.
+	mostChurn = 30 * time.Second
+
+	// restForWords is how long what has come to be said in other words, and means the same, stays in those it has.
+	restForWords = 30 * time.Second
+)
+
+// history is what is remembered of a Subscription while the process runs. Forgetting it costs a write's delay.
+type history struct {
+	mine    string    // the resourceVersion that we last wrote
+	seen    string    // the last one that somebody else did
+	at      time.Time // when it was first seen
+	wanting time.Time // since when there is something to write; zero while there is not
+	wrote   time.Time // when we last wrote
+}
+
+// due is when to write what wants to be written.
+func (h history) due(words bool) time.Time {
+	out := h.at.Add(restAfterOLM)
+	if latest := h.wanting.Add(mostChurn); latest.Before(out) {
+		out = latest
+	}
+	if earliest := h.wrote.Add(restForWords); words && earliest.After(out) {
+		return earliest
+	}
+	return out
+}
+
+// change says how two lists of conditions differ: not at all, in their words, or in what they say.
+func change(before, after []v1alpha1.SubscriptionCondition) (differ, words bool) {
+	find := func(list []v1alpha1.SubscriptionCondition, t v1alpha1.SubscriptionConditionType) v1alpha1.SubscriptionCondition {
+		return (&v1alpha1.SubscriptionStatus{Conditions: list}).GetCondition(t)
+	}
+	words = true
+	for _, t := range ours {
+		a, b := find(before, t), find(after, t)
+		if a.Status != b.Status || a.Reason != b.Reason {
+			return true, false
+		}
+		differ = differ || a.Message != b.Message
+	}
+	return differ, words
+}

@@ -1,0 +1,162 @@
+package olm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// SubscriptionReconciler adds to the conditions of OLM's Subscriptions those that OLM does not have.
+type SubscriptionReconciler struct {
+	Client client.Client
+
+	// Judged is false while a Probe's status may be from before this process began.
+	Judged func(*v1alpha1.Probe) bool
+
+	Now func() time.Time
+
+	histories sync.Map // of types.UID: history
+}
+
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=subscriptions;installplans;catalogsources;clusterserviceversions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=subscriptions/status,verbs=patch
+
+// Reconcile writes our conditions where they changed, once OLM has left the Subscription alone for a while.
+func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	sub, err := find[v1alpha1.Subscription](ctx, r.Client, request.NamespacedName)
+	if err != nil || sub == nil || !sub.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, err
+	}
+	in, err := r.inputs(ctx, sub)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what Subscription %s depends on: %w", request, err)
+	}
+	desired := Conditions(in)
+	h := r.observe(sub)
+	differ, words := change(sub.Status.Conditions, desired)
+	if !differ {
+		h.wanting = time.Time{}
+		r.histories.Store(sub.UID, h)
+		return reconcile.Result{}, nil
+	}
+	if h.wanting.IsZero() {
+		h.wanting = in.Now.Time
+	}
+	r.histories.Store(sub.UID, h)
+	if wait := h.due(words).Sub(in.Now.Time); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return reconcile.Result{}, r.write(ctx, sub, desired, h)
+}
+
+// observe notes when somebody else last wrote to a Subscription.
+func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
+	var h history
+	if known, ok := r.histories.Load(sub.UID); ok {
+		h = known.(history)
+	}
+	if sub.ResourceVersion != h.mine && sub.ResourceVersion != h.seen {
+		h.seen, h.at = sub.ResourceVersion, r.Now()
+	}
+	return h
+}
+
+// inputs reads what the conditions of a Subscription depend on.
+func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (BridgeInputs, error) {
+	out := BridgeInputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
+	n, err := read(ctx, r.Client, r.Client, sub.Namespace, r.Judged)
+	if err != nil {
+		return out, err
+	}
+	out.CSVs = n.CSVs
+	if sub.Spec != nil {
+		key := types.NamespacedName{Namespace: sub.Spec.CatalogSourceNamespace, Name: sub.Spec.CatalogSource}
+		if out.CatalogSource, err = find[olm.CatalogSource](ctx, r.Client, key); err != nil {
+			return out, err
+		}
+	}
+	if out.Plan, err = planOf(ctx, r.Client, sub); err != nil {
+		return out, err
+	}
+	if waits(out.Plan) {
+		out.Verdict = Judge(out.Plan, n)
+	} else {
+		out.HeldByOLM = n.heldByOLM(sub)
+	}
+	return out, nil
+}
+
+// write writes the whole list, which a merge patch replaces, provided that nobody else has written since it was read.
+func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscription, desired []v1alpha1.SubscriptionCondition, h history) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": sub.ResourceVersion},
+		"status":   map[string]any{"conditions": desired},
+	})
+	if err != nil {
+		return err
+	}
+	out := sub.DeepCopy()
+	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // what it is now is on its way to the cache, and brings it back here
+	}
+	if err != nil {
+		return fmt.Errorf("writing the conditions of Subscription %s: %w", client.ObjectKeyFromObject(sub), err)
+	}
+	h.mine, h.wrote, h.wanting = out.ResourceVersion, r.Now(), time.Time{}
+	r.histories.Store(sub.UID, h)
+	log.FromContext(ctx).Info("Told on a Subscription of OLM how it stands", "upToDate", out.Status.GetCondition(v1alpha1.SubscriptionUpToDate))
+	return nil
+}
+
+// SetupWithManager has a Subscription looked at when it changes, or something of its namespace or its catalog. around is
+// what the switch puts around the reconciler.
+func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
+	neighbours := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.list(ctx, func(*v1alpha1.Subscription) bool { return true }, client.InNamespace(o.GetNamespace()))
+	})
+	from := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.list(ctx, func(sub *v1alpha1.Subscription) bool {
+			return sub.Spec != nil && sub.Spec.CatalogSource == o.GetName() && sub.Spec.CatalogSourceNamespace == o.GetNamespace()
+		})
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("olm-subscription").
+		For(&v1alpha1.Subscription{}).
+		Watches(&olm.InstallPlan{}, neighbours).
+		Watches(&v1alpha1.ClusterServiceVersion{}, neighbours).
+		Watches(&v1alpha1.Probe{}, neighbours).
+		Watches(&operatorsv2.OperatorCondition{}, neighbours).
+		Watches(&olm.CatalogSource{}, from).
+		Complete(around(r))
+}
+
+func (r *SubscriptionReconciler) list(ctx context.Context, which func(*v1alpha1.Subscription) bool, options ...client.ListOption) []reconcile.Request {
+	list := &v1alpha1.SubscriptionList{}
+	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the Subscriptions that an event is about")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if which(&list.Items[i]) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}

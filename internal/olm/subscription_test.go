@@ -1,0 +1,654 @@
+package olm
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+type row struct {
+	reason     string
+	in         BridgeInputs
+	conditions map[string]string
+	messages   map[string]string // of those that the row is about
+}
+
+func TestConditions(t *testing.T) {
+	seen := map[string]bool{}
+	for name, tc := range rows() {
+		t.Run(name, func(t *testing.T) {
+			got := Conditions(tc.in)
+			said := map[string]string{}
+			for _, c := range got {
+				conditionType := string(c.Type)
+				if _, ours := conditions()[conditionType]; !ours {
+					continue
+				}
+				said[conditionType] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+				seen[fmt.Sprintf("%s=%s", conditionType, c.Status)] = true
+				if c.Message == "" || c.LastTransitionTime == nil {
+					t.Errorf("%s has message %q and lastTransitionTime %v", conditionType, c.Message, c.LastTransitionTime)
+				}
+				if want, ok := tc.messages[conditionType]; ok && c.Message != want {
+					t.Errorf("%s\nmessage of %s: -want +got\n%s", tc.reason, conditionType, cmp.Diff(want, c.Message))
+				}
+			}
+			if diff := cmp.Diff(tc.conditions, said); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			checkFixed(t, tc.in, got)
+		})
+	}
+	for c := range conditions() { // of UpgradeHeld TestUpgradeHeld does
+		for _, status := range []string{"True", "False"} {
+			if c != "UpgradeHeld" && !seen[c+"="+status] {
+				t.Errorf("no case shows %s=%s", c, status)
+			}
+		}
+	}
+}
+
+// checkFixed: computed again, later, with what was computed in place, conditions are the same, their times too.
+func checkFixed(t *testing.T, in BridgeInputs, first []v1alpha1.SubscriptionCondition) {
+	t.Helper()
+	if diff := cmp.Diff(first, again(in, first)); diff != "" {
+		t.Errorf("computed again they differ: -first +second\n%s", diff)
+	}
+}
+
+func again(in BridgeInputs, first []v1alpha1.SubscriptionCondition) []v1alpha1.SubscriptionCondition {
+	in.Subscription = in.Subscription.DeepCopy()
+	in.Subscription.Status.Conditions = first
+	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
+	return Conditions(in)
+}
+
+func rows() map[string]row {
+	out := map[string]row{}
+	for _, part := range []map[string]row{csvRows(), planRows(), catalogRows(), resolutionRows()} {
+		maps.Copy(out, part)
+	}
+	return out
+}
+
+func csvRows() map[string]row {
+	return map[string]row{
+		"UpToDate": {
+			reason:     "What OLM knows as the newest is installed and runs: nothing is wrong.",
+			in:         settled(),
+			conditions: conditions(),
+			messages:   map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
+		},
+		"AtLatestButPending": {
+			reason: "OLM says AtLatestKnown of what does not run yet; the one before is what runs.",
+			in: arriving(beingReplaced(),
+				because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, "CRD bars.example.com is missing")),
+			conditions: conditions(behind, replacement),
+			messages: map[string]string{
+				"UpToDate":                         "Waiting for ClusterServiceVersion default/foo.v2, which is Pending (RequirementsNotMet): CRD bars.example.com is missing",
+				"InstalledCSVReplacementAvailable": "foo.v2 is to replace foo.v1",
+			},
+		},
+		"AcrossTwo": {
+			reason:     "Nor does one in between that never ran count as what runs.",
+			in:         arriving(beingReplaced(), csv("foo.v1.5", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1.5", olm.CSVPhaseInstalling)),
+			conditions: conditions(behind, replacement),
+			messages:   map[string]string{"InstalledCSVReplacementAvailable": "foo.v2 is to replace foo.v1"},
+		},
+		"UpdateFailed": {
+			reason: "An update that failed may have left nothing running.",
+			in: arriving(beingReplaced(),
+				because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling, olm.CSVPhaseFailed), olm.CSVReasonInstallCheckFailed, "Deployment foo makes no progress")),
+			conditions: conditions(behind, replacement, "InstalledCSVFailed=True/CSVFailed"),
+			messages: map[string]string{
+				"InstalledCSVFailed": "ClusterServiceVersion default/foo.v2 is Failed (InstallCheckFailed): Deployment foo makes no progress",
+			},
+		},
+		"Updated": {
+			reason:     "Once the new one has Succeeded the old one does not matter.",
+			in:         arriving(succeeded("foo.v2")),
+			conditions: conditions(),
+			messages:   map[string]string{"UpToDate": "foo.v2 is the newest that OLM knows of, and runs"},
+		},
+		"UpdatedBeforeOLMSaysSo": {
+			reason:     "What has Succeeded is installed, though OLM has not noted it yet.",
+			in:         with(updating(nil), func(in *BridgeInputs) { in.CSVs = named(beingReplaced(), succeeded("foo.v2")) }),
+			conditions: conditions(),
+		},
+		"FirstInstall": {
+			reason: "What never ran is not installed, whatever OLM says, and replaces nothing.",
+			in: with(settled(), func(in *BridgeInputs) {
+				in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseInstalling))
+			}),
+			conditions: conditions(behind, "InstallPlanAwaitingManualApproval=", "InstalledCSVMissing=",
+				"InstalledCSVReplacementAvailable="),
+		},
+		"FirstInstallFailed": {
+			reason: "A first install that failed is told.",
+			in:     with(settled(), func(in *BridgeInputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)) }),
+			conditions: conditions(behind, "InstalledCSVFailed=True/CSVFailed", "InstallPlanAwaitingManualApproval=", "InstalledCSVMissing=",
+				"InstalledCSVReplacementAvailable="),
+		},
+		"FailedLater": {
+			reason:     "So is an operator that ran and does not any more.",
+			in:         with(settled(), func(in *BridgeInputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)) }),
+			conditions: conditions(behind, "InstalledCSVFailed=True/CSVFailed"),
+		},
+		"Gone": {
+			reason:     "What was installed and is gone is missed.",
+			in:         with(settled(), func(in *BridgeInputs) { in.CSVs = nil }),
+			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=True/CSVMissing"),
+			messages: map[string]string{
+				"InstalledCSVMissing": "ClusterServiceVersion default/foo.v1 was installed and is gone: the operator is not there until it is installed again",
+			},
+		},
+	}
+}
+
+func planRows() map[string]row {
+	const command = `kubectl patch installplan -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
+	manually := func(in *BridgeInputs) { byHand(in.Subscription) }
+	return map[string]row{
+		"AwaitingApproval": {
+			reason:     "Whom an update waits for is said, with the command that ends it.",
+			in:         with(updating(planning([]string{"foo.v2"}, "sub")), manually),
+			conditions: conditions(behind, replacement, "InstallPlanAwaitingManualApproval=True/RequiresApproval"),
+			messages: map[string]string{
+				"UpToDate":                          "InstallPlan default/install-2 for foo.v2 waits for a person to approve it: " + command,
+				"InstallPlanAwaitingManualApproval": "InstallPlan default/install-2 for foo.v2 waits for a person to approve it: " + command,
+			},
+		},
+		"AwaitingApprovalToInstall": {
+			reason: "A first install waits for the same.",
+			in: with(updating(planning([]string{"foo.v2"}, "sub")), manually, func(in *BridgeInputs) {
+				in.Subscription.Status.InstalledCSV, in.CSVs = "", nil
+			}),
+			conditions: conditions(behind, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstalledCSVFailed=", "InstalledCSVMissing=",
+				"InstalledCSVReplacementAvailable="),
+		},
+		"AwaitingUs": {
+			reason: "Nobody is asked to approve what operator-status approves.",
+			in: with(updating(planning([]string{"foo.v2"}, "sub")), func(in *BridgeInputs) {
+				in.Verdict = Judge(in.Plan, world(in.CSVs, byGate(in.Subscription)))
+			}),
+			conditions: conditions(behind, replacement),
+			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which is to install foo.v2"},
+		},
+		"AwaitingNeighbour": {
+			reason: "A first install that is in one plan with what is held says so.",
+			in: with(updating(planning([]string{"foo.v2", "bar.v2"}, "sub", "bar")), func(in *BridgeInputs) {
+				in.Subscription.Status.InstalledCSV, in.CSVs = "", named(succeeded("bar.v1"))
+				in.Verdict = Judge(in.Plan, saidBy(world(in.CSVs, byGate(in.Subscription), bar()), probing("bar.v1", no)))
+			}),
+			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
+			messages: map[string]string{"UpToDate": "InstallPlan default/install-2 installs others too, all of it or nothing: The update to bar.v2 is held: " +
+				"Probe default/bar.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update all the same: kubectl annotate subscription -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
+		},
+		"Approved": {
+			reason:     "A plan that a person has approved waits for nobody.",
+			in:         with(updating(approved(planning([]string{"foo.v2"}, "sub"), olm.InstallPlanPhaseRequiresApproval)), manually),
+			conditions: conditions(behind, replacement),
+		},
+		"Installing": {
+			reason:     "Something newer is known before it is there.",
+			in:         updating(approved(planning([]string{"foo.v2"}, "sub"), olm.InstallPlanPhaseInstalling)),
+			conditions: conditions(behind, replacement),
+			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which is to install foo.v2"},
+		},
+		"PlanGone": {
+			reason:     "Of a plan that is gone nobody can say that it waits.",
+			in:         updating(nil),
+			conditions: conditions(behind, replacement, "InstallPlanAwaitingManualApproval="),
+			messages:   map[string]string{"UpToDate": "InstallPlan default/install-2 is gone before foo.v2 was installed: that waits for another"},
+		},
+	}
+}
+
+func catalogRows() map[string]row {
+	silent := catalog("")
+	silent.Status.GRPCConnectionState = nil
+	return map[string]row{
+		"NoCatalog": {
+			reason:     "A Subscription to a catalog that is not there says so.",
+			in:         with(unresolved(), from(nil)),
+			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceNotFound", "PackageChannelInvalid="),
+			messages: map[string]string{
+				"CatalogSourceInvalid": "There is no CatalogSource global/operators: create it, or correct spec.source and spec.sourceNamespace",
+			},
+		},
+		"CatalogUnreachable": {
+			reason:     "So does one to a catalog that was never reached, in OLM's words.",
+			in:         with(unresolved(), from(catalog("TRANSIENT_FAILURE"))),
+			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceUnreadable", "PackageChannelInvalid="),
+			messages: map[string]string{
+				"CatalogSourceInvalid": "CatalogSource global/operators cannot be read: Unreachable: OLM's connection to operators.global.svc:50051 is TRANSIENT_FAILURE",
+			},
+		},
+		"CatalogUnreachableLater": {
+			reason:     "A catalog that cannot be reached just now was read before: what OLM found then decides.",
+			in:         with(settled(), from(catalog("TRANSIENT_FAILURE"))),
+			conditions: conditions(),
+		},
+		"CatalogConnecting": {
+			reason:     "Nothing is said of a catalog that OLM is about to reach.",
+			in:         with(unresolved(), from(catalog("CONNECTING"))),
+			conditions: nothingYet("CatalogSourceInvalid=", "PackageChannelInvalid="),
+		},
+		"CatalogSilent": {
+			reason:     "Nor of one of which OLM says nothing.",
+			in:         with(unresolved(), from(silent)),
+			conditions: nothingYet("CatalogSourceInvalid=", "PackageChannelInvalid="),
+		},
+	}
+}
+
+func resolutionRows() map[string]row {
+	const unsatisfiable = "ConstraintsNotSatisfiable"
+	noCatalog := "constraints not satisfiable: no operators found from catalog operators in namespace global referenced by subscription sub, subscription sub exists"
+	noPackage := "constraints not satisfiable: no operators found in package foo in the catalog referenced by subscription sub, subscription sub exists"
+	noChannel := "constraints not satisfiable: subscription sub exists, no operators found in channel stable of package foo in the catalog referenced by subscription sub"
+	noCSV := "constraints not satisfiable: no operators found with name foo.v9 in channel stable of package foo in the catalog referenced by subscription sub, subscription sub exists"
+	another := strings.NewReplacer("subscription sub,", "subscription sub-2,", "subscription sub exists", "subscription sub-2 exists")
+	theirs := another.Replace(noPackage)
+	starting := func(in *BridgeInputs) { in.Subscription.Spec.StartingCSV = "foo.v9" }
+	return map[string]row{
+		"NeverResolved": {
+			reason:     "Before OLM has resolved a Subscription nobody knows what the newest is.",
+			in:         unresolved(),
+			conditions: nothingYet("PackageChannelInvalid="),
+		},
+		"CannotResolve": {
+			reason:     "While OLM cannot resolve, nobody knows whether there is something newer than what runs.",
+			in:         with(settled(), failing("ErrorPreventedResolution", "failed to list bundles: no answer")),
+			conditions: conditions(notKnown, "PackageChannelInvalid=", "InstalledCSVReplacementAvailable="),
+			messages:   map[string]string{"UpToDate": "failed to list bundles: no answer"},
+		},
+		"CannotResolveAnother": {
+			reason:     "That holds where another Subscription of the namespace is at fault, but package and channel were there.",
+			in:         with(settled(), failing(unsatisfiable, theirs)),
+			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
+		},
+		"ResolvesAgain": {
+			reason: "A failure that is over is over.",
+			in: with(settled(), failing("", ""), func(in *BridgeInputs) {
+				in.Subscription.Status.Conditions[0].Status = corev1.ConditionFalse
+			}),
+			conditions: conditions(),
+		},
+		"Unpacking": {
+			reason:     "While OLM unpacks what comes next, nobody can say that this is the newest.",
+			in:         with(settled(), telling(olm.SubscriptionBundleUnpacking, "")),
+			conditions: conditions(notKnown),
+			messages:   map[string]string{"UpToDate": "OLM is unpacking what comes next"},
+		},
+		"CannotUnpack": {
+			reason:     "Nor where it cannot.",
+			in:         with(settled(), telling(olm.SubscriptionBundleUnpackFailed, "bundle unpacking failed. Reason: DeadlineExceeded")),
+			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
+			messages:   map[string]string{"UpToDate": "bundle unpacking failed. Reason: DeadlineExceeded"},
+		},
+		"CannotResolveDuringUpdate": {
+			reason:     "What is under way is the newest that anybody knows of, and does not run.",
+			in:         with(arriving(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending)), failing(unsatisfiable, theirs)),
+			conditions: conditions(behind, replacement),
+		},
+		"NothingFromCatalog": {
+			reason:     "In a catalog in which OLM found nothing nobody has looked for a package.",
+			in:         with(unresolved(), failing(unsatisfiable, noCatalog)),
+			conditions: nothingYet("PackageChannelInvalid="),
+			messages:   map[string]string{"UpToDate": noCatalog},
+		},
+		"NothingFromCatalogAnyMore": {
+			reason:     "Also where it had one before.",
+			in:         with(settled(), failing(unsatisfiable, noCatalog)),
+			conditions: conditions(notKnown, "PackageChannelInvalid=", "InstalledCSVReplacementAvailable="),
+		},
+		"NothingFromNoCatalog": {
+			reason:     "That the catalog is not there is the one thing that is said of a name that is wrong.",
+			in:         with(unresolved(), from(nil), failing(unsatisfiable, noCatalog)),
+			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceNotFound", "PackageChannelInvalid="),
+		},
+		"NoPackage": {
+			reason:     "A package that the catalog does not have is told from OLM's message.",
+			in:         with(unresolved(), failing(unsatisfiable, noPackage)),
+			conditions: nothingYet("PackageChannelInvalid=True/PackageNotFound"),
+			messages:   map[string]string{"PackageChannelInvalid": noPackage, "UpToDate": noPackage},
+		},
+		"NoPackageAnyMore": {
+			reason:     "Also of an operator that was installed when it had it.",
+			in:         with(settled(), failing(unsatisfiable, noPackage)),
+			conditions: conditions(notKnown, "PackageChannelInvalid=True/PackageNotFound", "InstalledCSVReplacementAvailable="),
+		},
+		"NoChannel": {
+			reason:     "So is a channel that the package does not have.",
+			in:         with(unresolved(), failing(unsatisfiable, noChannel)),
+			conditions: nothingYet("PackageChannelInvalid=True/ChannelNotFound"),
+			messages:   map[string]string{"PackageChannelInvalid": noChannel},
+		},
+		"NoStartingCSV": {
+			reason:     "Where only startingCSV is wrong, package and channel are not.",
+			in:         with(unresolved(), starting, failing(unsatisfiable, noCSV)),
+			conditions: nothingYet(),
+		},
+		"NoPackageOfAnother": {
+			reason:     "What OLM says of sub-2 is not said of sub, which nobody has looked for.",
+			in:         with(unresolved(), failing(unsatisfiable, theirs)),
+			conditions: nothingYet("PackageChannelInvalid="),
+		},
+		"NoPackageOfBoth": {
+			reason:     "But one sentence may be of both.",
+			in:         with(unresolved(), failing(unsatisfiable, theirs+", "+strings.TrimPrefix(noPackage, "constraints not satisfiable: "))),
+			conditions: nothingYet("PackageChannelInvalid=True/PackageNotFound"),
+		},
+	}
+}
+
+func TestUpgradeHeld(t *testing.T) {
+	const patch = `kubectl patch installplan -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
+	saysNo := probing("foo.v1", no)
+	byPlan := func(in BridgeInputs, n Namespace) BridgeInputs {
+		in.Verdict = Judge(in.Plan, n)
+		return in
+	}
+	byOLM := func(in BridgeInputs, probes ...*v1alpha1.Probe) BridgeInputs {
+		in.HeldByOLM = saidBy(world(in.CSVs, in.Subscription), probes...).heldByOLM(in.Subscription)
+		return in
+	}
+	gatedUpdate := func(p *olm.InstallPlan) BridgeInputs {
+		return with(updating(p), func(in *BridgeInputs) { byGate(in.Subscription) })
+	}
+	other := referring(byHand(subscribing("other", "bar.v1", "bar.v2")), "install-2")
+	waiting, both := gatedUpdate(planning([]string{"foo.v2"}, "sub")), gatedUpdate(planning([]string{"foo.v2", "bar.v2"}, "sub", "other"))
+	manual := with(updating(planning([]string{"foo.v2"}, "sub")), func(in *BridgeInputs) { byHand(in.Subscription) })
+	held := arriving(beingReplaced(), heldBack())
+	annotated := with(waiting, func(in *BridgeInputs) { in.Subscription = allowing(in.Subscription.DeepCopy(), "foo.v2") })
+	label := func(in *BridgeInputs) { in.Subscription = labelled(in.Subscription.DeepCopy()) }
+	approve := func(in *BridgeInputs) { in.Plan = approved(in.Plan.DeepCopy(), olm.InstallPlanPhaseInstalling) }
+
+	cases := map[string]struct {
+		reason  string
+		in      BridgeInputs
+		want    string
+		message string
+		awaits  bool // a person
+	}{
+		"ByApprovalGate": {
+			reason: "An update that is not approved says who does not allow it, and how to update all the same.",
+			in:     byPlan(waiting, saidBy(world(waiting.CSVs, waiting.Subscription), saysNo)), want: "True/ProbeNotUpgradeable",
+			message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update all the same: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+		},
+		"Allowed": {
+			reason: "One that its operator allows is not held.",
+			in:     byPlan(waiting, saidBy(world(waiting.CSVs, waiting.Subscription), probing("foo.v1", yes))), want: "False/NotHeld",
+			message: "No update is held",
+		},
+		"Overridden": {
+			reason: "That an administrator allowed it is told while it is under way.",
+			in:     byPlan(annotated, saidBy(world(annotated.CSVs, annotated.Subscription), saysNo)), want: "False/Overridden",
+			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/sub allows it. " +
+				"It would be held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True",
+		},
+		"ApprovedAlready": {
+			reason: "What is approved is held by the approval gate no more.",
+			in:     byOLM(with(waiting, approve), saysNo), want: "False/NotHeld",
+			message: "No update is held",
+		},
+		"ByHand": {
+			reason: "Nor does it hold what a person is asked to approve, whatever the Probe says.",
+			in:     byPlan(manual, saidBy(world(manual.CSVs, manual.Subscription), saysNo)), want: "False/NotHeld",
+			message: "No update is held", awaits: true,
+		},
+		"ByOLM": {
+			reason: "But it may be held by OLM, which knows whom it waits for, and what that costs.",
+			in:     byOLM(held, saysNo), want: "True/ProbeNotUpgradeable",
+			message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update all the same: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2. " +
+				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
+				"and nothing else in the namespace is installed or updated meanwhile",
+		},
+		"ByOLMAlone": {
+			reason: "Where nobody else says why, OLM is quoted.",
+			in:     byOLM(held), want: "True/OperatorConditionNotUpgradeable",
+			message: "The update to foo.v2 is held: operator is not upgradeable: it is busy. " +
+				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
+				"and nothing else in the namespace is installed or updated meanwhile",
+		},
+		"NothingToHold": {
+			reason: "Without an update nothing is held.",
+			in: with(settled(), func(in *BridgeInputs) {
+				in.HeldByOLM = &subscription.Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"}
+			}), want: "False/NotHeld",
+			message: "No update is held",
+		},
+		"ApprovalMissing": {
+			reason: "An update that only a person may approve, for the sake of another one, names that.",
+			in:     byPlan(both, world(both.CSVs, both.Subscription, other)), want: "True/ApprovalMissing",
+			message: "InstallPlan default/install-2 is for Subscription default/other too, whose approval is Manual, and OLM installs all of it or nothing: " +
+				"a person has to approve it, by " + patch,
+			awaits: true,
+		},
+		"ApprovalMissingAndHeld": {
+			reason: "To approve what is held would be of no use: the hold is what is said.",
+			in:     byPlan(both, saidBy(world(both.CSVs, both.Subscription, other), saysNo)), want: "True/ProbeNotUpgradeable",
+			message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update all the same: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+			awaits: true,
+		},
+		"GateNeedsManual": {
+			reason: "Who asks for the approval gate and lets OLM approve is told that this cannot be.",
+			in:     with(settled(), label), want: "False/GateNeedsManual",
+			message: "Label operatorstatus.io/gate=approval has no effect unless spec.installPlanApproval is Manual: OLM approves by itself",
+		},
+		"GateHasManual": {
+			reason: "Who does it right is not.",
+			in:     with(settled(), func(in *BridgeInputs) { byGate(in.Subscription) }), want: "False/NotHeld",
+			message: "No update is held",
+		},
+		"GateNeedsManualAndHeld": {
+			reason: "That an update is held is more important.",
+			in:     with(byOLM(held), label), want: "True/OperatorConditionNotUpgradeable",
+			message: "The update to foo.v2 is held: operator is not upgradeable: it is busy. " +
+				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
+				"and nothing else in the namespace is installed or updated meanwhile",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := v1alpha1.SubscriptionStatus{Conditions: Conditions(tc.in)}
+			got := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
+			if diff := cmp.Diff([]string{tc.want, tc.message}, []string{fmt.Sprintf("%s/%s", got.Status, got.Reason), got.Message}); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if differ, _ := change(status.Conditions, again(tc.in, status.Conditions)); differ {
+				t.Error("computed again they would be written again")
+			}
+			if awaits := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval).Status == corev1.ConditionTrue; awaits != tc.awaits {
+				t.Errorf("%s\nInstallPlanAwaitingManualApproval is %t", tc.reason, awaits)
+			}
+			if got.Status != corev1.ConditionTrue {
+				return
+			}
+			upToDate := status.GetCondition(v1alpha1.SubscriptionUpToDate)
+			if diff := cmp.Diff([]string{"NewestDoesNotRun", tc.message}, []string{upToDate.Reason, upToDate.Message}); diff != "" || upToDate.Status != corev1.ConditionFalse {
+				t.Errorf("UpToDate of what is held is %s, and says why: -want +got\n%s", upToDate.Status, diff)
+			}
+		})
+	}
+}
+
+// TestForeign: what OLM and others say stays as it is, where it is; ours follow, in one order, and are of today.
+func TestForeign(t *testing.T) {
+	said := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus) v1alpha1.SubscriptionCondition {
+		return v1alpha1.SubscriptionCondition{
+			Type: conditionType, Status: status, Reason: "Theirs", Message: "Said by others.", LastHeartbeatTime: &past, LastTransitionTime: &past,
+		}
+	}
+	theirs := []v1alpha1.SubscriptionCondition{
+		said("Zebra", corev1.ConditionTrue),
+		said("CatalogSourcesUnhealthy", corev1.ConditionTrue),
+		said("InstallPlanPending", corev1.ConditionTrue),
+		{Type: "BundleUnpacking", Status: corev1.ConditionFalse},
+		said("InstallPlanMissing", corev1.ConditionTrue),
+		said("InstallPlanFailed", corev1.ConditionTrue),
+		said("ResolutionFailed", corev1.ConditionFalse),
+		{Type: "Ape", Status: corev1.ConditionUnknown},
+	}
+	stale := said("UpToDate", corev1.ConditionFalse)
+	same := said("CatalogSourceInvalid", corev1.ConditionFalse)
+	in := settled()
+	in.Subscription.Status.Conditions = slices.Concat([]v1alpha1.SubscriptionCondition{stale}, theirs[:3], []v1alpha1.SubscriptionCondition{same}, theirs[3:])
+	got := Conditions(in)
+	if diff := cmp.Diff(theirs, got[:len(theirs)]); diff != "" {
+		t.Errorf("what others say is not ours to change: -want +got\n%s", diff)
+	}
+	var appended []string
+	times := map[v1alpha1.SubscriptionConditionType]int64{}
+	for _, c := range got[len(theirs):] {
+		appended = append(appended, string(c.Type))
+		times[c.Type] = c.LastTransitionTime.Unix()
+	}
+	want := []string{
+		"UpToDate", "UpgradeHeld", "InstallPlanAwaitingManualApproval", "InstalledCSVReplacementAvailable",
+		"InstalledCSVFailed", "InstalledCSVMissing", "CatalogSourceInvalid", "PackageChannelInvalid",
+	}
+	if diff := cmp.Diff(want, appended); diff != "" {
+		t.Errorf("ours: -want +got\n%s", diff)
+	}
+	if times["UpToDate"] != 2000 || times["CatalogSourceInvalid"] != 1000 {
+		t.Errorf("a time moves with the status and with nothing else: %v", times)
+	}
+	checkFixed(t, in, got)
+}
+
+// TestRandom: whatever comes, what others say stays, nothing is said twice, and what was said is not said anew.
+func TestRandom(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	foreign := func(list []v1alpha1.SubscriptionCondition) []v1alpha1.SubscriptionCondition {
+		out := []v1alpha1.SubscriptionCondition{}
+		for _, c := range list {
+			if _, ours := conditions()[string(c.Type)]; !ours {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	for i := range uint64(2000) {
+		in := random(rand.New(rand.NewPCG(seed, i)))
+		got := Conditions(in)
+		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
+			t.Errorf("Conditions changed what it was given: %s", diff)
+		}
+		theirs := foreign(in.Subscription.Status.Conditions)
+		if diff := cmp.Diff(theirs, got[:min(len(theirs), len(got))]); diff != "" {
+			t.Errorf("what others say is not what it was, or not before ours: -was +is\n%s", diff)
+		}
+		status := v1alpha1.SubscriptionStatus{Conditions: got}
+		seen := map[v1alpha1.SubscriptionConditionType]bool{}
+		for _, c := range got {
+			if seen[c.Type] {
+				t.Errorf("%s is there twice", c.Type)
+			}
+			seen[c.Type] = true
+		}
+		current := in.CSVs[in.Subscription.Status.CurrentCSV]
+		switch status.GetCondition(v1alpha1.SubscriptionUpToDate).Status {
+		case corev1.ConditionTrue:
+			if current == nil || current.Status.Phase != olm.CSVPhaseSucceeded || status.GetCondition("ResolutionFailed").Status == corev1.ConditionTrue {
+				t.Errorf("UpToDate with %+v", in.Subscription.Status)
+			}
+		case corev1.ConditionUnknown:
+			t.Error("UpToDate is not said")
+		default:
+		}
+		checkFixed(t, in, got)
+		if t.Failed() {
+			t.Fatalf("seed %d, round %d", seed, i)
+		}
+	}
+}
+
+func TestDue(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	cases := map[string]struct {
+		reason string
+		h      history
+		words  bool
+		want   int64
+	}{
+		"AfterOLM":     {"OLM has to have left it alone for a while, or it overwrites what we write.", history{at: at(1000), wanting: at(1000)}, false, 1002},
+		"AtRest":       {"Where it has there is nothing to wait for.", history{at: at(900), wanting: at(1000)}, false, 902},
+		"OLMAgain":     {"When OLM writes again the wait begins anew.", history{at: at(1010), wanting: at(1000)}, false, 1012},
+		"Churn":        {"But OLM does not keep us from it for ever.", history{at: at(1029), wanting: at(1000)}, false, 1030},
+		"News":         {"What is new is written, however short ago we last wrote.", history{at: at(1000), wanting: at(1000), wrote: at(999)}, false, 1002},
+		"Words":        {"The same in other words has time.", history{at: at(1000), wanting: at(1000), wrote: at(999)}, true, 1029},
+		"WordsLater":   {"Once that is over, it waits for OLM as everything does.", history{at: at(1000), wanting: at(1000), wrote: at(900)}, true, 1002},
+		"WordsFirst":   {"Nor does it wait for what was never written.", history{at: at(1000), wanting: at(1000)}, true, 1002},
+		"WordsInChurn": {"OLM's churn hurries nothing that has time.", history{at: at(1029), wanting: at(1000), wrote: at(1010)}, true, 1040},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.h.due(tc.words).Unix(); got != tc.want {
+				t.Errorf("%s\nit is due at %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestChange(t *testing.T) {
+	said := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, reason, message string) v1alpha1.SubscriptionCondition {
+		return v1alpha1.SubscriptionCondition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: &past}
+	}
+	list := func(conditions ...v1alpha1.SubscriptionCondition) []v1alpha1.SubscriptionCondition { return conditions }
+	upToDate := said("UpToDate", corev1.ConditionFalse, "NewestDoesNotRun", "Waiting for one")
+	held := said("UpgradeHeld", corev1.ConditionFalse, "NotHeld", "No update is held")
+	later := upToDate
+	later.LastTransitionTime, later.LastHeartbeatTime = &now, &now
+	reworded := said("UpToDate", corev1.ConditionFalse, "NewestDoesNotRun", "Waiting for two")
+
+	cases := map[string]struct {
+		reason        string
+		before, after []v1alpha1.SubscriptionCondition
+		want          string
+	}{
+		"Same":          {"What is there already is not written again.", list(upToDate, held), list(upToDate, held), "nothing"},
+		"Nothing":       {"Where there is nothing there is nothing to write.", nil, nil, "nothing"},
+		"Order":         {"In another order it says the same.", list(upToDate, held), list(held, upToDate), "nothing"},
+		"Time":          {"Times alone say nothing.", list(upToDate), list(later), "nothing"},
+		"Theirs":        {"What others say is theirs to write.", list(upToDate), list(said("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
+		"Message":       {"Other words are told from news.", list(upToDate, held), list(reworded, held), "words"},
+		"Reason":        {"Another reason is news.", list(upToDate), list(said("UpToDate", corev1.ConditionFalse, "NewestNotKnown", "Waiting for one")), "news"},
+		"Status":        {"So is another status.", list(upToDate), list(said("UpToDate", corev1.ConditionTrue, "NewestDoesNotRun", "Waiting for one")), "news"},
+		"WordsAndNews":  {"News beside other words are news.", list(upToDate, held), list(reworded, said("UpgradeHeld", corev1.ConditionTrue, "ProbeNotRead", "Held")), "news"},
+		"First":         {"So is what was not said before.", list(upToDate), list(upToDate, held), "news"},
+		"TakenBack":     {"And what is not said any more.", list(upToDate, held), list(upToDate), "news"},
+		"OverwrittenBy": {"When OLM has overwritten ours they are written again.", list(said("ResolutionFailed", corev1.ConditionTrue, "", "")), list(upToDate), "news"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := "nothing"
+			if differ, words := change(tc.before, tc.after); differ && words {
+				got = "words"
+			} else if differ {
+				got = "news"
+			}
+			if got != tc.want {
+				t.Errorf("%s\nchanged is %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
