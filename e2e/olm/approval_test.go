@@ -28,7 +28,7 @@ func TestApprovalGate(t *testing.T) {
 	example := s.migrating(t, "early")
 	s.objects(t, csvOf("early", "1.0.0"))
 	before := definition(t, "early")
-	s.offer(t, publish(t, "early", "1.0.0", "1.1.0"))
+	s.offer(t, changing(t, "early"))
 	s.held(t, sub)
 	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
 	if plan := s.plan(t, sub); plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
@@ -43,6 +43,9 @@ func TestApprovalGate(t *testing.T) {
 	}
 	hasMigrated(t, example)
 	s.runs(t, sub, csvOf("early", "1.1.0"))
+	if after := definition(t, "early"); after.Generation == before.Generation {
+		t.Error("the CustomResourceDefinition has not changed with the update: the test would not see it change before")
+	}
 }
 
 // TestApprovalGateOverride: an administrator's word, for the version it names and no other, has an update approved that

@@ -84,6 +84,23 @@ func publish(t *testing.T, name string, versions ...string) testcatalog.Package 
 	return out
 }
 
+// changing are two versions of a package, the second with another CustomResourceDefinition.
+func changing(t *testing.T, name string) testcatalog.Package {
+	t.Helper()
+	first := testcatalog.Foo{Name: name, Version: "1.0.0", Upgradeable: "!Migrating"}
+	second := first
+	second.Version = "1.1.0"
+	second.Change = func(_, crd *unstructured.Unstructured) {
+		version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+		version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["description"] = "as of 1.1.0"
+	}
+	out, err := testcatalog.Publish(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // csvOf is the name of a version of a package.
 func csvOf(name, version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
 

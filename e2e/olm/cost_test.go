@@ -1,0 +1,130 @@
+package olm
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/manager"
+)
+
+// byOLM are the user agents of OLM's two processes.
+var byOLM = []string{"olm/", "catalog/"}
+
+// observed is how long a cluster is watched, where nothing should happen: a minute, or what OBSERVE says.
+func observed(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("OBSERVE")
+	if text == "" {
+		return time.Minute
+	}
+	out, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("OBSERVE: %v", err)
+	}
+	return out
+}
+
+// TestIdle: that we are there costs OLM nothing while nothing happens.
+func TestIdle(t *testing.T) {
+	s := newStage(t, "idle", publish(t, "idle", "1.0.0"))
+	m := cluster.StartManager(t)
+	sub := s.subscribe(t, "idle", gated)
+	s.runs(t, sub, csvOf("idle", "1.0.0"))
+	during := observed(t)
+	with := s.requests(t, during)
+	cluster.AwaitIdle(t, time.Second, manager.UserAgent)
+	m.Terminate(t)
+	without := s.requests(t, during)
+
+	names := map[string]bool{}
+	for name := range maps.Keys(with) {
+		names[name] = true
+	}
+	for name := range maps.Keys(without) {
+		names[name] = true
+	}
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(table, "OLM's requests in %s, idle\twithout\twith operator-status\n", during)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\n", name, without[name], with[name])
+		if with[name] > without[name]+2 {
+			t.Errorf("%s: %d with operator-status, %d without", name, with[name], without[name])
+		}
+	}
+	_ = table.Flush()
+	t.Log("\n" + out.String())
+}
+
+// requests waits until OLM rests, and counts what it asks from then on, by verb and resource.
+func (s *stage) requests(t *testing.T, during time.Duration) map[string]int {
+	t.Helper()
+	start := cluster.AwaitIdle(t, 10*time.Second, byOLM...)
+	time.Sleep(during) // the passing of time is what is observed
+	out := map[string]int{}
+	for _, r := range cluster.RequestsOf(t, start, byOLM...) {
+		if r.IsWork() {
+			out[r.Verb+" "+r.ObjectRef.Resource]++
+		}
+	}
+	return out
+}
+
+// TestHolds is the same story with either gate: what it costs to hold an update, and what else it holds.
+func TestHolds(t *testing.T) {
+	cluster.StartManager(t)
+	type cost struct {
+		perSecond float64
+		changed   bool
+		neighbour string
+	}
+	costs := map[string]cost{}
+	during := observed(t) / 3
+	for name, change := range map[string]func(*v1alpha1.Subscription){"approval": gated, "condition": func(*v1alpha1.Subscription) {}} {
+		next := "next" + name
+		s := newStage(t, name, publish(t, name, "1.0.0"), publish(t, next, "1.0.0"))
+		sub := s.subscribe(t, name, change)
+		s.runs(t, sub, csvOf(name, "1.0.0"))
+		example := s.migrating(t, name)
+		s.objects(t, csvOf(name, "1.0.0"))
+		before := definition(t, name)
+		s.offer(t, changing(t, name), publish(t, next, "1.0.0"))
+		s.held(t, sub)
+		start := time.Now()
+		time.Sleep(during) // the passing of time is what is observed
+		c := cost{changed: definition(t, name).Generation != before.Generation}
+		for _, r := range cluster.RequestsOf(t, start, byOLM...) {
+			if r.IsWork() {
+				c.perSecond += 1 / during.Seconds()
+			}
+		}
+		neighbour := s.subscribe(t, next)
+		s.conditions(t, neighbour, map[v1alpha1.SubscriptionConditionType]string{v1alpha1.SubscriptionUpgradeHeld: "False " + v1alpha1.ReasonNotHeld})
+		c.neighbour = "waits in the same InstallPlan"
+		if neighbour.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Status == corev1.ConditionTrue {
+			c.neighbour = "ResolutionFailed"
+		}
+		costs[name] = c
+		hasMigrated(t, example)
+		s.runs(t, sub, csvOf(name, "1.1.0"))
+		s.runs(t, neighbour, csvOf(next, "1.0.0"))
+	}
+	early, late := costs["approval"], costs["condition"]
+	t.Logf("while an update is held\n"+
+		"                           OLM's requests/s  CRD changed  a new neighbour\n"+
+		"    approval gate          %16.1f  %11v  %s\n"+
+		"    OperatorCondition gate %16.1f  %11v  %s\n",
+		early.perSecond, early.changed, early.neighbour, late.perSecond, late.changed, late.neighbour)
+	if early.changed || early.neighbour == "ResolutionFailed" || early.perSecond > late.perSecond {
+		t.Error("the approval gate should change nothing, fail nobody, and cost less")
+	}
+}
