@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -126,13 +128,25 @@ func TestNobodysWordIsGiven(t *testing.T) {
 	}
 }
 
-// held waits until a Subscription says that the running operator's Probe holds its update.
+// held waits until a Subscription says that the running operator's Probe holds its update, and the Probe by which gate.
 func (s *stage) held(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
 	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionUpToDate:                         "False " + v1alpha1.ReasonNewestDoesNotRun,
 		v1alpha1.SubscriptionUpgradeHeld:                      "True " + v1alpha1.ReasonProbeNotUpgradeable,
 		v1alpha1.SubscriptionInstalledCSVReplacementAvailable: "True " + v1alpha1.ReasonReplacementAvailable,
+	})
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf(sub.Name, "1.0.0")}}
+	gate := v1alpha1.ReasonOperatorConditionGate
+	if sub.Labels[v1alpha1.LabelGate] != "" {
+		gate = v1alpha1.ReasonApprovalGate
+	}
+	cluster.Await(t, probe, func() string {
+		c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionHolding)
+		if c == nil || c.Reason != gate || !strings.Contains(c.Message, csvOf(sub.Name, "1.1.0")) || !strings.Contains(c.Message, "Migrating") {
+			return fmt.Sprintf("Holding is %+v; want %s", c, gate)
+		}
+		return ""
 	})
 }
 

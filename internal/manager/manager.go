@@ -215,6 +215,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
 	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"),
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },
+		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error { return addBridges(mgr, mode, probes.Judged) }, loopKinds...)
 	return nil
 }

@@ -25,6 +25,9 @@ type Inputs struct {
 	// GateConflict says, if not empty, that the operator sets its OperatorCondition itself.
 	GateConflict string
 
+	// Held are the updates that wait for the Probe.
+	Held []Held
+
 	Now metav1.Time
 }
 
@@ -70,6 +73,7 @@ func Status(in Inputs) v1alpha1.ProbeStatus {
 		important,
 		synced,
 		gateConflict,
+		holding,
 	} {
 		concern(in, f, out)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -35,7 +36,9 @@ type StatusReconciler struct {
 
 	readings *readings
 	judged   sync.Map // the Probes whose status says what is known now
-	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	subscriptions atomic.Bool // whether they are watched
+	queue         workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // NewStatusReconciler makes a StatusReconciler that reads custom resources through reader.
@@ -67,7 +70,7 @@ func (r *StatusReconciler) notify(probe types.NamespacedName, urgent bool) {
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes/status,verbs=update
-// +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions;operatorconditions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions;operatorconditions;subscriptions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;impersonate
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -147,6 +150,9 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 		return in, err
 	}
 	if in.GateConflict, err = r.gateConflict(ctx, key); err != nil {
+		return in, err
+	}
+	if in.Held, err = r.held(ctx, key); err != nil {
 		return in, err
 	}
 	plan, err := r.plan(ctx, probe, csv)

@@ -16,6 +16,10 @@ const (
 	// ConditionGateConflict is True, and otherwise absent, where the operator sets Upgradeable in its
 	// OperatorCondition itself, so that the Probe has no effect there.
 	ConditionGateConflict = "GateConflict"
+
+	// ConditionHolding is True, and otherwise absent, where an update waits because of the Probe. The message names the
+	// Subscription, what it waits with, and for which custom resource; it is True since the Subscription said so.
+	ConditionHolding = "Holding"
 )
 
 // Reasons of Upgradeable on a Probe.
@@ -82,7 +86,7 @@ const (
 )
 
 // Reasons of the Upgradeable condition that operator-status writes into `spec.conditions` of an OperatorCondition.
-// By them it knows its own entry again. ReasonOverridden is one too.
+// By them it knows its own entry again. ReasonOverridden is one too. ReasonApprovalGate is a reason of Holding on a Probe, too.
 const (
 	// ReasonProbeNotUpgradeable: the Probe of the same name says that the operator must not be updated.
 	ReasonProbeNotUpgradeable = "ProbeNotUpgradeable"
@@ -93,6 +97,10 @@ const (
 	// ReasonApprovalGate: updates of the operator are held before their InstallPlan is approved, so that the Probe has no
 	// say here.
 	ReasonApprovalGate = "ApprovalGate"
+
+	// ReasonOperatorConditionGate is of Holding alone: OLM holds the update, which it has begun, because of what
+	// operator-status says in the OperatorCondition.
+	ReasonOperatorConditionGate = "OperatorConditionGate"
 
 	// ReasonReleased: operator-status has let go of all that it held, because it is about to be uninstalled.
 	ReasonReleased = "Released"
