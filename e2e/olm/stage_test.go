@@ -127,6 +127,12 @@ func gated(sub *v1alpha1.Subscription) {
 // runs waits until a Subscription says that this is the newest and runs, and nothing else.
 func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
+	cluster.Await(t, sub, func() string {
+		if sub.Status.CurrentCSV != csv { // OLM is later to say what is installed
+			return fmt.Sprintf("OLM goes for %q", sub.Status.CurrentCSV)
+		}
+		return ""
+	})
 	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionUpToDate:                          "True " + v1alpha1.ReasonNewestRuns,
 		v1alpha1.SubscriptionUpgradeHeld:                       "False " + v1alpha1.ReasonNotHeld,
@@ -140,9 +146,6 @@ func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	found := s.csv(csv)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
 		t.Fatalf("the Subscription says that %s runs, and it does not: %v %s", csv, err, found.Status.Phase)
-	}
-	if sub.Status.CurrentCSV != csv { // OLM is later to say what is installed
-		t.Errorf("%s runs; want %s", sub.Status.CurrentCSV, csv)
 	}
 }
 

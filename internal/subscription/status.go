@@ -81,6 +81,7 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 	out := in.Subscription.Status.DeepCopy()
 	out.ObservedGeneration = in.Subscription.Generation
 	for _, concern := range []func(Inputs, *v1alpha1.SubscriptionStatus){
+		leftByOLM,
 		catalogHealth,
 		catalogSourcesUnhealthy,
 		catalogSourceInvalid,
@@ -107,6 +108,17 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 	}
 	out.LastUpdated = in.Now
 	return *out
+}
+
+// leftByOLM takes away what was only true while an OLM ran the loops, and what stood in for status.UpToDate there.
+func leftByOLM(_ Inputs, out *v1alpha1.SubscriptionStatus) {
+	for _, t := range []olm.SubscriptionConditionType{
+		olm.SubscriptionInstallPlanPending, olm.SubscriptionBundleUnpacking, olm.SubscriptionBundleUnpackFailed,
+		olm.SubscriptionDeprecated, olm.SubscriptionPackageDeprecated, olm.SubscriptionChannelDeprecated, olm.SubscriptionBundleDeprecated,
+	} {
+		unknown(out, v1alpha1.SubscriptionConditionType(t))
+	}
+	unknown(out, v1alpha1.SubscriptionUpToDate)
 }
 
 // set sets a condition, whose time moves only with its status.

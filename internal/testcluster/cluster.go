@@ -30,7 +30,7 @@ import (
 )
 
 // Timeout is how long a test waits for what should come at once. It is long, for nothing is asserted about time.
-const Timeout = 60 * time.Second
+const Timeout = 2 * time.Minute
 
 // Cluster is an API server with etcd, and nothing else.
 type Cluster struct {

@@ -83,7 +83,8 @@ type SubscriptionStatus struct {
 	CatalogHealth []olm.SubscriptionCatalogHealth `json:"catalogHealth,omitempty"`
 
 	// UpToDate is true where the newest ClusterServiceVersion of the package and channel is installed and running.
-	// The name on the wire is spelt as the proposal spells it.
+	// The name on the wire is spelt as the proposal spells it. It may be absent, where an OLM writes the status.
+	// +optional
 	UpToDate bool `json:"UpToDate"`
 
 	// Conditions are what is known to be wrong, or not. One that is absent reads Unknown.

@@ -1,0 +1,105 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	olmcrds "github.com/operator-framework/api/crds"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestHandOver: the loops stop when an OLM comes, or their CustomResourceDefinition is somebody else's by its label; nobody
+// acts for it then. When it is ours again they go on, and nothing that was asked for meanwhile is lost.
+func TestHandOver(t *testing.T) {
+	m := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	one := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "hand", Version: version} }
+	other := testcatalog.Foo{Name: "over", Version: "1.0.0"}
+	s := newStage(t, "handover", publish(t, one("1.0.0")), publish(t, other))
+	sub := s.subscribe(t, "hand")
+	s.installed(t, sub, one("1.0.0").CSV())
+
+	olmConfigs := olmcrds.OLMConfig()
+	decided(t, "olmconfigs.operators.coreos.com", func() { cluster.Create(t, olmConfigs) })
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), olmConfigs); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	s.offer(t, publish(t, one("1.0.0"), one("1.1.0")), publish(t, other))
+	meanwhile := s.subscribe(t, other.Name)
+	s.untouched(t, sub, one("1.0.0").CSV())
+	s.untouched(t, meanwhile, "")
+	decided(t, "olmconfigs.operators.coreos.com", func() {
+		if err := cluster.Client.Delete(t.Context(), olmConfigs); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.installed(t, sub, one("1.1.0").CSV())
+	s.installed(t, meanwhile, other.CSV())
+	if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Status != "Unknown" {
+		t.Errorf("a condition of the time with OLM has stayed: %+v", c)
+	}
+
+	relabel(t, nil)
+	s.offer(t, publish(t, one("1.0.0"), one("1.1.0"), one("1.2.0")), publish(t, other))
+	s.untouched(t, sub, one("1.1.0").CSV())
+	builtin := v1alpha1.LifecycleBuiltin
+	relabel(t, &builtin)
+	s.installed(t, sub, one("1.2.0").CSV())
+	m.CheckAlive(t)
+}
+
+const subscriptionsCRD = "subscriptions.operators.coreos.com"
+
+// relabel says whose the CustomResourceDefinition of Subscriptions is.
+func relabel(t *testing.T, value *string) {
+	t.Helper()
+	text := "null"
+	if value != nil {
+		text = fmt.Sprintf("%q", *value)
+	}
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: subscriptionsCRD}}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, v1alpha1.LabelLifecycle, text)
+	decided(t, subscriptionsCRD, func() {
+		if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// decided changes what tells who runs the loops, and waits until the manager has looked at it.
+func decided(t *testing.T, crd string, change func()) {
+	t.Helper()
+	audited := cluster.Audited(clusterDir)
+	start := time.Now()
+	change()
+	cluster.Await(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: subscriptionsCRD}}, func() string {
+		for _, r := range audited.Requests(t, start) {
+			if r.Verb == "get" && r.ObjectRef.Name == crd {
+				return ""
+			}
+		}
+		return "the manager has not looked at CustomResourceDefinition " + crd
+	})
+}
+
+// untouched waits until the manager rests, and checks that its loops have done nothing for a Subscription since.
+func (s *stage) untouched(t *testing.T, sub *v1alpha1.Subscription, installed string) {
+	t.Helper()
+	cluster.Audited(clusterDir).AwaitIdle(t, 3*time.Second, manager.UserAgent)
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
+		t.Fatal(err)
+	}
+	if sub.Status.InstalledCSV != installed || sub.Status.CurrentCSV != installed {
+		t.Errorf("the loops act although they are not ours to run: installedCSV %q, currentCSV %q", sub.Status.InstalledCSV, sub.Status.CurrentCSV)
+	}
+}

@@ -1,0 +1,68 @@
+package olm
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// TestOurDefinitionsOverOLMs: who applies config/lifecycle over an OLM has its CustomResourceDefinitions replaced by ours. OLM
+// goes on as before, and the built-in loops stay out of its way.
+func TestOurDefinitionsOverOLMs(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "over", publish(t, "over", "1.0.0"))
+	sub := s.subscribe(t, "over")
+	s.runs(t, sub, csvOf("over", "1.0.0"))
+	start := time.Now()
+	for _, kind := range []string{"subscriptions", "clusterserviceversions"} {
+		replace(t, kind)
+	}
+	s.offer(t, publish(t, "over", "1.0.0", "1.1.0"))
+	s.runs(t, sub, csvOf("over", "1.1.0"))
+	for _, r := range cluster.RequestsOf(t, start, manager.UserAgent) {
+		if r.IsWrite() && (r.ObjectRef.Resource == "installplans" || r.ObjectRef.Resource == "clusterserviceversions" || r.ObjectRef.Resource == "deployments") {
+			t.Errorf("the built-in loops act beside OLM: %s %s %s/%s", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace, r.ObjectRef.Name)
+		}
+	}
+}
+
+// replace puts our definition of a kind in the place of OLM's, until the test ends.
+func replace(t *testing.T, kind string) {
+	t.Helper()
+	name := kind + ".operators.coreos.com"
+	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "lifecycle", "crd", "operators.coreos.com_"+kind+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := &apiextensions.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(text, ours); err != nil {
+		t.Fatal(err)
+	}
+	before := put(t, name, ours)
+	t.Cleanup(func() { put(t, name, before) })
+}
+
+// put gives a CustomResourceDefinition the labels and the spec of another, and returns it as it was.
+func put(t *testing.T, name string, desired *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+	t.Helper()
+	actual := &apiextensions.CustomResourceDefinition{}
+	if err := cluster.Client.Get(context.Background(), types.NamespacedName{Name: name}, actual); err != nil {
+		t.Fatal(err)
+	}
+	before := actual.DeepCopy()
+	actual.Labels, actual.Spec = desired.Labels, *desired.Spec.DeepCopy()
+	if err := cluster.Client.Patch(context.Background(), actual, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	return before
+}
