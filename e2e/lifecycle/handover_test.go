@@ -79,11 +79,10 @@ func relabel(t *testing.T, value *string) {
 // decided changes what tells who runs the loops, and waits until the manager has looked at it.
 func decided(t *testing.T, crd string, change func()) {
 	t.Helper()
-	audited := cluster.Audited(clusterDir)
 	start := time.Now()
 	change()
 	cluster.Await(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: subscriptionsCRD}}, func() string {
-		for _, r := range audited.Requests(t, start) {
+		for _, r := range cluster.Requests(t, start) {
 			if r.Verb == "get" && r.ObjectRef.Name == crd {
 				return ""
 			}
@@ -95,7 +94,7 @@ func decided(t *testing.T, crd string, change func()) {
 // untouched waits until the manager rests, and checks that its loops have done nothing for a Subscription since.
 func (s *stage) untouched(t *testing.T, sub *v1alpha1.Subscription, installed string) {
 	t.Helper()
-	cluster.Audited(clusterDir).AwaitIdle(t, 3*time.Second, manager.UserAgent)
+	cluster.AwaitIdle(t, 3*time.Second, manager.UserAgent)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
 		t.Fatal(err)
 	}

@@ -2,60 +2,17 @@
 package lifecycle
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
-
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/e2e-framework/klient/conf"
-	"sigs.k8s.io/e2e-framework/pkg/env"
-	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 var (
-	environment env.Environment
-	cluster     *testcluster.Cluster
-	clusterDir  string
+	cluster    *testcluster.Cluster
+	clusterDir string
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	environment = env.NewWithConfig(envconf.New())
-	folder, err := os.MkdirTemp("", "e2e-lifecycle")
-	if err != nil {
-		panic(err)
-	}
-	clusterDir = filepath.Join(folder, "cluster")
-	environment.Setup(devcluster("up", "--nodes=fake", "--dir="+clusterDir), connect(filepath.Join(clusterDir, "kubeconfig")))
-	environment.Finish(devcluster("down", "--dir="+clusterDir))
-	code := environment.Run(m)
-	if err := os.RemoveAll(folder); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	fmt.Println("nodes: fake")
-	os.Exit(code)
-}
-
-// devcluster runs bin/devcluster.
-func devcluster(args ...string) env.Func {
-	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		return ctx, testcluster.Devcluster(ctx, args...)
-	}
-}
-
-// connect installs config/lifecycle, but for its Deployment: the tests run bin/manager themselves.
-func connect(kubeconfig string) env.Func {
-	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		config, err := conf.New(kubeconfig)
-		if err != nil {
-			return ctx, fmt.Errorf("reading %s: %w", kubeconfig, err)
-		}
-		cluster, err = testcluster.Connect(config, "lifecycle")
-		return ctx, err
-	}
+	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
 }

@@ -13,7 +13,6 @@ import (
 // a manager that starts anew finds all as it should be.
 func TestQuiet(t *testing.T) {
 	const operators, observed = 5, 30 * time.Second
-	audited := cluster.Audited(clusterDir)
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	var packages []testcatalog.Package
 	foo := func(i int) testcatalog.Foo {
@@ -30,12 +29,12 @@ func TestQuiet(t *testing.T) {
 	for i, sub := range subs {
 		s.installed(t, sub, foo(i).CSV())
 	}
-	since := audited.AwaitIdle(t, 3*time.Second)
+	since := cluster.AwaitIdle(t, 3*time.Second)
 
 	// That nothing happens is what is to be seen, so there is nothing to wait for but the time.
 	time.Sleep(observed)
 
-	for _, r := range audited.Requests(t, since) {
+	for _, r := range cluster.Requests(t, since) {
 		if r.Verb != "watch" {
 			t.Errorf("in a quiet cluster: %s %s", r.Verb, r.URI)
 		}
@@ -43,8 +42,8 @@ func TestQuiet(t *testing.T) {
 	manager.Terminate(t)
 	restarted := time.Now()
 	again := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	audited.AwaitIdle(t, 3*time.Second)
-	for _, r := range audited.Requests(t, restarted) {
+	cluster.AwaitIdle(t, 3*time.Second)
+	for _, r := range cluster.Requests(t, restarted) {
 		if r.IsWrite() {
 			t.Errorf("a manager that finds all as it should be writes: %s %s", r.Verb, r.URI)
 		}

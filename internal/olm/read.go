@@ -14,7 +14,7 @@ import (
 )
 
 // read reads a namespace: ClusterServiceVersions, which are long and whose changes nobody is held by, from the cache, and
-// the rest from where it is said.
+// the rest from where it is said. All of it is to be read only: from a cache it comes as the cache holds it.
 func read(ctx context.Context, cache, from client.Reader, namespace string, judged func(*v1alpha1.Probe) bool) (Namespace, error) {
 	out := Namespace{
 		Probes:             map[string]*v1alpha1.Probe{},
@@ -27,7 +27,7 @@ func read(ctx context.Context, cache, from client.Reader, namespace string, judg
 	}
 	subs, probes, conditions := &v1alpha1.SubscriptionList{}, &v1alpha1.ProbeList{}, &operatorsv2.OperatorConditionList{}
 	for what, list := range map[string]client.ObjectList{"Subscriptions": subs, "Probes": probes, "OperatorConditions": conditions} {
-		if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return out, fmt.Errorf("listing the %s of namespace %s: %w", what, namespace, err)
 		}
 	}

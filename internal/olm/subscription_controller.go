@@ -30,7 +30,7 @@ type SubscriptionReconciler struct {
 
 	Now func() time.Time
 
-	histories sync.Map // of types.UID: history
+	histories sync.Map // of types.NamespacedName: history
 }
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=subscriptions;installplans;catalogsources;clusterserviceversions,verbs=get;list;watch
@@ -39,8 +39,12 @@ type SubscriptionReconciler struct {
 // Reconcile writes our conditions where they changed, once OLM has left the Subscription alone for a while.
 func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	sub, err := find[v1alpha1.Subscription](ctx, r.Client, request.NamespacedName)
-	if err != nil || sub == nil || !sub.DeletionTimestamp.IsZero() {
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if sub == nil || !sub.DeletionTimestamp.IsZero() {
+		r.histories.Delete(request.NamespacedName)
+		return reconcile.Result{}, nil
 	}
 	in, err := r.inputs(ctx, sub)
 	if err != nil {
@@ -51,13 +55,13 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	differ, words := change(sub.Status.Conditions, desired)
 	if !differ {
 		h.wanting = time.Time{}
-		r.histories.Store(sub.UID, h)
+		r.histories.Store(client.ObjectKeyFromObject(sub), h)
 		return reconcile.Result{}, nil
 	}
 	if h.wanting.IsZero() {
 		h.wanting = in.Now.Time
 	}
-	r.histories.Store(sub.UID, h)
+	r.histories.Store(client.ObjectKeyFromObject(sub), h)
 	if wait := h.due(words).Sub(in.Now.Time); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -67,7 +71,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 // observe notes when somebody else last wrote to a Subscription.
 func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 	var h history
-	if known, ok := r.histories.Load(sub.UID); ok {
+	if known, ok := r.histories.Load(client.ObjectKeyFromObject(sub)); ok {
 		h = known.(history)
 	}
 	if sub.ResourceVersion != h.mine && sub.ResourceVersion != h.seen {
@@ -119,7 +123,7 @@ func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscr
 		return fmt.Errorf("writing the conditions of Subscription %s: %w", client.ObjectKeyFromObject(sub), err)
 	}
 	h.mine, h.wrote, h.wanting = out.ResourceVersion, r.Now(), time.Time{}
-	r.histories.Store(sub.UID, h)
+	r.histories.Store(client.ObjectKeyFromObject(sub), h)
 	log.FromContext(ctx).Info("Told on a Subscription of OLM how it stands", "upToDate", out.Status.GetCondition(v1alpha1.SubscriptionUpToDate))
 	return nil
 }

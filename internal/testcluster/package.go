@@ -1,0 +1,51 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/e2e-framework/klient/conf"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+)
+
+// OnDevcluster runs the tests of a package on a devcluster of its own, with fake nodes, where a folder of config is installed
+// but for its Deployment: the tests run bin/manager themselves. It hands them the cluster and its folder, and returns the exit
+// code.
+func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder string), flags ...string) int {
+	ctrl.SetLogger(logr.Discard())
+	temporary, err := os.MkdirTemp("", "e2e")
+	if err != nil {
+		panic(err)
+	}
+	folder := filepath.Join(temporary, "cluster")
+	environment := env.NewWithConfig(envconf.New())
+	environment.Setup(func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+		if err := Devcluster(ctx, append([]string{"up", "--nodes=fake", "--dir=" + folder}, flags...)...); err != nil {
+			return ctx, err
+		}
+		rest, err := conf.New(filepath.Join(folder, "kubeconfig"))
+		if err != nil {
+			return ctx, fmt.Errorf("reading the devcluster's kubeconfig: %w", err)
+		}
+		c, err := Connect(rest, config)
+		if err == nil {
+			set(c.Audited(folder), folder)
+		}
+		return ctx, err
+	})
+	environment.Finish(func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+		return ctx, Devcluster(ctx, "down", "--dir="+folder)
+	})
+	code := environment.Run(m)
+	if err := os.RemoveAll(temporary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	fmt.Println("nodes: fake")
+	return code
+}
