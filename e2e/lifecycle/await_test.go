@@ -2,9 +2,11 @@ package lifecycle
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,5 +25,21 @@ func awaitNone(t *testing.T, list client.ObjectList, options ...client.ListOptio
 	})
 	if err != nil {
 		t.Errorf("%T should be empty: %v\n%+v", list, err, list)
+	}
+}
+
+// awaitNoneEnding waits until the namespaces of earlier tests are gone: while they end, the loops see one thing after the
+// other go.
+func awaitNoneEnding(t *testing.T) {
+	t.Helper()
+	list := &corev1.NamespaceList{}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+		if err := cluster.Client.List(ctx, list); err != nil {
+			return false, nil
+		}
+		return !slices.ContainsFunc(list.Items, func(n corev1.Namespace) bool { return !n.DeletionTimestamp.IsZero() }), nil
+	})
+	if err != nil {
+		t.Fatalf("a namespace of an earlier test does not go: %v\n%+v", err, list.Items)
 	}
 }

@@ -13,6 +13,7 @@ import (
 // a manager that starts anew finds all as it should be.
 func TestQuiet(t *testing.T) {
 	const operators, observed = 5, 30 * time.Second
+	awaitNoneEnding(t)
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	var packages []testcatalog.Package
 	foo := func(i int) testcatalog.Foo {
