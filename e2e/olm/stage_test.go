@@ -127,9 +127,9 @@ func gated(sub *v1alpha1.Subscription) {
 // runs waits until a Subscription says that this is the newest and runs, and nothing else.
 func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
-	cluster.Await(t, sub, func() string {
-		if sub.Status.CurrentCSV != csv { // OLM is later to say what is installed
-			return fmt.Sprintf("OLM goes for %q", sub.Status.CurrentCSV)
+	cluster.Await(t, sub, func() string { // what is said of an earlier version stands for two seconds
+		if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); sub.Status.CurrentCSV != csv || !strings.HasPrefix(c.Message, csv+" ") {
+			return fmt.Sprintf("OLM goes for %q: %s", sub.Status.CurrentCSV, c.Message)
 		}
 		return ""
 	})

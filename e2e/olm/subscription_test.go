@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,35 +91,6 @@ func TestInvalidSubscriptions(t *testing.T) {
 			tells(t, sub, v1alpha1.SubscriptionPackageChannelInvalid, tc.words...)
 		})
 	}
-}
-
-// TestTroubles: what happens to an installed operator is told, and that it is over.
-func TestTroubles(t *testing.T) {
-	cluster.StartManager(t)
-	s := newStage(t, "troubled", publish(t, "troubled", "1.0.0"))
-	sub := s.subscribe(t, "troubled")
-	s.runs(t, sub, csvOf("troubled", "1.0.0"))
-
-	second := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "second"}}
-	cluster.Create(t, second)
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
-		v1alpha1.SubscriptionInstalledCSVFailed: "True " + v1alpha1.ReasonCSVFailed,
-		v1alpha1.SubscriptionUpToDate:           "False " + v1alpha1.ReasonNewestDoesNotRun,
-	})
-	tells(t, sub, v1alpha1.SubscriptionInstalledCSVFailed, "TooManyOperatorGroups")
-	if err := cluster.Client.Delete(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
-	s.runs(t, sub, csvOf("troubled", "1.0.0"))
-
-	if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("troubled", "1.0.0"))); err != nil {
-		t.Fatal(err)
-	}
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
-		v1alpha1.SubscriptionInstalledCSVMissing: "True " + v1alpha1.ReasonCSVMissing,
-		v1alpha1.SubscriptionUpToDate:            "False " + v1alpha1.ReasonNewestDoesNotRun,
-	})
-	tells(t, sub, v1alpha1.SubscriptionInstalledCSVMissing, csvOf("troubled", "1.0.0"))
 }
 
 // TestInstallPlanMissing: OLM makes another InstallPlan for one that is gone, and our conditions follow.
