@@ -129,6 +129,9 @@ func (s *stage) awaitProbe(ctx context.Context, version, expression, want string
 			expressions = append(expressions, r.Upgradeable)
 		}
 		for _, c := range p.Status.Conditions {
+			if c.Type == v1alpha1.ConditionHolding {
+				continue // it comes and goes with the update, of which the Subscription tells
+			}
 			conditions = append(conditions, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 		}
 		out := []string{fmt.Sprintf("%v %s", expressions, strings.Join(conditions, " "))}
