@@ -33,9 +33,13 @@ func TestApprovalGate(t *testing.T) {
 	s.offer(t, changing(t, "early"))
 	s.held(t, sub)
 	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
-	if plan := s.plan(t, sub); plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
-		t.Errorf("the InstallPlan is %s, approved=%v", plan.Status.Phase, plan.Spec.Approved)
-	}
+	plan := s.plan(t, sub)
+	cluster.Await(t, plan, func() string { // which OLM says a little after it has made it
+		if plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
+			return fmt.Sprintf("it is %q, approved=%v", plan.Status.Phase, plan.Spec.Approved)
+		}
+		return ""
+	})
 	if after := definition(t, "early"); after.Generation != before.Generation {
 		t.Error("the CustomResourceDefinition has changed while the update was held")
 	}

@@ -4,11 +4,17 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
 // TestOperatorConditionGate: OLM says AtLatestKnown while the update it has begun is held, and the Subscription says in our
@@ -24,9 +30,13 @@ func TestOperatorConditionGate(t *testing.T) {
 	s.offer(t, publish(t, "late", "1.0.0", "1.1.0"))
 	s.held(t, sub)
 	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "OperatorCondition gate", "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
-	if sub.Status.State != "AtLatestKnown" || sub.Status.InstalledCSV != csvOf("late", "1.1.0") {
-		t.Errorf("OLM no longer says what it said in v0.40: %s, %s", sub.Status.State, sub.Status.InstalledCSV)
-	}
+	cluster.Await(t, sub, func() string { // which OLM says once it has begun the update; it was held before that
+		if sub.Status.State != olm.SubscriptionStateAtLatest || sub.Status.InstalledCSV != csvOf("late", "1.1.0") {
+			return fmt.Sprintf("OLM says neither what it said in v0.40 nor what it says before: %s, %s", sub.Status.State, sub.Status.InstalledCSV)
+		}
+		return ""
+	})
+	s.held(t, sub)
 	hasMigrated(t, example)
 	s.runs(t, sub, csvOf("late", "1.1.0"))
 }
@@ -91,6 +101,59 @@ func TestInvalidSubscriptions(t *testing.T) {
 			tells(t, sub, v1alpha1.SubscriptionPackageChannelInvalid, tc.words...)
 		})
 	}
+}
+
+// TestFailedCSV: that an operator does not run is told, and that it is over. OLM fails one that does not support the
+// OperatorGroup's namespaces, and looks again when these change.
+func TestFailedCSV(t *testing.T) {
+	cluster.StartManager(t)
+	everywhere := testcatalog.Foo{Name: "everywhere", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {
+		modes := []any{
+			map[string]any{"type": string(olm.InstallModeTypeOwnNamespace), "supported": false},
+			map[string]any{"type": string(olm.InstallModeTypeAllNamespaces), "supported": true},
+		}
+		csv.Object["spec"].(map[string]any)["installModes"] = modes
+	}}
+	pkg, err := testcatalog.Publish(everywhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, "failed", pkg)
+	sub := s.subscribe(t, everywhere.Name)
+	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionInstalledCSVFailed: "True " + v1alpha1.ReasonCSVFailed,
+		v1alpha1.SubscriptionUpToDate:           "False " + v1alpha1.ReasonNewestDoesNotRun,
+	})
+	tells(t, sub, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.CSVReasonUnsupportedOperatorGroup)
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "group"}}
+	if err := cluster.Client.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"targetNamespaces":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	s.runs(t, sub, everywhere.CSV())
+}
+
+// TestMissingCSV: so is that what was installed is gone.
+func TestMissingCSV(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "missing", publish(t, "missing", "1.0.0"))
+	sub := s.subscribe(t, "missing")
+	s.runs(t, sub, csvOf("missing", "1.0.0"))
+	plan := s.plan(t, sub)
+	cluster.Await(t, plan, func() string { // until then OLM makes the ClusterServiceVersion anew
+		if plan.Status.Phase != olm.InstallPlanPhaseComplete {
+			return fmt.Sprintf("it is %s", plan.Status.Phase)
+		}
+		return ""
+	})
+	cluster.AwaitIdle(t, 3*time.Second, byOLM...) // and also while it still has the plan as it was before
+	if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("missing", "1.0.0"))); err != nil {
+		t.Fatal(err)
+	}
+	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+		v1alpha1.SubscriptionInstalledCSVMissing: "True " + v1alpha1.ReasonCSVMissing,
+		v1alpha1.SubscriptionUpToDate:            "False " + v1alpha1.ReasonNewestDoesNotRun,
+	})
+	tells(t, sub, v1alpha1.SubscriptionInstalledCSVMissing, csvOf("missing", "1.0.0"))
 }
 
 // TestInstallPlanMissing: OLM makes another InstallPlan for one that is gone, and our conditions follow.
