@@ -50,7 +50,7 @@ func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 		if !installs(plan, sub) {
 			continue
 		}
-		if isManual(sub) && !gated(sub) {
+		if sub.IsManual() && !sub.IsGated() {
 			out.Missing = append(out.Missing, sub.Namespace+"/"+sub.Name)
 		}
 		if hold := n.hold(sub); hold != nil && (out.Hold == nil || hold.Holds() && !out.Hold.Holds()) {
@@ -69,9 +69,9 @@ func (n Namespace) ours(plan *olm.InstallPlan) bool {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
 		refers := sub.Status.InstallPlanRef != nil && sub.Status.InstallPlanRef.Name == plan.Name
-		byGate = byGate || gated(sub)
-		byPerson = byPerson || isManual(sub) && !gated(sub)
-		if gated(sub) && refers {
+		byGate = byGate || sub.IsGated()
+		byPerson = byPerson || sub.IsManual() && !sub.IsGated()
+		if sub.IsGated() && refers {
 			return n.current(plan)
 		}
 		asks = asks || refers
@@ -92,15 +92,6 @@ func (n Namespace) current(plan *olm.InstallPlan) bool {
 		}
 	}
 	return true
-}
-
-// gated is true where a Subscription leaves the approval of its updates to operator-status.
-func gated(sub *v1alpha1.Subscription) bool {
-	return sub.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval && isManual(sub)
-}
-
-func isManual(sub *v1alpha1.Subscription) bool {
-	return sub.Spec != nil && sub.Spec.InstallPlanApproval == olm.ApprovalManual
 }
 
 // installs is true where a plan is, among others perhaps, for a Subscription: it is referred to, or installs the target of

@@ -73,7 +73,7 @@ func (n Namespace) waiver(name string) (*Waiver, *v1alpha1.Subscription) {
 		if in.Running == nil || in.Running.Name != name {
 			continue
 		}
-		if gated(sub) {
+		if sub.IsGated() {
 			return &Waiver{v1alpha1.ReasonApprovalGate, "Updates of Subscription " + sub.Name + " are held before their InstallPlan is approved"}, sub
 		}
 		if in.Target != name && sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {

@@ -36,7 +36,7 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writ
 	}
 	for i := range list.Items {
 		sub := &list.Items[i]
-		if !gated(sub) {
+		if !sub.IsGated() {
 			continue
 		}
 		if _, err := fmt.Fprintf(tell, "Subscription %s/%s will wait for approvals that nobody gives: set spec.installPlanApproval to Automatic, or approve its InstallPlans yourself\n",

@@ -106,7 +106,7 @@ func (in BridgeInputs) inputs() subscription.Inputs {
 // plan is the InstallPlan as those see it who might approve it: nobody else has to approve what is left to us, be it that we
 // wait for a later one.
 func (in BridgeInputs) plan() *olm.InstallPlan {
-	if in.Plan == nil || len(in.Verdict.Missing) > 0 || !in.Verdict.Ours && !gated(in.Subscription) {
+	if in.Plan == nil || len(in.Verdict.Missing) > 0 || !in.Verdict.Ours && !in.Subscription.IsGated() {
 		return in.Plan
 	}
 	out := in.Plan.DeepCopy()
@@ -240,7 +240,7 @@ func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Sub
 
 // approvalMissing says whose word an update waits for that we may not give.
 func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
-	asked := isManual(in.Subscription) && !gated(in.Subscription) // as InstallPlanAwaitingManualApproval says
+	asked := in.Subscription.IsManual() && !in.Subscription.IsGated() // as InstallPlanAwaitingManualApproval says
 	if asked || !in.Verdict.Ours || len(in.Verdict.Missing) == 0 || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1al
 // gateWithoutEffect says that the label for the approval gate asks for what cannot be.
 func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
 	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
-	if !asks || gated(in.Subscription) || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+	if !asks || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
 	}
 	return &v1alpha1.SubscriptionCondition{

@@ -151,6 +151,16 @@ type Subscription struct {
 	Status SubscriptionStatus `json:"status,omitzero"`
 }
 
+// IsManual is true where somebody has to approve each InstallPlan.
+func (s *Subscription) IsManual() bool {
+	return s.Spec != nil && s.Spec.InstallPlanApproval == olm.ApprovalManual
+}
+
+// IsGated is true where that somebody is operator-status, which does so once the running operator allows it.
+func (s *Subscription) IsGated() bool {
+	return s.Labels[LabelGate] == GateApproval && s.IsManual()
+}
+
 // SubscriptionList is a list of Subscriptions.
 //
 // +kubebuilder:object:root=true

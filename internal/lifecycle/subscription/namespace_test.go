@@ -142,6 +142,8 @@ func TestPlanFor(t *testing.T) {
 		out.Spec.InstallPlanApproval = approval
 		return out
 	}
+	gated := with(olm.ApprovalManual)
+	gated.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
 	cases := map[string]struct {
 		reason   string
 		sub      *v1alpha1.Subscription
@@ -154,6 +156,8 @@ func TestPlanFor(t *testing.T) {
 			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
 		"Manual": {"A person wants to be asked.", with(olm.ApprovalManual), installs("foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Manual", ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
+		"Gated": {"He leaves that to the gate, which is what decides here anyway.", gated, installs("foo.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
 		"Update": {"The running operator is asked first.", with(olm.ApprovalAutomatic), installs("foo.v2.0.0>foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0"}}},
 		"UpdateOfADependency": {"So is that of a dependency.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v2.0.0>etcd.v1.0.0"),

@@ -16,9 +16,9 @@ import (
 // automatic, since there is nobody to ask; an update is approved by its own loop, once the running operator allows it.
 func planFor(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	out := &olm.InstallPlan{}
-	approval := sub.Spec.InstallPlanApproval
-	if approval == "" {
-		approval = olm.ApprovalAutomatic
+	approval := olm.ApprovalAutomatic
+	if sub.IsManual() && !sub.IsGated() {
+		approval = olm.ApprovalManual
 	}
 	first := true
 	sum := sha256.New()
