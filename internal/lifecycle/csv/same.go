@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/internal/drift"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
 // same is true where all that is desired is so. What the API server or others add is not ours to take away.
 func same(desired, actual client.Object) (bool, error) {
-	if !ownedAlike(desired, actual) || !within(labels(desired), labels(actual)) {
+	if !ownedAlike(desired, actual) || !drift.Within(labels(desired), labels(actual)) {
 		return false, nil
 	}
 	if _, bare := actual.(*metav1.PartialObjectMetadata); bare {
@@ -29,7 +30,7 @@ func same(desired, actual client.Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return within(should, is), nil
+	return drift.Within(should, is), nil
 }
 
 // ownedAlike is true where an object has the owners that it should, and no other version's that our label still names.
@@ -77,37 +78,5 @@ func contains[T any](actual, desired *T) bool {
 		return false
 	}
 	should, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
-	return err == nil && within(should, is)
-}
-
-// within is true where each value of desired is in actual, which may say more. A desired value that says nothing is
-// anywhere.
-func within(desired, actual any) bool {
-	switch desired := desired.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		is, _ := actual.(map[string]any)
-		for name, value := range desired {
-			if !within(value, is[name]) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		is, _ := actual.([]any)
-		if len(desired) > len(is) {
-			return false
-		}
-		for i, value := range desired {
-			if !within(value, is[i]) {
-				return false
-			}
-		}
-		return true
-	case string:
-		return desired == "" && actual == nil || desired == actual
-	default:
-		return desired == actual
-	}
+	return err == nil && drift.Within(should, is)
 }
