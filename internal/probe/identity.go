@@ -2,9 +2,7 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/refusal"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -154,15 +153,8 @@ func readProblem(t watch.Target, err error) Problem {
 		return Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
 			"Service account %s may not list and watch %s %s: grant it that", t.Identity, t.Resource.GroupResource(), where)}
 	}
-	text := err.Error()
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		text = "the API server cannot be reached" // the error names ports, which differ each time
-	}
-	if len(text) > maxQuoted {
-		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
-	}
 	return Problem{v1alpha1.ReasonReadFailed, fmt.Sprintf(
-		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, text)}
+		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, refusal.Words(err, maxQuoted))}
 }
 
 // maxQuoted bounds how much of an error a message quotes, in bytes.

@@ -2,8 +2,6 @@ package csv
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/drift"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 	"github.com/operator-status/operator-status/internal/lifecycle/waves"
 )
@@ -129,7 +128,7 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 // ensure applies an object unless it is there as it should be.
 func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object) error {
 	desired := o.Object
-	if err := seal(desired); err != nil {
+	if err := drift.Seal(desired, install.AnnotationApplied); err != nil {
 		return err
 	}
 	actual, err := r.actual(ctx, desired)
@@ -174,22 +173,6 @@ func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) 
 			account.Labels[install.LabelOwner] = other.Name // a label can name but one
 		}
 	}
-}
-
-// seal writes the hash of an object into it.
-func seal(o client.Object) error {
-	raw, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(raw)
-	annotations := o.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[install.AnnotationApplied] = hex.EncodeToString(sum[:8])
-	o.SetAnnotations(annotations)
-	return nil
 }
 
 // actual is the object as it is; nil where there is none. The cache holds service accounts as metadata.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/internal/drift"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
@@ -56,7 +57,7 @@ func desiredAccount() *corev1.ServiceAccount {
 func applied[T client.Object](t *testing.T, desired T, more ...func(T)) T {
 	t.Helper()
 	out := desired.DeepCopyObject().(T)
-	if err := seal(out); err != nil {
+	if err := drift.Seal(out, install.AnnotationApplied); err != nil {
 		t.Fatal(err)
 	}
 	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
@@ -130,7 +131,7 @@ func TestSame(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if err := seal(tc.desired); err != nil {
+			if err := drift.Seal(tc.desired, install.AnnotationApplied); err != nil {
 				t.Fatal(err)
 			}
 			before := tc.actual.DeepCopyObject()
@@ -152,7 +153,7 @@ func TestSeal(t *testing.T) {
 	hash := func(change func(*rbacv1.Role)) string {
 		role := desiredRole()
 		change(role)
-		if err := seal(role); err != nil {
+		if err := drift.Seal(role, install.AnnotationApplied); err != nil {
 			t.Fatal(err)
 		}
 		return role.Annotations[install.AnnotationApplied]
@@ -272,7 +273,7 @@ func TestHealth(t *testing.T) {
 	t.Run("AsItWasBefore", func(t *testing.T) {
 		s := about(csv("v1", phase("Installing"), deploying("a")))
 		rendered := renderedFor(s)
-		if err := seal(rendered.Objects[0]); err != nil {
+		if err := drift.Seal(rendered.Objects[0], install.AnnotationApplied); err != nil {
 			t.Fatal(err)
 		}
 		const want = "Installing/InstallWaiting: Deployment a is not available: it has just been applied"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"sync"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -23,6 +22,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 	"github.com/operator-status/operator-status/internal/lifecycle/waves"
 	"github.com/operator-status/operator-status/internal/probe"
+	"github.com/operator-status/operator-status/internal/refusal"
 )
 
 // FieldOwner is who the API server says applied a plan's steps.
@@ -206,7 +206,7 @@ func explain(step *olm.Step, err error) error {
 	if transient(err) {
 		return &passing{title(step), err}
 	}
-	return &rejection{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", title(step), quoted(err))}
+	return &rejection{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", title(step), refusal.Words(err, maxQuoted))}
 }
 
 // passing is an error of a step that may pass by itself.
@@ -215,7 +215,7 @@ type passing struct {
 	cause error
 }
 
-func (p *passing) Error() string { return p.step + ": " + quoted(p.cause) }
+func (p *passing) Error() string { return p.step + ": " + refusal.Words(p.cause, maxQuoted) }
 
 func (p *passing) Unwrap() error { return p.cause }
 
@@ -235,18 +235,6 @@ func transient(err error) bool {
 	}
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return !ok || status.ErrStatus.Code >= 500
-}
-
-// quoted is an error as a message quotes it: without ports, which differ each time, and of bounded length.
-func quoted(err error) string {
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return "the API server cannot be reached"
-	}
-	text := err.Error()
-	if len(text) > maxQuoted {
-		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
-	}
-	return text
 }
 
 // maxQuoted bounds how much of an error a message quotes, in bytes.

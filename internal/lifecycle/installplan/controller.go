@@ -26,6 +26,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/refusal"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -266,7 +267,7 @@ func messageOf(err error) string {
 	if p, ok := errors.AsType[*passing](err); ok {
 		return p.Error()
 	}
-	return quoted(err)
+	return refusal.Words(err, maxQuoted)
 }
 
 // noAccount says that the service account is not there, as which a plan is to run.

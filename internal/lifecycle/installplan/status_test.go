@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -221,25 +220,6 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%v does not tell its cause", got)
 			}
 		})
-	}
-}
-
-// TestQuoted: what a status quotes is bounded, and the same each time.
-func TestQuoted(t *testing.T) {
-	at := func(port int) error {
-		return fmt.Errorf("Foo foo of foo.v1: %w", &url.Error{Op: "Patch", URL: "https://10.0.0.1:6443", Err: &net.OpError{
-			Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: port}, Err: syscall.ECONNRESET}})
-	}
-	if a, b := quoted(at(40001)), quoted(at(40002)); a != b {
-		t.Errorf("%q and %q: a port makes for a write without news", a, b)
-	}
-	long := quoted(errors.New("a" + strings.Repeat("ü", maxQuoted)))
-	if len(long) > maxQuoted+len("…") || !utf8.ValidString(long) || !strings.HasSuffix(long, "ü…") {
-		t.Errorf("%d bytes, valid %t: …%q", len(long), utf8.ValidString(long), long[len(long)-8:])
-	}
-	exact := strings.Repeat("a", maxQuoted)
-	if got := quoted(errors.New(exact)); got != exact {
-		t.Errorf("%d bytes; want all %d", len(got), maxQuoted)
 	}
 }
 
