@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -79,7 +75,7 @@ func (s *stage) updateKilledAfter(t *testing.T, k int, sub *v1alpha1.Subscriptio
 	t.Helper()
 	var manager atomic.Pointer[testcluster.Manager]
 	killed := make(chan struct{})
-	proxy, writes := countWrites(t, func(n int) {
+	proxy, writes := cluster.CountWrites(t, func(*http.Request) bool { return true }, func(n int) {
 		if n == k {
 			manager.Load().Kill(t)
 			close(killed)
@@ -111,40 +107,6 @@ func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv str
 	}
 	old := s.csv(strings.Replace(csv, "1.1.0", "1.0.0", 1))
 	return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(old), old))
-}
-
-// countWrites is a proxy before the API server that tells of each write when the API server has answered it and the
-// manager does not know yet.
-func countWrites(t *testing.T, wrote func(n int)) (*httptest.Server, *atomic.Int64) {
-	t.Helper()
-	server, err := url.Parse(cluster.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(&rest.Config{Host: cluster.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.Config.CAData}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	writes := &atomic.Int64{}
-	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(server) },
-		Transport:     transport,
-		FlushInterval: -1, // watches
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil {
-				t.Logf("the proxy before the API server: %s %s: %v", r.Method, r.URL, err)
-			}
-			w.WriteHeader(http.StatusBadGateway)
-		},
-		ModifyResponse: func(r *http.Response) error {
-			if r.Request.Method != http.MethodGet {
-				wrote(int(writes.Add(1)))
-			}
-			return nil
-		},
-	})
-	t.Cleanup(proxy.Close)
-	return proxy, writes
 }
 
 // generated are the parts of names that differ by namespace and package alone: what follows a version, or makes an

@@ -6,11 +6,15 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -180,4 +184,38 @@ func (c *Cluster) Through(proxy *httptest.Server) *Cluster {
 	out.Config.Host = proxy.URL
 	out.Config.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
 	return &out
+}
+
+// CountWrites is a proxy before the API server that tells of each write of that kind when the API server has answered it and the
+// manager does not know yet.
+func (c *Cluster) CountWrites(t testing.TB, which func(*http.Request) bool, wrote func(n int)) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	server, err := url.Parse(c.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(&rest.Config{Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: c.Config.CAData}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes := &atomic.Int64{}
+	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(server) },
+		Transport:     transport,
+		FlushInterval: -1, // watches
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				t.Logf("the proxy before the API server: %s %s: %v", r.Method, r.URL, err)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.Method != http.MethodGet && which(r.Request) {
+				wrote(int(writes.Add(1)))
+			}
+			return nil
+		},
+	})
+	t.Cleanup(proxy.Close)
+	return proxy, writes
 }
