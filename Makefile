@@ -7,6 +7,9 @@ MAKEFLAGS += --no-print-directory
 # The image to build and deploy.
 IMG ?= operator-status:latest
 
+# The version to build.
+VERSION ?= 0.1.0
+
 BIN := $(CURDIR)/bin
 export CGO_ENABLED = 0
 
@@ -38,9 +41,9 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
 	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
-	cp $$generated/operators.coreos.com_probes.yaml config/crd/bases/; \
+	cp $$generated/operators.coreos.com_probes.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
 	go run ./hack/crds $$generated config/lifecycle/crd
-	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/probe paths=./internal/olm output:rbac:artifacts:config=config/rbac
+	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/probe paths=./internal/olm paths=./internal/platform paths=./internal/clusteroperator output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/lifecycle/... output:rbac:artifacts:config=config/lifecycle/rbac
 
 # What make generate writes.
@@ -90,11 +93,11 @@ fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minut
 
 .PHONY: build
 build: ## Build bin/manager.
-	@go build -trimpath -o $(BIN)/manager ./cmd/manager
+	@go build -trimpath -ldflags '-X github.com/operator-status/operator-status/internal/manager.Version=$(VERSION)' -o $(BIN)/manager ./cmd/manager
 
 .PHONY: image
 image: ## Build the image IMG. CONTAINER_TOOL is docker unless set.
-	$(or $(CONTAINER_TOOL),docker) build -t $(IMG) .
+	$(or $(CONTAINER_TOOL),docker) build --build-arg VERSION=$(VERSION) -t $(IMG) .
 
 .PHONY: build-installer
 build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml (beside an OLM, or alone) and dist/install-lifecycle.yaml (with the loops).

@@ -48,6 +48,8 @@ func run() error {
 		"Who runs the loops of Subscriptions, InstallPlans and ClusterServiceVersions: auto, builtin, olm or off.")
 	flag.StringVar(&o.GlobalCatalogNamespace, "global-catalog-namespace", manager.DefaultGlobalCatalogNamespace,
 		"Namespace of the CatalogSources that every namespace can see, and whose bundles may reach beyond theirs.")
+	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
+		"Catalog of PlatformOperators that name none, as <namespace>/<name>; "+manager.DefaultCatalog+" of the global catalog namespace if empty.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",
 		"Folder to keep the content of catalog images in; one in the system's folder for temporary files if empty.")
 	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // an error tells where it comes from in words

@@ -15,6 +15,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	configv1 "github.com/openshift/api/config/v1"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olmv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -38,11 +39,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/olm"
 	"github.com/operator-status/operator-status/internal/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
+
+// Version is that of the manager. The build sets it.
+var Version = "0.0.0-dev"
 
 // UserAgent is how the API server's audit log names the manager, whoever it impersonates.
 const UserAgent = "operator-status"
@@ -71,6 +76,10 @@ type Options struct {
 	// theirs; DefaultGlobalCatalogNamespace if empty.
 	GlobalCatalogNamespace string
 
+	// DefaultCatalog is where the packages of PlatformOperators come from that name no catalog, as <namespace>/<name>;
+	// DefaultCatalog of the global catalog namespace if empty.
+	DefaultCatalog string
+
 	// CatalogDir is the folder that the content of catalog images is kept in; one in the system's folder for temporary
 	// files if empty.
 	CatalogDir string
@@ -78,6 +87,9 @@ type Options struct {
 
 // DefaultGlobalCatalogNamespace is OLM's own, so that the Subscriptions people have find their catalogs.
 const DefaultGlobalCatalogNamespace = "olm"
+
+// DefaultCatalog is the name of the catalog that OLM's own release brings along.
+const DefaultCatalog = "operatorhubio-catalog"
 
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() (*runtime.Scheme, error) {
@@ -89,6 +101,8 @@ func Scheme() (*runtime.Scheme, error) {
 		operatorsv1.AddToScheme,
 		operatorsv2.AddToScheme,
 		v1alpha1.AddToScheme,
+		platformv1alpha1.AddToScheme,
+		configv1.Install,
 	} {
 		if err := add(out); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
@@ -110,6 +124,7 @@ func addOLM(scheme *runtime.Scheme) error {
 func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, error) {
 	o.Lifecycle = cmp.Or(o.Lifecycle, lifecycle.ModeAuto)
 	o.GlobalCatalogNamespace = cmp.Or(o.GlobalCatalogNamespace, DefaultGlobalCatalogNamespace)
+	o.DefaultCatalog = cmp.Or(o.DefaultCatalog, o.GlobalCatalogNamespace+"/"+DefaultCatalog)
 	o.CatalogDir = cmp.Or(o.CatalogDir, filepath.Join(os.TempDir(), "operator-status", "catalogs"))
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
@@ -218,7 +233,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error { return addBridges(mgr, mode, probes.Judged) }, loopKinds...)
-	return nil
+	return addPlatform(ctx, mgr, installed, o)
 }
 
 // addBridges adds what OLM's own objects are told and asked while OLM runs the loops.

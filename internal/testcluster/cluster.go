@@ -12,9 +12,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/operator-framework/api/crds"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/internal/manager"
 )
@@ -193,6 +196,9 @@ func (c *Cluster) install(folder string) error {
 			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
+	if err := c.awaitCRD("platformoperators.platform.openshift.io"); err != nil {
+		return err
+	}
 	return c.awaitCRD("probes.operators.coreos.com")
 }
 
@@ -211,6 +217,53 @@ func (c *Cluster) InstallOLM(t testing.TB) {
 		if err := c.awaitCRD(crd.Name); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// clusterOperatorCRD is the file of the kind ClusterOperator in OpenShift's API.
+const clusterOperatorCRD = "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"
+
+// InstallClusterOperator installs the kind and, as the Cluster Version Operator does, the ClusterOperator of
+// config/clusteroperator, which nobody has written a status of. It is gone after the test.
+func (c *Cluster) InstallClusterOperator(t testing.TB) *configv1.ClusterOperator {
+	t.Helper()
+	c.InstallOpenShift(t, clusterOperatorCRD)
+	out := &configv1.ClusterOperator{}
+	read(t, filepath.Join(Root(), "config", "clusteroperator", "clusteroperator.yaml"), out)
+	c.Create(t, out)
+	t.Cleanup(func() {
+		if err := c.Client.Delete(context.Background(), out); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	return out
+}
+
+// InstallOpenShift installs a CustomResourceDefinition of OpenShift's config API, by the name of its file, unless it is.
+func (c *Cluster) InstallOpenShift(t testing.TB, file string) {
+	t.Helper()
+	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		t.Fatalf("finding the module of OpenShift's API: %v", err)
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	read(t, filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests", file), crd)
+	if err := c.Client.Create(t.Context(), crd); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatalf("creating CustomResourceDefinition %s: %v", crd.Name, err)
+	}
+	if err := c.awaitCRD(crd.Name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatalf("reading %s: %v", path, err)
 	}
 }
 
@@ -251,12 +304,18 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 }
 
 // Await waits until an object is as it should be: until check returns an empty string. If that does not come, the test
-// fails with what check said last, and the objects of the namespace that are of interest.
+// fails with what check said last, and the object.
 func (c *Cluster) Await(t testing.TB, o client.Object, check func() string) {
+	t.Helper()
+	c.AwaitWithin(t, Timeout, o, check)
+}
+
+// AwaitWithin waits for what takes its time, as Await does for what should come at once.
+func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Object, check func() string) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(o)
 	var last string
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		if err := c.Client.Get(ctx, key, o); err != nil {
 			last = err.Error()
 			return false, nil

@@ -5,6 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// ProbeKind is the kind of a Probe.
+const ProbeKind = "Probe"
+
 // ProbeManager says who owns a Probe: who may write its spec and who its status.
 // +kubebuilder:validation:Enum=crdAnnotations;operator
 type ProbeManager string

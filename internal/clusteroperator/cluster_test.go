@@ -1,0 +1,259 @@
+package clusteroperator_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/clusteroperator"
+	"github.com/operator-status/operator-status/internal/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+const (
+	// agent is how the API server's audit log names the manager under test.
+	agent = "under-test"
+
+	ownVersion = "0.1.0-own"
+
+	clusterVersionCRD = "0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml"
+)
+
+// start starts an API server that knows ClusterOperators and PlatformOperators.
+func start(t testing.TB) *testcluster.Cluster {
+	t.Helper()
+	c := testcluster.Start(t)
+	c.Config.WarningHandler = rest.NoWarnings{} // of fields that OpenShift has behind feature gates
+	c.InstallOpenShift(t, "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml")
+	return c
+}
+
+// running is a manager with nothing in it but what is tested.
+type running struct {
+	manager    ctrl.Manager
+	controller controller.Controller
+	reconciler *clusteroperator.Reconciler
+	reckonings atomic.Int64
+	meanwhile  atomic.Pointer[func()] // happens once, between reading and writing
+	stop       func()
+}
+
+// run starts a manager. It ends with the test, which fails if the manager logged an error.
+func run(t testing.TB, c *testcluster.Cluster) *running {
+	t.Helper()
+	errors := &errorLog{}
+	restConfig := rest.CopyConfig(c.Config)
+	restConfig.UserAgent = agent
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:     c.Client.Scheme(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Logger:     errors.logger(),
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{manager: mgr}
+	release := clusteroperator.Release(mgr.GetClient(), ownVersion)
+	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), Now: time.Now, Release: func(ctx context.Context) (string, error) {
+		r.reckonings.Add(1)
+		if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {
+			(*meanwhile)()
+		}
+		return release(ctx)
+	}}
+	if r.controller, err = r.reconciler.SetupWithManager(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- mgr.Start(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the manager has ended: %v", err)
+		}
+		for _, line := range errors.lines {
+			t.Errorf("the manager logged an error: %s", line)
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+// errorLog keeps what is logged as an error.
+type errorLog struct {
+	sync.Mutex
+	lines []string
+}
+
+func (l *errorLog) logger() logr.Logger {
+	return funcr.New(func(_, line string) {
+		if strings.Contains(line, `"error"=`) {
+			l.Lock()
+			l.lines = append(l.lines, line)
+			l.Unlock()
+		}
+	}, funcr.Options{})
+}
+
+// observe holds every status that the ClusterOperator comes to have against the rules of the Cluster Version Operator,
+// until the test ends.
+func observe(t testing.TB, c *testcluster.Cluster) {
+	t.Helper()
+	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := watcher.Watch(t.Context(), &configv1.ClusterOperatorList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems []error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		checker := cvotest.New()
+		for e := range events.ResultChan() {
+			co, ok := e.Object.(*configv1.ClusterOperator)
+			if !ok || e.Type == watch.Deleted {
+				checker = cvotest.New()
+				continue
+			}
+			if err := checker.Observe(co); err != nil {
+				problems = append(problems, err)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		events.Stop()
+		<-done
+		for _, err := range problems {
+			t.Errorf("rules of the Cluster Version Operator: %v", err)
+		}
+	})
+}
+
+// await waits until the ClusterOperator says all that: "Available=True/Reason", "operator=1.0.0", or what its Progressing
+// message contains.
+func await(t testing.TB, c *testcluster.Cluster, want ...string) *configv1.ClusterOperator {
+	t.Helper()
+	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: platformv1alpha1.ClusterOperatorName}}
+	c.Await(t, co, func() string {
+		var said []string
+		for _, condition := range co.Status.Conditions {
+			said = append(said, fmt.Sprintf("%s=%s/%s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+		}
+		for _, v := range co.Status.Versions {
+			said = append(said, v.Name+"="+v.Version)
+		}
+		for _, w := range want {
+			if all := strings.Join(said, "\n"); !strings.Contains(all, w) {
+				return "want " + w + ", got\n" + all
+			}
+		}
+		return ""
+	})
+	return co
+}
+
+// platformOperator is one that nobody has looked at.
+func platformOperator(name string) *platformv1alpha1.PlatformOperator {
+	out := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out.Spec.Package.Name = name
+	return out
+}
+
+// installed has a PlatformOperator say that it is installed, or why it is not.
+func installed(p *platformv1alpha1.PlatformOperator, reason, message string) {
+	p.Status.ObservedGeneration = p.Generation
+	status := metav1.ConditionFalse
+	if reason == platformv1alpha1.ReasonInstalled {
+		status = metav1.ConditionTrue
+	}
+	p.Status.Conditions = []metav1.Condition{{
+		Type: platformv1alpha1.ConditionInstalled, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+	}}
+}
+
+// say patches the status of a PlatformOperator as change does.
+func say(t testing.TB, c *testcluster.Cluster, name string, change func(*platformv1alpha1.PlatformOperator)) {
+	t.Helper()
+	p := platformOperator(name)
+	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		t.Fatal(err)
+	}
+	before := p.DeepCopy()
+	change(p)
+	if err := c.Client.Status().Patch(t.Context(), p, client.MergeFrom(before)); err != nil {
+		t.Fatalf("patching the status of PlatformOperator %s: %v", name, err)
+	}
+}
+
+// platform creates that many PlatformOperators that are installed.
+func platform(t testing.TB, c *testcluster.Cluster, many int) []*platformv1alpha1.PlatformOperator {
+	t.Helper()
+	out := make([]*platformv1alpha1.PlatformOperator, many)
+	atOnce(t, many, func(ctx context.Context, i int) error {
+		p := platformOperator(fmt.Sprintf("po-%04d", i))
+		if err := c.Client.Create(ctx, p); err != nil {
+			return err
+		}
+		installed(p, platformv1alpha1.ReasonInstalled, p.Name+".v1 is installed")
+		out[i] = p
+		return c.Client.Status().Update(ctx, p)
+	})
+	return out
+}
+
+// atOnce does something that many times, as fast as the API server takes it.
+func atOnce(t testing.TB, many int, do func(context.Context, int) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(16)
+	for i := range many {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writes are those of the manager that the API server received since then.
+func writes(t testing.TB, c *testcluster.Cluster, since time.Time) int {
+	t.Helper()
+	n := 0
+	for _, r := range c.RequestsOf(t, since, agent) {
+		if r.IsWrite() {
+			n++
+			if r.ObjectRef.Resource != "clusteroperators" || r.ObjectRef.Subresource != "status" {
+				t.Errorf("a write to something else: %s %s", r.Verb, r.URI)
+			}
+		}
+	}
+	return n
+}

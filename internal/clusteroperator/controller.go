@@ -1,0 +1,161 @@
+package clusteroperator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+const (
+	// FieldOwner is the name under which the ClusterOperator is written.
+	FieldOwner = "operator-status"
+
+	// pace is how often at most the ClusterOperator is written while much changes.
+	pace = time.Second
+)
+
+// singleton is the ClusterOperator that sums the PlatformOperators up.
+var singleton = types.NamespacedName{Name: platformv1alpha1.ClusterOperatorName}
+
+// Reconciler has the ClusterOperator say what the PlatformOperators come to. It never creates one: that is the Cluster
+// Version Operator's.
+type Reconciler struct {
+	Client client.Client
+
+	// Release is the one that the cluster is on, or on its way to.
+	Release func(context.Context) (string, error)
+
+	Now func() time.Time
+
+	clusterOperators client.Reader
+	wrote            time.Time // forgetting it costs a write
+}
+
+// +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators;clusterversions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators/status,resourceNames=platform-operators,verbs=patch
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+
+// Reconcile writes the status of the ClusterOperator when it changed: at once, unless it has just been written.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	now := r.Now()
+	if rest := pace - now.Sub(r.wrote); rest > 0 && rest <= pace {
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
+	co := &configv1.ClusterOperator{}
+	if err := r.clusterOperators.Get(ctx, singleton, co); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	in, err := r.inputs(ctx, co, now)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what ClusterOperator %s depends on: %w", co.Name, err)
+	}
+	status, lasts := Status(in)
+	if err := r.write(ctx, co, status, now); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: lasts}, nil
+}
+
+// inputs reads what the status depends on.
+func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, now time.Time) (Inputs, error) {
+	operators := &platformv1alpha1.PlatformOperatorList{}
+	if err := r.Client.List(ctx, operators, client.UnsafeDisableDeepCopy); err != nil {
+		return Inputs{}, err
+	}
+	release, err := r.Release(ctx)
+	return Inputs{Current: co.Status, Operators: operators.Items, Release: release, Now: metav1.NewTime(now)}, err
+}
+
+// write writes a status that changed, provided that nobody else has written since it was read.
+func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, status configv1.ClusterOperatorStatus, now time.Time) error {
+	if equality.Semantic.DeepEqual(status, co.Status) {
+		return nil
+	}
+	out := co.DeepCopy()
+	out.Status = status
+	patch := client.MergeFromWithOptions(co, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Status().Patch(ctx, out, patch, client.FieldOwner(FieldOwner))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // what it is now is on its way to the cache, and brings us back here
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of ClusterOperator %s: %w", co.Name, err)
+	}
+	r.wrote = now
+	logTransitions(ctx, co.Status, status)
+	return nil
+}
+
+// logTransitions logs when an answer changes.
+func logTransitions(ctx context.Context, before, after configv1.ClusterOperatorStatus) {
+	for _, c := range after.Conditions {
+		if i := find(&before, c.Type); i < 0 || before.Conditions[i].Status != c.Status {
+			log.FromContext(ctx).Info(string(c.Type)+" changed", "status", c.Status, "reason", c.Reason, "message", c.Message)
+		}
+	}
+}
+
+// SetupWithManager has the ClusterOperator looked at when it changes, and when anything does that it says of the
+// PlatformOperators. Both kinds have to be installed. The ClusterVersion is watched from when its kind is: see
+// WatchClusterVersion.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, error) {
+	own, err := onlyNamed(mgr, singleton.Name)
+	if err != nil {
+		return nil, err
+	}
+	r.clusterOperators = own
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clusteroperator").
+		WatchesRawSource(source.Kind(own, &configv1.ClusterOperator{}, &handler.TypedEnqueueRequestForObject[*configv1.ClusterOperator]{})).
+		Watches(&platformv1alpha1.PlatformOperator{}, handler.EnqueueRequestsFromMapFunc(toSingleton[client.Object]),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: saysSomethingNew})).
+		Build(r)
+}
+
+// onlyNamed is a cache of objects of one name. A cluster has some thirty ClusterOperators, each written often, and the
+// manager's cache cannot be limited by a kind that may not be installed.
+func onlyNamed(mgr ctrl.Manager, name string) (cache.Cache, error) {
+	out, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient:           mgr.GetHTTPClient(),
+		Scheme:               mgr.GetScheme(),
+		Mapper:               mgr.GetRESTMapper(),
+		DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a cache of what is named %s: %w", name, err)
+	}
+	return out, mgr.Add(out)
+}
+
+// saysSomethingNew is false for changes of a PlatformOperator that Status does not read.
+func saysSomethingNew(e event.UpdateEvent) bool {
+	before, is := e.ObjectOld.(*platformv1alpha1.PlatformOperator)
+	after, are := e.ObjectNew.(*platformv1alpha1.PlatformOperator)
+	return !is || !are || read(before) != read(after)
+}
+
+func toSingleton[O any](context.Context, O) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: singleton}}
+}

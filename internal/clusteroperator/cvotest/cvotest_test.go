@@ -1,0 +1,281 @@
+package cvotest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+var start = metav1.Unix(1000, 0)
+
+// change is one to a status.
+type change func(*configv1.ClusterOperatorStatus)
+
+// healthy is a ClusterOperator that breaks no rule, but for changes.
+func healthy(changes ...change) *configv1.ClusterOperator {
+	out := &configv1.ClusterOperator{}
+	for _, c := range []configv1.ClusterOperatorStatusCondition{
+		{Type: "Available", Status: "True", Reason: "AsExpected", Message: "All is well"},
+		{Type: "Progressing", Status: "False", Reason: "AsExpected", Message: "All is done"},
+		{Type: "Degraded", Status: "False", Reason: "AsExpected", Message: "Nothing fails"},
+		{Type: "EvaluationConditionsDetected", Status: "False", Reason: "a::b", Message: "no sentence"},
+	} {
+		c.LastTransitionTime = start
+		out.Status.Conditions = append(out.Status.Conditions, c)
+	}
+	out.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "1.0.0"}, {Name: "operand", Version: "3"}}
+	for _, change := range changes {
+		change(&out.Status)
+	}
+	return out
+}
+
+// condition changes a condition of a status.
+func condition(t configv1.ClusterStatusConditionType, change func(*configv1.ClusterOperatorStatusCondition)) change {
+	return func(status *configv1.ClusterOperatorStatus) { change(find(*status, t)) }
+}
+
+// becomes has a condition change its status, that many seconds later.
+func becomes(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, later time.Duration) change {
+	return condition(t, func(c *configv1.ClusterOperatorStatusCondition) {
+		c.Status, c.LastTransitionTime = status, metav1.NewTime(start.Add(later*time.Second))
+	})
+}
+
+func without(t configv1.ClusterStatusConditionType) change {
+	return func(status *configv1.ClusterOperatorStatus) {
+		for i := range status.Conditions {
+			if status.Conditions[i].Type == t {
+				status.Conditions = append(status.Conditions[:i], status.Conditions[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+func unversioned(status *configv1.ClusterOperatorStatus) { status.Versions = status.Versions[1:] }
+
+func TestObserve(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		seen   []*configv1.ClusterOperator
+		want   string // of the last of them; empty where all is well
+	}{
+		"healthy": {
+			reason: "What never changes breaks no rule.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy()},
+		},
+		"not written yet": {
+			reason: "The object is there before anybody has looked.",
+			seen:   []*configv1.ClusterOperator{{}, healthy()},
+		},
+		"emptied": {
+			reason: "What has been said may not be taken away.",
+			seen:   []*configv1.ClusterOperator{healthy(), {}},
+			want:   "Available is missing",
+		},
+		"became degraded": {
+			reason: "A status may change, with its time.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "True", 1))},
+		},
+		"installed": {
+			reason: "The version comes with Available=True.",
+			seen:   []*configv1.ClusterOperator{healthy(becomes("Available", "False", -1), unversioned), healthy()},
+		},
+		"no Available": {
+			reason: "Missing counts as not available.",
+			seen:   []*configv1.ClusterOperator{healthy(without("Available"), unversioned)},
+			want:   "Available is missing",
+		},
+		"no Progressing": {
+			reason: "Missing is not readable.",
+			seen:   []*configv1.ClusterOperator{healthy(without("Progressing"))},
+			want:   "Progressing is missing",
+		},
+		"no Degraded": {
+			reason: "Missing counts as degraded.",
+			seen:   []*configv1.ClusterOperator{healthy(without("Degraded"))},
+			want:   "Degraded is missing",
+		},
+		"somebody else's": {
+			reason: "What others say stays.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy(without("EvaluationConditionsDetected"))},
+			want:   "condition EvaluationConditionsDetected is gone",
+		},
+		"no such status": {
+			reason: "There are three.",
+			seen:   []*configv1.ClusterOperator{healthy(becomes("Degraded", "Maybe", 0))},
+			want:   `Degraded has the status "Maybe"`,
+		},
+		"no reason": {
+			reason: "Each says why.",
+			seen:   []*configv1.ClusterOperator{healthy(reason("Degraded", ""))},
+			want:   `Degraded has the reason "", which is not CamelCase`,
+		},
+		"reason in words": {
+			reason: "Machines read reasons.",
+			seen:   []*configv1.ClusterOperator{healthy(reason("Progressing", "as expected"))},
+			want:   `Progressing has the reason "as expected"`,
+		},
+		"no message": {
+			reason: "Each says it in words.",
+			seen:   []*configv1.ClusterOperator{healthy(message("Available", ""))},
+			want:   `Available has the message ""`,
+		},
+		"small letter": {
+			reason: "A message is a sentence.",
+			seen:   []*configv1.ClusterOperator{healthy(message("Degraded", "all is well"))},
+			want:   "capital letter",
+		},
+		"no time": {
+			reason: "Since when is to be read.",
+			seen:   []*configv1.ClusterOperator{healthy(condition("Available", timeless))},
+			want:   "Available has no lastTransitionTime",
+		},
+		"Upgradeable": {
+			reason: "Optional, but by the same rules.",
+			seen:   []*configv1.ClusterOperator{healthy(renamed("EvaluationConditionsDetected", "Upgradeable"))},
+			want:   `Upgradeable has the reason "a::b"`,
+		},
+		"twice": {
+			reason: "A type is there once.",
+			seen:   []*configv1.ClusterOperator{healthy(renamed("Degraded", "Available"))},
+			want:   "Available is there twice",
+		},
+		"version too early": {
+			reason: "The version says that it is done.",
+			seen:   []*configv1.ClusterOperator{healthy(becomes("Available", "False", 0))},
+			want:   "version is there although it is not Available",
+		},
+		"version gone": {
+			reason: "The version that was reached was reached.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy(unversioned)},
+			want:   `version "operator" is gone`,
+		},
+		"version empty": {
+			reason: "It has to match one exactly.",
+			seen:   []*configv1.ClusterOperator{healthy(operand("operand", ""))},
+			want:   `version "operand" is empty`,
+		},
+		"version twice": {
+			reason: "Which would it be?",
+			seen:   []*configv1.ClusterOperator{healthy(operand("operator", "3"))},
+			want:   `version "operator" is there twice`,
+		},
+		"time moved": {
+			reason: "The time is that of the status.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "False", 1))},
+			want:   "lastTransitionTime of Degraded has moved although it is still False",
+		},
+		"time stood": {
+			reason: "A status that changes has a time.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "True", 0))},
+			want:   "lastTransitionTime of Degraded has not moved although it was False and is True",
+		},
+		"time went back": {
+			reason: "Time does not.",
+			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "True", -1))},
+			want:   "lastTransitionTime of Degraded has not moved",
+		},
+		"available no more": {
+			reason: "That is an outage, and somebody is woken up.",
+			seen:   []*configv1.ClusterOperator{healthy(unversioned), healthy(becomes("Available", "False", 1), unversioned)},
+			want:   "it was Available, and is so no more: All is well",
+		},
+		"available not known": {
+			reason: "Nor may it be forgotten.",
+			seen:   []*configv1.ClusterOperator{healthy(unversioned), healthy(becomes("Available", "Unknown", 1), unversioned)},
+			want:   "it was Available, and is so no more",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checker := New()
+			for i, co := range tc.seen {
+				err := checker.Observe(co)
+				last := i == len(tc.seen)-1
+				if err != nil && (!last || tc.want == "") {
+					t.Errorf("%s\nstatus %d: %v", tc.reason, i, err)
+				}
+				if last && tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+					t.Errorf("%s\nwant %q, got: %v", tc.reason, tc.want, err)
+				}
+			}
+		})
+	}
+}
+
+func timeless(c *configv1.ClusterOperatorStatusCondition) { c.LastTransitionTime = metav1.Time{} }
+
+func renamed(from, to configv1.ClusterStatusConditionType) change {
+	return condition(from, func(c *configv1.ClusterOperatorStatusCondition) { c.Type = to })
+}
+
+// operand makes the second version another.
+func operand(name, version string) change {
+	return func(status *configv1.ClusterOperatorStatus) {
+		status.Versions[1] = configv1.OperandVersion{Name: name, Version: version}
+	}
+}
+
+func reason(t configv1.ClusterStatusConditionType, reason string) change {
+	return condition(t, func(c *configv1.ClusterOperatorStatusCondition) { c.Reason = reason })
+}
+
+func message(t configv1.ClusterStatusConditionType, message string) change {
+	return condition(t, func(c *configv1.ClusterOperatorStatusCondition) { c.Message = message })
+}
+
+func TestResolve(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "there"}}).Build()
+	for name, tc := range map[string]struct {
+		reason string
+		object []configv1.ObjectReference
+		want   string
+	}{
+		"there": {
+			reason: "It is found.",
+			object: []configv1.ObjectReference{{Resource: "namespaces", Name: "there"}},
+		},
+		"all": {
+			reason: "An entry without a name is all of the kind.",
+			object: []configv1.ObjectReference{{Resource: "namespaces"}},
+		},
+		"gone": {
+			reason: "Who follows it should find it.",
+			object: []configv1.ObjectReference{{Resource: "namespaces", Name: "gone"}},
+			want:   `related object "gone" of namespaces.`,
+		},
+		"no such kind": {
+			reason: "The resource has to be one.",
+			object: []configv1.ObjectReference{{Group: "example.com", Resource: "foos"}},
+			want:   "foos.example.com",
+		},
+		"none": {
+			reason: "There has to be something to gather.",
+			want:   "there are no relatedObjects",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			co := healthy(func(s *configv1.ClusterOperatorStatus) { s.RelatedObjects = tc.object })
+			err := Resolve(t.Context(), c, mapper, co)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s\nwant %q, got: %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package clusteroperator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestStatus goes through what can be with a PlatformOperator, at the first installation and later, for one and for one of
+// several.
+func TestStatus(t *testing.T) {
+	const (
+		installing = "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling "
+		moving     = "Available=True/PlatformOperatorsInstalled Progressing=True/PlatformOperatorsUpdating "
+		settled    = "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled "
+		fine       = "Degraded=False/AsExpected"
+		fails      = "Degraded=True/PlatformOperatorsFailing"
+		release    = " version=1.0.0"
+	)
+	for name, tc := range map[string]struct {
+		reason       string
+		bar          platformv1alpha1.PlatformOperator
+		first, later string
+		words        said // that are in the messages, at either time
+	}{
+		"package does not exist": {
+			reason: "A package that does not exist fails the installation of the cluster, and says so.",
+			bar:    healthy("bar", broken(noPackage)),
+			first:  installing + fails, later: moving + fails + release,
+			words: said{
+				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
+				"Degraded":    "Failing for two minutes or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators",
+			},
+		},
+		"bundle cannot be unpacked": {
+			reason: "A bundle that cannot be unpacked fails the installation of the cluster, and says so.",
+			bar:    healthy("bar", broken(noUnpack)),
+			first:  installing + fails, later: moving + fails + release,
+			words: said{
+				"Progressing": "bar (BundleInvalid): Bundle bar.v1 cannot be unpacked",
+				"Degraded":    "bar (BundleInvalid): Bundle bar.v1 cannot be unpacked: its manifests have no ClusterServiceVersion",
+			},
+		},
+		"manifests refused": {
+			reason: "Manifests that do not pass the API server's validation fail the installation of the cluster.",
+			bar:    healthy("bar", broken(refused)),
+			first:  installing + fails, later: moving + fails + release,
+			words: said{
+				"Progressing": "bar (InstallPlanFailed): InstallPlan bar/install-1: the API server refuses Service bar",
+				"Degraded":    "bar (InstallPlanFailed): InstallPlan bar/install-1: the API server refuses Service bar: spec.ports: Required value",
+			},
+		},
+		"rollout never available": {
+			reason: "A rollout that does not become available fails the installation of the cluster.",
+			bar:    healthy("bar", broken(noRollout)),
+			first:  installing + fails, later: moving + fails + release,
+			words: said{
+				"Progressing": "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
+				"Degraded":    "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available: back-off pulling image",
+			},
+		},
+		"failing for a minute": {
+			reason: "What fails for less than two minutes may be transient. It is not Degraded, but its words are there.",
+			bar:    healthy("bar", broken(noPackage), failing(time.Minute, noPackage)),
+			first:  installing + fine, later: moving + fine + release,
+			words: said{
+				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
+				"Degraded":    "No PlatformOperator has been failing for as long as two minutes",
+			},
+		},
+		"pending": {
+			reason: "One that is on its way is waited for, and does not fail.",
+			bar:    healthy("bar", says("Installed", "False/"+onItsWay)),
+			first:  installing + fine, later: moving + fine + release,
+			words: said{"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete"},
+		},
+		"not looked at yet": {
+			reason: "One that has just been created has no status, and is not installed.",
+			bar:    healthy("bar", unread),
+			first:  installing + fine, later: moving + fine + release,
+			words: said{"Progressing": "PlatformOperators: bar has not been looked at yet"},
+		},
+		"updating": {
+			reason: "One that is being updated is installed: it does not hold the version up, and the cluster sees the update.",
+			bar:    healthy("bar", says("Progressing", "True/"+beingMoved)),
+			first:  moving + fine + release, later: moving + fine + release,
+			words: said{
+				"Available":   "Every PlatformOperator is installed",
+				"Progressing": "bar (Updating): bar.v2 is being installed",
+			},
+		},
+		"spec has changed": {
+			reason: "Nobody knows yet what a changed spec brings. What was installed still is.",
+			bar:    healthy("bar", outdated),
+			first:  moving + fine + release, later: moving + fine + release,
+			words: said{"Progressing": "PlatformOperators: bar has changed, and has not been looked at since"},
+		},
+		"healthy": {
+			reason: "The installation of the cluster succeeds with the last of them: that is when the version is written.",
+			bar:    healthy("bar"),
+			first:  settled + fine + release, later: settled + fine + release,
+			words: said{
+				"Available":   "Every PlatformOperator is installed",
+				"Progressing": "Every PlatformOperator is installed, and none is being updated",
+				"Degraded":    "No PlatformOperator has been failing for as long as two minutes",
+			},
+		},
+		"installed and failing": {
+			reason: "One that runs badly is not Progressing: nothing is being done about it.",
+			bar:    healthy("bar", failing(10*time.Minute, noRollout)),
+			first:  settled + fails + release, later: settled + fails + release,
+			words: said{"Degraded": "longer: bar (InstallCheckFailed): Deployment bar/bar-operator"},
+		},
+		"update fails": {
+			reason: "The words of what fails say more than that an update is on its way.",
+			bar:    healthy("bar", says("Progressing", "True/"+beingMoved), failing(2*time.Minute, noRollout)),
+			first:  moving + fails + release, later: moving + fails + release,
+			words: said{
+				"Progressing": "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
+				"Degraded":    "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
+			},
+		},
+		"flapping, good just now": {
+			reason: "A registry that can be reached now and then is not well for being reached now.",
+			bar:    healthy("bar", failing(10*time.Minute, noPackage), quiet(time.Minute)),
+			first:  settled + fails + release, later: settled + fails + release,
+			words: said{
+				"Degraded": "bar, not just now but until a moment ago (PackageNotFound): There is no package bar in catalog olm/operators",
+			},
+		},
+		"flapping, on its way just now": {
+			reason: "While it is quiet, what it waits for now is what keeps it from being installed.",
+			bar:    healthy("bar", says("Installed", "False/"+onItsWay), failing(10*time.Minute, noPackage), quiet(time.Second)),
+			first:  installing + fails, later: moving + fails + release,
+			words: said{
+				"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
+				"Degraded":    "bar, not just now but until a moment ago (PackageNotFound): There is no package bar",
+			},
+		},
+		"flapping, bad just now": {
+			reason: "The first bad moment counts, however often it was good since.",
+			bar:    healthy("bar", broken(noPackage), failing(2*time.Minute, noPackage)),
+			first:  installing + fails, later: moving + fails + release,
+			words: said{"Degraded": "longer: bar (PackageNotFound): There is no package bar"},
+		},
+		"a short trouble": {
+			reason: "What was over before two minutes is forgotten, and was never Degraded.",
+			bar:    healthy("bar", failing(150*time.Second, noPackage), quiet(100*time.Second)),
+			first:  settled + fine + release, later: settled + fine + release,
+		},
+		"being deleted": {
+			reason: "One that is being deleted belongs to the platform no more, whatever it says.",
+			bar:    healthy("bar", broken(noPackage), deleting, holds, says("Upgradeable", "False/Busy: It is busy")),
+			first:  settled + fine + release, later: settled + fine + release,
+		},
+	} {
+		for _, moment := range []struct {
+			name    string
+			current configv1.ClusterOperatorStatus
+			want    string
+		}{{"first", first, tc.first}, {"later", later, tc.later}} {
+			for count, operators := range map[string][]platformv1alpha1.PlatformOperator{
+				"one":  {tc.bar},
+				"many": {healthy("foo"), tc.bar, healthy("ape"), healthy("zoo")},
+			} {
+				t.Run(strings.Join([]string{name, moment.name, count}, "/"), func(t *testing.T) {
+					got := checked(t, Inputs{Current: moment.current, Operators: operators, Release: "1.0.0", Now: now})
+					want := moment.want
+					if count == "one" && tc.bar.DeletionTimestamp != nil {
+						want = none
+					}
+					if got := reader(got); got != want {
+						t.Errorf("%s\nwant %s\ngot  %s", tc.reason, want, got)
+					}
+					for conditionType, words := range tc.words {
+						if got := message(got, conditionType); !strings.Contains(got, words) {
+							t.Errorf("%s\n%s does not say: %s\nbut: %s", tc.reason, conditionType, words, got)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+const none = "Available=True/NoPlatformOperators Progressing=False/NoPlatformOperators Degraded=False/NoPlatformOperators version=1.0.0"
+
+// TestLasts: the status has to be looked at again when the next trouble has lasted two minutes, and never else.
+func TestLasts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		bar    platformv1alpha1.PlatformOperator
+		want   time.Duration
+	}{
+		"healthy":            {"Nothing comes by itself.", healthy("bar"), 0},
+		"failing":            {"It is Degraded in half a minute.", healthy("bar", failing(90*time.Second, "")), 30 * time.Second},
+		"since this moment":  {"It is Degraded in two minutes.", healthy("bar", failing(0, "")), 2 * time.Minute},
+		"degraded":           {"That it is no more its controller says.", healthy("bar", failing(2*time.Minute, "")), 0},
+		"quiet":              {"That it fails again its controller says.", healthy("bar", failing(90*time.Second, ""), quiet(time.Second)), 0},
+		"quiet and degraded": {"Until its controller forgets.", healthy("bar", failing(10*time.Minute, ""), quiet(time.Second)), 0},
+		"being deleted":      {"It counts no more.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Inputs{Current: later, Release: "1.0.0", Now: now}
+			for i, others := range [][]platformv1alpha1.PlatformOperator{
+				nil, {healthy("foo"), healthy("ape", failing(time.Hour, ""))}, {healthy("foo", failing(time.Second, ""))},
+			} {
+				in.Operators = append(others, tc.bar)
+				checked(t, in)
+				want := tc.want
+				if i == 2 && (want == 0 || want > 119*time.Second) {
+					want = 119 * time.Second
+				}
+				if _, got := Status(in); got != want {
+					t.Errorf("%s\nwant %s, got %s", tc.reason, want, got)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package clusteroperator
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestUpgradeable: updates of the cluster are held for those that ask for it, and for them only.
+func TestUpgradeable(t *testing.T) {
+	busy := says("Upgradeable", "False/NotUpgradeable: Foo default/foo-example: Migrating is True")
+	upgradeable := func(status configv1.ConditionStatus, reason string) configv1.ClusterOperatorStatus {
+		out := *later.DeepCopy()
+		out.Conditions = append(out.Conditions, configv1.ClusterOperatorStatusCondition{
+			Type: "Upgradeable", Status: status, Reason: reason, Message: "So it is", LastTransitionTime: past,
+		})
+		return out
+	}
+	const no, yes = "False/PlatformOperatorsNotUpgradeable", "True/PlatformOperatorsUpgradeable"
+	for name, tc := range map[string]struct {
+		reason    string
+		current   configv1.ClusterOperatorStatus
+		operators []platformv1alpha1.PlatformOperator
+		want      string // empty where there is none
+		words     string
+	}{
+		"nobody asks": {
+			reason:  "Holding updates of the cluster is for those that ask for it.",
+			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
+		},
+		"asks, and is upgradeable": {
+			reason:  "The answer is there as soon as one asks.",
+			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds), healthy("bar", busy)},
+			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+		},
+		"asks, and is not": {
+			reason:  "The message is all that the admin is shown: who, why, and what ends it.",
+			current: later,
+			operators: []platformv1alpha1.PlatformOperator{
+				healthy("foo", holds, busy), healthy("bar", busy), healthy("ape", holds, says("Upgradeable", "False/")), healthy("zoo", holds),
+			},
+			want: no,
+			words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
+				"(spec.holdClusterUpdates): ape is not upgradeable; foo (NotUpgradeable): Foo default/foo-example: Migrating is True",
+		},
+		"asks, and nobody knows": {
+			reason:  "What is not known does not block.",
+			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, says("Upgradeable", "Unknown/NoProbe"))},
+			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+		},
+		"asks, and has no status": {
+			reason:  "Nor does what has not been looked at yet.",
+			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, unread)},
+			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+		},
+		"asks no more": {
+			reason:  "What we held we let go.",
+			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
+			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+		},
+		"the last that asked is gone": {
+			reason:  "With whom it came.",
+			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"),
+			want:    yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+		},
+		"somebody else holds": {
+			reason:  "Another's word stays while nobody of ours has one.",
+			current: upgradeable("False", "AdminSaysNo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
+			want: "False/AdminSaysNo", words: "So it is",
+		},
+		"somebody else holds, and ours does not": {
+			reason:  "That ours is upgradeable does not end another's hold.",
+			current: upgradeable("False", "AdminSaysNo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds)},
+			want: "False/AdminSaysNo", words: "So it is",
+		},
+		"somebody else allows, and ours does not": {
+			reason:  "That another is upgradeable does not end ours.",
+			current: upgradeable("True", "AsExpected"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, busy)},
+			want: no, words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
+				"(spec.holdClusterUpdates): foo (NotUpgradeable): Foo default/foo-example: Migrating is True",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Release: "1.0.0", Now: now})
+			said := ""
+			if i := find(&got, "Upgradeable"); i >= 0 {
+				said = string(got.Conditions[i].Status) + "/" + got.Conditions[i].Reason
+			}
+			if said != tc.want || message(got, "Upgradeable") != tc.words {
+				t.Errorf("%s\nwant %s: %s\ngot  %s: %s", tc.reason, tc.want, tc.words, said, message(got, "Upgradeable"))
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package clusteroperator
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// maxNamed is how many PlatformOperators a message names.
+	maxNamed = 20
+
+	// maxMessage is how many letters each of them has to say why.
+	maxMessage = 300
+
+	nothingThere = "There are no PlatformOperators"
+)
+
+// waiting is for how many PlatformOperators of all, and what of, and why each takes its time.
+func (p platform) waiting(whom group, what string) string {
+	if whom.size == 0 {
+		return "Waiting to be told the release of the cluster"
+	}
+	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", whom.size, len(p.names), what, whom.list(operator.whyMoving))
+}
+
+// list says of each what why says, as far as there is room.
+func (g group) list(why func(operator) string) string {
+	out := make([]string, 0, maxNamed+1)
+	for _, o := range g.first {
+		out = append(out, why(o))
+	}
+	if more := g.size - len(g.first); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more: kubectl get %s", more, platformOperators))
+	}
+	return strings.Join(out, "; ")
+}
+
+// whyMoving says why it is not installed, or is being updated.
+func (o operator) whyMoving() string {
+	switch {
+	case o.failsNow():
+		return o.whyFailing()
+	case o.installed.status == "":
+		return o.name + " has not been looked at yet"
+	case !o.isInstalled():
+		return sentence(o.name, o.installed.reason, o.installed.message, "is not installed")
+	case o.progressing.status == metav1.ConditionTrue:
+		return sentence(o.name, o.progressing.reason, o.progressing.message, "is being updated")
+	}
+	return o.name + " has changed, and has not been looked at since"
+}
+
+func (o operator) whyFailing() string {
+	name := o.name
+	if !o.failsNow() {
+		name += ", not just now but until a moment ago"
+	}
+	return sentence(name, o.failingReason, o.failingMessage, "does not say why")
+}
+
+func (o operator) whyNotUpgradeable() string {
+	return sentence(o.name, o.upgradeable.reason, o.upgradeable.message, "is not upgradeable")
+}
+
+// sentence is about one PlatformOperator, in its own words, or others where it has none.
+func sentence(name, reason, message, otherwise string) string {
+	if reason != "" {
+		name += " (" + reason + ")"
+	}
+	if message = cut(message); message != "" {
+		return name + ": " + message
+	}
+	return name + " " + otherwise
+}
+
+// cut brings a message to one line that is not too long.
+func cut(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if letters := []rune(message); len(letters) > maxMessage {
+		return string(letters[:maxMessage-1]) + "…"
+	}
+	return message
+}

@@ -1,0 +1,159 @@
+package clusteroperator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestWholeStatus has it all, word for word.
+func TestWholeStatus(t *testing.T) {
+	condition := func(conditionType, status string, since metav1.Time, reason, message string) configv1.ClusterOperatorStatusCondition {
+		return configv1.ClusterOperatorStatusCondition{
+			Type: configv1.ClusterStatusConditionType(conditionType), Status: configv1.ConditionStatus(status),
+			LastTransitionTime: since, Reason: reason, Message: message,
+		}
+	}
+	related := func(names ...string) []configv1.ObjectReference {
+		var out []configv1.ObjectReference
+		for _, name := range names {
+			out = append(out, configv1.ObjectReference{Group: "platform.openshift.io", Resource: "platformoperators", Name: name})
+		}
+		return out
+	}
+	seconds := now.Rfc3339Copy()
+	elsewhere := configv1.ObjectReference{Resource: "namespaces", Name: "operator-status-system"}
+	for name, tc := range map[string]struct {
+		reason string
+		in     Inputs
+		want   configv1.ClusterOperatorStatus
+	}{
+		"first installation, with trouble": {
+			reason: "Available=False names whom the installation waits for, Progressing also who is being updated already.",
+			in: Inputs{
+				Release: "1.0.0", Now: now,
+				Operators: []platformv1alpha1.PlatformOperator{
+					healthy("new", unread), healthy("bar", broken(noPackage)), healthy("foo"),
+					healthy("moving", says("Progressing", "True/"+beingMoved)), healthy("gone", deleting),
+				},
+			},
+			want: configv1.ClusterOperatorStatus{
+				Conditions: []configv1.ClusterOperatorStatusCondition{
+					condition("Available", "False", seconds, "PlatformOperatorsInstalling",
+						"Waiting for 2 of 4 PlatformOperators to be installed: "+
+							"bar (PackageNotFound): There is no package bar in catalog olm/operators; new has not been looked at yet"),
+					condition("Progressing", "True", seconds, "PlatformOperatorsInstalling",
+						"Waiting for 3 of 4 PlatformOperators: bar (PackageNotFound): There is no package bar in catalog olm/operators; "+
+							"moving (Updating): bar.v2 is being installed; new has not been looked at yet"),
+					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
+						"Failing for two minutes or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators"),
+				},
+				RelatedObjects: related("bar", "foo", "moving", "new"),
+			},
+		},
+		"later, beside what others say": {
+			reason: "Whatever others say of the ClusterOperator stays, and times move with statuses only.",
+			in: Inputs{
+				Release: "1.0.0", Now: now,
+				Current: configv1.ClusterOperatorStatus{
+					Conditions: append(slices.Clone(later.Conditions),
+						condition("EvaluationConditionsDetected", "True", past, "a::b", "anything"),
+						condition("Upgradeable", "False", past, "AdminSaysNo", "Ask Kim first")),
+					Versions:       []configv1.OperandVersion{{Name: "operand", Version: "3"}, {Name: "operator", Version: "1.0.0"}},
+					RelatedObjects: append(append(related("gone", "foo"), elsewhere, elsewhere), related("bar", "bar")...),
+					Extension:      runtime.RawExtension{Raw: []byte(`{"a":1}`)},
+				},
+				Operators: []platformv1alpha1.PlatformOperator{
+					healthy("foo", failing(10*time.Minute, "")), healthy("bar", says("Installed", "False/"), holds),
+				},
+			},
+			want: configv1.ClusterOperatorStatus{
+				Conditions: []configv1.ClusterOperatorStatusCondition{
+					condition("Available", "True", past, "PlatformOperatorsInstalled",
+						"Every PlatformOperator had been installed once; Progressing says which is not now"),
+					condition("Progressing", "True", seconds, "PlatformOperatorsUpdating",
+						"Waiting for 1 of 2 PlatformOperators: bar is not installed"),
+					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
+						"Failing for two minutes or longer: foo does not say why"),
+					condition("EvaluationConditionsDetected", "True", past, "a::b", "anything"),
+					condition("Upgradeable", "False", past, "AdminSaysNo", "Ask Kim first"),
+				},
+				Versions:       []configv1.OperandVersion{{Name: "operand", Version: "3"}, {Name: "operator", Version: "1.0.0"}},
+				RelatedObjects: append([]configv1.ObjectReference{elsewhere}, related("bar", "foo")...),
+				Extension:      runtime.RawExtension{Raw: []byte(`{"a":1}`)},
+			},
+		},
+		"later, all well": {
+			reason: "The three conditions are there always, also where there is nothing to say.",
+			in:     Inputs{Release: "1.0.0", Now: now, Current: later, Operators: []platformv1alpha1.PlatformOperator{healthy("foo")}},
+			want: configv1.ClusterOperatorStatus{
+				Conditions: []configv1.ClusterOperatorStatusCondition{
+					condition("Available", "True", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed"),
+					condition("Progressing", "False", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed, and none is being updated"),
+					condition("Degraded", "False", past, "AsExpected", "No PlatformOperator has been failing for as long as two minutes"),
+				},
+				Versions:       later.Versions,
+				RelatedObjects: related("foo"),
+			},
+		},
+		"none": {
+			reason: "relatedObjects name the kind, so that who gathers them finds those that come.",
+			in:     Inputs{Release: "1.0.0", Now: now},
+			want: configv1.ClusterOperatorStatus{
+				Conditions: []configv1.ClusterOperatorStatusCondition{
+					condition("Available", "True", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
+					condition("Progressing", "False", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
+					condition("Degraded", "False", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
+				},
+				Versions:       later.Versions,
+				RelatedObjects: related(""),
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, checked(t, tc.in)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestMany: however many there are, and however much they say, a status stays of a size that people read.
+func TestMany(t *testing.T) {
+	var operators []platformv1alpha1.PlatformOperator
+	for i := range 5000 {
+		operators = append(operators, healthy(fmt.Sprintf("po-%04d", i), broken("PackageNotFound: "+strings.Repeat("é\n", 1000)), holds))
+	}
+	shuffled := slices.Clone(operators)
+	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	got := checked(t, Inputs{Operators: shuffled, Release: "1.0.0", Now: now})
+	for _, conditionType := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded"} {
+		said := message(got, conditionType)
+		if !strings.HasSuffix(said, " é…; and 4980 more: kubectl get platformoperators") {
+			t.Errorf("%s ends: %s", conditionType, said[len(said)-100:])
+		}
+		if !strings.Contains(said, ": po-0000 (") || !strings.Contains(said, "; po-0019 (") || strings.Contains(said, "po-0020") {
+			t.Errorf("%s does not name the first twenty", conditionType)
+		}
+		if n := len([]rune(said)); n > 7000 {
+			t.Errorf("%s says %d letters", conditionType, n)
+		}
+	}
+	if n := len(got.RelatedObjects); n != 1 || got.RelatedObjects[0].Name != "" {
+		t.Errorf("%d related objects, %v first", n, got.RelatedObjects[0])
+	}
+	got = checked(t, Inputs{Operators: operators[:maxRelatedObjects], Release: "1.0.0", Now: now})
+	if n := len(got.RelatedObjects); n != maxRelatedObjects || got.RelatedObjects[99].Name != "po-0099" {
+		t.Errorf("%d related objects, %v last", n, got.RelatedObjects[n-1])
+	}
+}

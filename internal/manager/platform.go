@@ -1,0 +1,69 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/clusteroperator"
+	"github.com/operator-status/operator-status/internal/platform"
+)
+
+// addPlatform adds what makes operators out of PlatformOperators, and sums them up.
+func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Options) error {
+	catalog, err := catalogName(o.DefaultCatalog)
+	if err != nil {
+		return err
+	}
+	watches, err := platform.NewWatches(mgr)
+	if err != nil {
+		return err
+	}
+	reconciler := &platform.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Watches: watches, DefaultCatalog: catalog, Now: time.Now,
+	}
+	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
+	installed.when(func() error {
+		if err := platform.IndexCache(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+		c, err := reconciler.SetupWithManager(mgr)
+		if err != nil {
+			return fmt.Errorf("adding the PlatformOperator controller: %w", err)
+		}
+		installed.when(func() error { return reconciler.WatchOLM(mgr, c) }, v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind),
+			v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), operatorsv1.GroupVersion.WithKind("OperatorGroup"))
+		return nil
+	}, kind)
+	installed.when(func() error { return addClusterOperator(mgr, installed) }, kind, configv1.GroupVersion.WithKind("ClusterOperator"))
+	return nil
+}
+
+// addClusterOperator adds the roll-up for the Cluster Version Operator.
+func addClusterOperator(mgr ctrl.Manager, installed *crdGate) error {
+	reconciler := &clusteroperator.Reconciler{Client: mgr.GetClient(), Release: clusteroperator.Release(mgr.GetClient(), Version), Now: time.Now}
+	c, err := reconciler.SetupWithManager(mgr)
+	if err != nil {
+		return fmt.Errorf("adding the ClusterOperator controller: %w", err)
+	}
+	installed.when(func() error { return clusteroperator.WatchClusterVersion(mgr, c) }, configv1.GroupVersion.WithKind("ClusterVersion"))
+	return nil
+}
+
+// catalogName is a catalog as a flag names it.
+func catalogName(text string) (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" {
+		return types.NamespacedName{}, errors.New("the default catalog is " + text + ", which is no <namespace>/<name>")
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}

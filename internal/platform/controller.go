@@ -1,0 +1,312 @@
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+)
+
+// Reconciler has the cluster hold what PlatformOperators consist of, and tells on them how it is.
+type Reconciler struct {
+	// Client reads from the cache.
+	Client client.Client
+
+	// Reader reads from the API server.
+	Reader client.Reader
+
+	// Watches watch what is composed.
+	Watches *Watches
+
+	// DefaultCatalog is where packages come from whose PlatformOperator names none.
+	DefaultCatalog types.NamespacedName
+
+	Now func() time.Time
+
+	// subscriptions is true once the kinds of an OLM are there, and can be read from the cache.
+	subscriptions atomic.Bool
+}
+
+const (
+	// retry is when something is tried again that somebody has to mend where nobody tells that he has.
+	retry = 30 * time.Second
+
+	// soon is when the cache has what was written just now.
+	soon = 100 * time.Millisecond
+)
+
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/status;platformoperators/finalizers,verbs=update;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorgroups;subscriptions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions,verbs=get;list;watch;delete
+
+// Reconcile makes what a PlatformOperator consists of, and writes how it is where that changed.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	op := &v1alpha1.PlatformOperator{}
+	if err := r.Client.Get(ctx, request.NamespacedName, op); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	c := composer{r, op}
+	result, err := c.reconcile(ctx)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil // what it is now is on its way to the cache
+	}
+	return result, err
+}
+
+func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
+	op := c.op
+	if op.DeletionTimestamp != nil {
+		return c.delete(ctx)
+	}
+	in, err := c.read(ctx)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what PlatformOperator %s depends on: %w", op.Name, err)
+	}
+	if err := c.compose(ctx, &in); err != nil {
+		return reconcile.Result{}, fmt.Errorf("composing PlatformOperator %s: %w", op.Name, err)
+	}
+	status, again := Status(in)
+	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
+		again = retry
+	}
+	return reconcile.Result{RequeueAfter: again}, c.write(ctx, status)
+}
+
+// read reads what decides what is to be made, and how that is.
+func (c composer) read(ctx context.Context) (Inputs, error) {
+	out := Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), Now: metav1.NewTime(c.Now())}
+	if err := c.duplicates(ctx, &out); err != nil {
+		return out, err
+	}
+	if out.NoOLM {
+		return out, nil
+	}
+	return out, c.subscription(ctx, &out)
+}
+
+// duplicates finds the other PlatformOperators for the same package.
+func (c composer) duplicates(ctx context.Context, in *Inputs) error {
+	if in.observes() {
+		return nil
+	}
+	list := &v1alpha1.PlatformOperatorList{}
+	if err := c.Client.List(ctx, list, client.MatchingFields{IndexPackage: c.op.Spec.Package.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the PlatformOperators for package %s: %w", c.op.Spec.Package.Name, err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == c.op.UID || other.DeletionTimestamp != nil || other.Spec.ManagementPolicy == v1alpha1.ManagementObserve {
+			continue
+		}
+		in.Duplicates = append(in.Duplicates, other.Name)
+		in.Yields = in.Yields || older(other, c.op)
+	}
+	slices.Sort(in.Duplicates)
+	return nil
+}
+
+// older orders PlatformOperators by age, and those of an age by name.
+func older(a, b *v1alpha1.PlatformOperator) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// subscription reads the Subscription of a PlatformOperator, and what it leads to.
+func (c composer) subscription(ctx context.Context, in *Inputs) error {
+	candidates, err := c.candidates(ctx)
+	if err != nil {
+		return err
+	}
+	in.Observed = len(candidates)
+	for i := range candidates {
+		if controls(c.op, &candidates[i]) || in.observes() && in.Observed == 1 {
+			in.Subscription = &candidates[i]
+		}
+	}
+	if in.Subscription == nil {
+		return nil
+	}
+	if in.CSVs, err = surroundings.CSVs(ctx, c.Client, in.Subscription.Namespace); err != nil {
+		return err
+	}
+	if running := in.running(); running != nil {
+		probe := &operatorsv1alpha1.Probe{}
+		if err := c.Client.Get(ctx, client.ObjectKeyFromObject(running), probe); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("getting Probe %s: %w", running.Name, err)
+		} else if err == nil {
+			in.Probe = probe
+		}
+	}
+	return nil
+}
+
+// candidates are the Subscriptions that may be the PlatformOperator's: those of its namespace that are its own or for its
+// package. Of one that only observes and names no namespace, they are those for the package wherever they are.
+func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscription, error) {
+	list := &operatorsv1alpha1.SubscriptionList{}
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if c.op.Spec.ManagementPolicy != v1alpha1.ManagementObserve || c.op.Spec.Namespace != "" {
+		options = append(options, client.InNamespace(c.op.GetNamespaceToInstallIn()))
+	}
+	if err := c.Client.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("listing the Subscriptions: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(list.Items), func(sub operatorsv1alpha1.Subscription) bool {
+		return !controls(c.op, &sub) && (sub.Spec == nil || sub.Spec.Package != c.op.Spec.Package.Name)
+	}), nil
+}
+
+// surroundings reads what is there already that decides what is to be made.
+func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, error) {
+	out := Surroundings{DefaultCatalog: c.DefaultCatalog}
+	namespace := object("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
+	live, err := c.live(ctx, namespace)
+	if err != nil {
+		return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
+	}
+	out.NamespaceControlled = live == nil || controls(c.op, live) || consents(c.op, live)
+	if in.NoOLM {
+		return out, nil
+	}
+	groups := &operatorsv1.OperatorGroupList{}
+	if err := c.Client.List(ctx, groups, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("listing the OperatorGroups of %s: %w", titleOf(namespace), err)
+	}
+	out.Groups = groups.Items
+	if out.Subscriptions, err = c.candidates(ctx); err != nil {
+		return out, err
+	}
+	out.InstallModes = in.installModes()
+	return out, nil
+}
+
+// installModes are those of the newest version of the operator that is there.
+func (in Inputs) installModes() []olm.InstallMode {
+	if in.Subscription == nil {
+		return nil
+	}
+	for _, name := range []string{in.Subscription.Status.CurrentCSV, in.Subscription.Status.InstalledCSV} {
+		if csv := in.CSVs[name]; csv != nil {
+			return csv.Spec.InstallModes
+		}
+	}
+	return nil
+}
+
+// compose has what the PlatformOperator consists of be as it should, and nothing else.
+func (c composer) compose(ctx context.Context, in *Inputs) error {
+	if in.observes() {
+		return c.releaseAll(ctx)
+	}
+	if in.Yields {
+		return nil
+	}
+	around, err := c.surroundings(ctx, in)
+	if err != nil {
+		return err
+	}
+	desired := Compose(c.op, around)
+	if err := c.announce(ctx, desired); err != nil {
+		return err
+	}
+	for _, d := range desired {
+		o, err := c.apply(ctx, d)
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", titleOf(d.Object), err)
+		}
+		in.Objects = append(in.Objects, o)
+	}
+	leaving, err := c.prune(ctx, desired)
+	in.Objects = append(in.Objects, leaving...)
+	return err
+}
+
+// announce notes on the PlatformOperator what it is about to make, and that it has something to clean up: whatever happens to us
+// meanwhile, what it made is found again.
+func (c composer) announce(ctx context.Context, desired []Desired) error {
+	if controllerutil.AddFinalizer(c.op, v1alpha1.Finalizer) {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"finalizers": c.op.Finalizers, "resourceVersion": c.op.ResourceVersion,
+		}})
+		if err != nil {
+			return err
+		}
+		if err := c.Client.Patch(ctx, c.op, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner)); err != nil {
+			return fmt.Errorf("adding the finalizer: %w", err)
+		}
+	}
+	known := func(o Desired) bool {
+		return slices.ContainsFunc(c.op.Status.Resources, func(r v1alpha1.ResourceStatus) bool {
+			ref := referenceTo(Object{Desired: o})
+			return r.Reference.Kind == ref.Kind && r.Reference.APIVersion == ref.APIVersion && r.Reference.Name == ref.Name && r.Reference.Namespace == ref.Namespace
+		})
+	}
+	status := c.op.Status.DeepCopy()
+	for _, d := range desired {
+		if err := c.place(d.Object); err != nil {
+			continue // apply says so
+		}
+		if !known(d) {
+			status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
+				Name: d.Entry, Reference: referenceTo(Object{Desired: d}), Reason: v1alpha1.ReasonCreating, Message: "It is about to be made",
+			})
+		}
+	}
+	if len(status.Resources) == len(c.op.Status.Resources) {
+		return nil
+	}
+	return c.write(ctx, *status)
+}
+
+// write writes the status where it changed.
+func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorStatus) error {
+	before := c.op.DeepCopy()
+	c.op.Status = status
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if data, err := patch.Data(c.op); err != nil {
+		return err
+	} else if !changes(data) {
+		return nil
+	}
+	if err := c.Client.Status().Patch(ctx, c.op, patch, client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("writing the status of PlatformOperator %s: %w", c.op.Name, err)
+	}
+	return nil
+}
+
+// changes is true for a patch of a status that is not empty.
+func changes(patch []byte) bool {
+	var content struct {
+		Status json.RawMessage `json:"status"`
+	}
+	return json.Unmarshal(patch, &content) != nil || len(content.Status) > 0
+}
+
+// releaseAll lets go of what was composed before the PlatformOperator only observed.
+func (c composer) releaseAll(ctx context.Context) error {
+	for _, r := range c.op.Status.Resources {
+		if err := c.release(ctx, r.Reference); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package platform
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// resources tell of each object how it is.
+func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	out.Resources = nil
+	for _, o := range in.Objects {
+		how := in.readiness(o)
+		out.Resources = append(out.Resources, v1alpha1.ResourceStatus{
+			Name: o.Entry, Reference: referenceTo(o), Ready: how.Ready, Reason: how.Reason, Message: bounded(how.Message),
+		})
+	}
+}
+
+func referenceTo(o Object) corev1.ObjectReference {
+	out := corev1.ObjectReference{
+		APIVersion: o.Object.GetAPIVersion(), Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName(),
+	}
+	if o.Live != nil {
+		out.UID = o.Live.GetUID()
+	}
+	return out
+}
+
+// readiness says how an object is. That of the Subscription is how the operator is.
+func (in Inputs) readiness(o Object) Readiness {
+	if o.Entry == entrySubscription && in.NoOLM {
+		return in.operator()
+	}
+	if o.Problem != nil {
+		return Readiness{Failing: !in.early(o), Reason: o.Problem.Reason, Message: o.Problem.Message}
+	}
+	if o.Entry == entrySubscription && o.Live != nil && o.Live.GetDeletionTimestamp() == nil {
+		return in.operator()
+	}
+	return ReadinessOf(o.Live, o.Checks)
+}
+
+// operator says how the operator itself is.
+func (in Inputs) operator() Readiness {
+	running := in.running()
+	switch trouble := in.operatorTrouble(); {
+	case trouble != nil:
+		return Readiness{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
+	case running == nil:
+		return Readiness{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
+	case running.Status.Phase == olm.CSVPhaseSucceeded, in.replaced() && slices.Contains(yielding, running.Status.Phase):
+		return Readiness{Ready: true}
+	}
+	return Readiness{
+		Reason:  wordOr(string(running.Status.Reason), v1alpha1.ReasonDegraded),
+		Message: fmt.Sprintf("ClusterServiceVersion %s/%s is %s", running.Namespace, running.Name, saidBy(running)),
+	}
+}
+
+// yielding are the phases of a version that a newer one is taking the place of: what of it runs, runs on.
+var yielding = []olm.ClusterServiceVersionPhase{olm.CSVPhaseReplacing, olm.CSVPhaseDeleting}
+
+// ready says whether the operator runs and everything is ready; what is not is named, with its own reason. Of what was ready
+// once it is never said that it is being created.
+func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAvailable}
+	if in.updating() {
+		c.Reason = v1alpha1.ReasonUpdating
+	}
+	if running := in.running(); running != nil {
+		c.Message = running.Name + " runs"
+	}
+	words, bad := in.unready()
+	if len(words) > 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.unreadyReason(bad), strings.Join(words, "; ")
+	}
+	set(in, out, c)
+}
+
+// unready says of everything that is not ready why, and whether any of it is bad.
+func (in Inputs) unready() (words []string, bad bool) {
+	say := func(title string, how Readiness) {
+		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
+		bad = bad || how.Failing
+	}
+	told := false
+	for _, o := range in.Objects {
+		if how := in.readiness(o); !how.Ready && !o.Leaving {
+			say(titleOf(o.Object), how)
+		}
+		told = told || o.Entry == entrySubscription
+	}
+	if !told { // it is only observed, or cannot be made
+		if how := in.operator(); !how.Ready {
+			say("The operator", how)
+		}
+	}
+	return words, bad
+}
+
+// unreadyReason tells what is on its way from what has come to harm, which it is until all is ready again.
+func (in Inputs) unreadyReason(bad bool) string {
+	before := meta.FindStatusCondition(in.Operator.Status.Conditions, v1alpha1.ConditionReady)
+	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
+	switch {
+	case before != nil && before.Reason == v1alpha1.ReasonDegraded, was && (bad || in.regressed()):
+		return v1alpha1.ReasonDegraded
+	case bad:
+		return v1alpha1.ReasonFailed
+	}
+	return v1alpha1.ReasonCreating
+}
+
+// regressed is true where something is not ready that was, though nobody has asked for anything else.
+func (in Inputs) regressed() bool {
+	status := in.Operator.Status
+	if len(in.Objects) == 0 {
+		return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+	}
+	asked := status.ObservedGeneration != in.Operator.Generation
+	return slices.ContainsFunc(in.Objects, func(o Object) bool {
+		if o.Leaving || in.readiness(o).Ready || asked && o.Entry != entrySubscription {
+			return false
+		}
+		ref := referenceTo(o)
+		return slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
+			return r.Ready && r.Name == o.Entry && r.Reference.Kind == ref.Kind && r.Reference.Namespace == ref.Namespace && r.Reference.Name == ref.Name
+		})
+	})
+}
+
+// quiet is how long a PlatformOperator must not fail until its trouble counts as over.
+const quiet = 2 * time.Minute
+
+// failing keeps the first bad moment of a trouble until it has been over for a while, so that one that comes and goes is seen.
+func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	now := in.Now
+	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
+	bad := c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
+	switch {
+	case !bad && out.FailingSince == nil, !bad && over(out, now):
+		out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
+	case !bad && out.QuietSince == nil:
+		out.QuietSince = &now
+	case bad:
+		if out.FailingSince == nil {
+			out.FailingSince = &now
+		}
+		worst := in.worst()
+		out.QuietSince, out.FailingReason, out.FailingMessage = nil, worst.Reason, bounded(worst.Message)
+	}
+}
+
+// over is true where a trouble has been over for long enough.
+func over(out *v1alpha1.PlatformOperatorStatus, now metav1.Time) bool {
+	return out.QuietSince != nil && now.Sub(out.QuietSince.Time) >= quiet
+}
+
+// worst is what is bad, as the object itself puts it: what only takes its time comes after it.
+func (in Inputs) worst() Problem {
+	if p := in.trouble(); p != nil {
+		return *p
+	}
+	worst := Readiness{Ready: true}
+	for _, o := range in.Objects {
+		if how := in.readiness(o); !how.Ready && !o.Leaving && (how.Failing || worst.Ready) && !worst.Failing {
+			worst = how
+			worst.Message = titleOf(o.Object) + ": " + how.Message
+		}
+	}
+	if worst.Ready {
+		worst = in.operator()
+	}
+	return Problem{wordOr(worst.Reason, v1alpha1.ReasonDegraded), worst.Message}
+}
+
+// quietIn is when a trouble that has ended will count as over; 0 where there is none.
+func quietIn(out *v1alpha1.PlatformOperatorStatus, now metav1.Time) time.Duration {
+	if out.QuietSince == nil {
+		return 0
+	}
+	return max(quiet-now.Sub(out.QuietSince.Time), time.Second)
+}
+
+// relatedObjects are where to look when something is wrong.
+func relatedObjects(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	var found []corev1.ObjectReference
+	for _, r := range out.Resources {
+		ref := r.Reference
+		ref.UID = ""
+		found = append(found, ref)
+	}
+	if sub := in.Subscription; sub != nil {
+		found = append(found, in.below(sub)...)
+	}
+	order := func(a, b corev1.ObjectReference) int {
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(found, order)
+	found = slices.CompactFunc(found, func(a, b corev1.ObjectReference) bool { return order(a, b) == 0 })
+	out.RelatedObjects = found[:min(len(found), v1alpha1.MaxRelatedObjects)]
+}
+
+// below are the Subscription and what it leads to.
+func (in Inputs) below(sub *operatorsv1alpha1.Subscription) []corev1.ObjectReference {
+	var out []corev1.ObjectReference
+	add := func(apiVersion, kind, namespace, name string) {
+		out = append(out, corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
+	}
+	version := operatorsv1alpha1.GroupVersion.String()
+	add(version, operatorsv1alpha1.SubscriptionKind, sub.Namespace, sub.Name)
+	if sub.Spec != nil {
+		add(version, olm.CatalogSourceKind, sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
+	}
+	if ref := sub.Status.InstallPlanRef; ref != nil {
+		add(version, olm.InstallPlanKind, sub.Namespace, ref.Name)
+	}
+	for _, name := range []string{sub.Status.CurrentCSV, sub.Status.InstalledCSV} {
+		if in.CSVs[name] != nil {
+			add(version, operatorsv1alpha1.ClusterServiceVersionKind, sub.Namespace, name)
+		}
+	}
+	if in.Probe != nil {
+		add(version, operatorsv1alpha1.ProbeKind, in.Probe.Namespace, in.Probe.Name)
+	}
+	return out
+}

@@ -1,0 +1,381 @@
+package platform
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/subscription"
+)
+
+// Inputs is everything that a PlatformOperator's status depends on, read at one moment.
+type Inputs struct {
+	Operator *v1alpha1.PlatformOperator
+
+	// Objects are what it consists of, and what it did and is not gone yet.
+	Objects []Object
+
+	// Duplicates are the other PlatformOperators for the same package, sorted.
+	Duplicates []string
+
+	// Yields is true where one of them is older: nothing is made for this one.
+	Yields bool
+
+	// NoOLM is true where the cluster has neither an OLM nor the loops of operator-status.
+	NoOLM bool
+
+	// Subscription to the package; nil where there is none.
+	Subscription *operatorsv1alpha1.Subscription
+
+	// Observed are how many Subscriptions there are that Observe might mean.
+	Observed int
+
+	// CSVs are the ClusterServiceVersions of the Subscription's namespace, by name.
+	CSVs map[string]*operatorsv1alpha1.ClusterServiceVersion
+
+	// Probe of the operator that runs; nil where there is none.
+	Probe *operatorsv1alpha1.Probe
+
+	Now metav1.Time
+}
+
+// Status says what a PlatformOperator's status is, given in, and when to look again though nothing has changed; 0 is never. It
+// reads nothing else and changes nothing.
+func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
+	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	out := in.Operator.Status.DeepCopy()
+	for _, concern := range []func(Inputs, *v1alpha1.PlatformOperatorStatus){
+		resources,
+		version,
+		synced,
+		ready,
+		installed, // which it is once it has been ready
+		progressing,
+		upgradeable,
+		upToDate,
+		important,
+		failing, // these two sum up what
+		relatedObjects,
+	} {
+		concern(in, out)
+	}
+	out.ObservedGeneration = in.Operator.Generation
+	again := quietIn(out, in.Now)
+	if equality.Semantic.DeepEqual(*out, in.Operator.Status) {
+		return *in.Operator.Status.DeepCopy(), again
+	}
+	return *out, again
+}
+
+// Deleting says what the status of a PlatformOperator is while it is being deleted, given what is not gone yet. Nothing is amiss
+// with it any more; what it consists of stays in the status, so that it is found.
+func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
+	in := Inputs{Operator: op, Objects: left, Now: now.Rfc3339Copy()}
+	out := op.Status.DeepCopy()
+	var titles []string
+	for _, o := range left {
+		titles = append(titles, titleOf(o.Object))
+	}
+	for _, t := range []string{v1alpha1.ConditionSynced, v1alpha1.ConditionReady} {
+		set(in, out, metav1.Condition{
+			Type: t, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDeleting,
+			Message: "Waiting until these are gone: " + strings.Join(titles, ", "),
+		})
+	}
+	out.ObservedGeneration = op.Generation
+	out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
+	return *out
+}
+
+// set sets a condition, whose time moves only with its status.
+func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
+	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
+	c.Message = bounded(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)))
+	meta.SetStatusCondition(&out.Conditions, c)
+}
+
+// maxMessage bounds a message, in bytes. The API takes 32 KiB.
+const maxMessage = 4096
+
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
+// version is that of what really runs.
+func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	out.Version = ""
+	if csv := in.running(); csv != nil {
+		out.Version = csv.Spec.Version.String()
+	}
+}
+
+// synced says whether every object that the spec asks for is as it should be.
+func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonSynced, Message: "Every object is there as it should be",
+	}
+	if in.observes() {
+		c.Reason, c.Message = v1alpha1.ReasonObserveOnly, "Nothing is made or changed, since managementPolicy is Observe"
+	}
+	if problem := in.unsynced(); problem != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problem.Reason, problem.Message
+	}
+	set(in, out, c)
+}
+
+// unsynced is what keeps the objects from being as they should; nil where nothing does.
+func (in Inputs) unsynced() *Problem {
+	if len(in.Duplicates) > 0 {
+		return in.duplicate()
+	}
+	var found *Problem
+	var messages []string
+	for _, o := range in.Objects {
+		if o.Problem == nil {
+			continue
+		}
+		messages = append(messages, o.Problem.Message)
+		if found == nil || found.Reason == v1alpha1.ReasonKindNotFound { // which may only be early
+			found = &Problem{Reason: o.Problem.Reason}
+		}
+	}
+	if found != nil {
+		found.Message = strings.Join(messages, "; ")
+	}
+	return found
+}
+
+// duplicate says who else is for the package.
+func (in Inputs) duplicate() *Problem {
+	message := fmt.Sprintf("Package %s is also that of PlatformOperator %s: delete all but one. ",
+		in.Operator.Spec.Package.Name, strings.Join(in.Duplicates, ", "))
+	if in.Yields {
+		message += "Nothing is made for this one, which is younger"
+	} else {
+		message += "This one is the oldest, and goes on"
+	}
+	return &Problem{v1alpha1.ReasonDuplicatePackage, message}
+}
+
+// installed says whether the operator is there: from when everything was ready for the first time, for as long as a version that
+// has run is there.
+func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionInstalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling}
+	running, trouble := in.running(), in.trouble()
+	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
+	switch {
+	case running != nil && (was || meta.IsStatusConditionTrue(out.Conditions, v1alpha1.ConditionReady)):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonInstalled, running.Name+" is installed"
+	case trouble != nil:
+		c.Reason, c.Message = trouble.Reason, trouble.Message
+	case running == nil:
+		c.Message = in.waitsFor()
+	default:
+		c.Message = meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady).Message
+	}
+	set(in, out, c)
+}
+
+// progressing says whether the operator is being installed or updated.
+func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonAsDesired, Message: "Nothing is being installed or updated",
+	}
+	switch wait := in.wait(); {
+	case !meta.IsStatusConditionTrue(out.Conditions, v1alpha1.ConditionInstalled):
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonInstalling
+		c.Message = meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionInstalled).Message
+	case wait != nil:
+		c.Reason, c.Message = v1alpha1.ReasonUpdateHeld, wait.Message
+	case in.updating():
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUpdating
+		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.running().Name, in.Subscription.Status.CurrentCSV, in.waitsFor())
+	}
+	set(in, out, c)
+}
+
+// upgradeable says whether the operator may be updated: what its Probe says, unless an update is held for another reason.
+func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := in.mirrored(v1alpha1.ConditionUpgradeable, metav1.ConditionTrue)
+	if sub := in.Subscription; sub != nil {
+		held := sub.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
+		if held.Status == "True" && held.Reason != operatorsv1alpha1.ReasonApprovalMissing && c.Status != metav1.ConditionFalse {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, wordOr(held.Reason, string(held.Type)), held.Message
+		}
+	}
+	set(in, out, c)
+}
+
+// important says whether a custom resource has something to say that the cluster admin should see.
+func important(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	set(in, out, in.mirrored(v1alpha1.ConditionImportant, metav1.ConditionFalse))
+}
+
+// mirrored is a condition of the Probe; where the operator has none it has nothing to say.
+func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Condition {
+	if in.Probe != nil {
+		if c := meta.FindStatusCondition(in.Probe.Status.Conditions, t); c != nil {
+			return metav1.Condition{Type: t, Status: c.Status, Reason: wordOr(c.Reason, t), Message: c.Message}
+		}
+		return metav1.Condition{
+			Type: t, Status: metav1.ConditionUnknown, Reason: operatorsv1alpha1.ReasonNotRead,
+			Message: fmt.Sprintf("Probe %s/%s does not say yet", in.Probe.Namespace, in.Probe.Name),
+		}
+	}
+	return metav1.Condition{Type: t, Status: otherwise, Reason: v1alpha1.ReasonNoProbe, Message: "The operator has no Probe, and says nothing of it"}
+}
+
+// upToDate says whether the newest version is installed and runs.
+func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSubscriptionNotFound}
+	if in.Subscription == nil {
+		c.Message = in.waitsFor()
+		set(in, out, c)
+		return
+	}
+	said := subscription.IsUpToDate(&in.Subscription.Status)
+	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), wordOr(said.Reason, string(said.Type)), said.Message
+	if c.Message == "" {
+		c.Message = in.waitsFor()
+	}
+	set(in, out, c)
+}
+
+// observes is true where nothing is to be made.
+func (in Inputs) observes() bool {
+	return in.Operator.Spec.ManagementPolicy == v1alpha1.ManagementObserve
+}
+
+// running is the ClusterServiceVersion that has run, and does the work while a newer one is being installed; nil where none has.
+func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
+	if in.Subscription == nil {
+		return nil
+	}
+	csv := surroundings.Running(in.CSVs, in.Subscription.Status.InstalledCSV)
+	if csv == nil || !surroundings.Ran(csv) {
+		return nil
+	}
+	return csv
+}
+
+// replaced is true while a newer version than what runs is to take its place.
+func (in Inputs) replaced() bool {
+	running := in.running()
+	return running != nil && in.Subscription.Status.CurrentCSV != "" && in.Subscription.Status.CurrentCSV != running.Name
+}
+
+// updating is true where it does so now, and waits for nobody.
+func (in Inputs) updating() bool { return in.replaced() && in.wait() == nil }
+
+// trouble is what keeps the PlatformOperator from being as it should; nil where nothing does.
+func (in Inputs) trouble() *Problem {
+	for _, o := range in.Objects {
+		if o.Problem != nil && !in.early(o) {
+			return o.Problem
+		}
+	}
+	return in.operatorTrouble()
+}
+
+// early is true for an object whose kind the operator itself may bring along.
+func (in Inputs) early(o Object) bool {
+	return o.Problem.Reason == v1alpha1.ReasonKindNotFound && in.running() == nil
+}
+
+// operatorTrouble is what is wrong with the operator itself; nil where nothing is.
+func (in Inputs) operatorTrouble() *Problem {
+	switch {
+	case in.Yields:
+		return in.duplicate()
+	case in.NoOLM:
+		return &Problem{v1alpha1.ReasonOLMNotFound, "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
+	case in.observes() && in.Observed > 1:
+		return &Problem{v1alpha1.ReasonSubscriptionAmbiguous, fmt.Sprintf(
+			"There are %d Subscriptions to package %s: say in spec.namespace which is meant", in.Observed, in.Operator.Spec.Package.Name)}
+	case in.observes() && in.Subscription == nil:
+		return &Problem{v1alpha1.ReasonSubscriptionNotFound, fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
+	case in.modesUnsupported():
+		return &Problem{v1alpha1.ReasonInstallModesUnsupported, fmt.Sprintf(
+			"The operator can look after neither all namespaces nor its own: make an OperatorGroup in namespace %s that fits its install modes, "+
+				"and name the namespace in spec.namespace", in.Operator.GetNamespaceToInstallIn())}
+	case in.Subscription == nil:
+		return nil
+	}
+	if p := subscription.TroubleOf(&in.Subscription.Status); p != nil {
+		return &Problem{wordOr(p.Reason, v1alpha1.ReasonFailed), p.Message}
+	}
+	return nil
+}
+
+// modesUnsupported is true where no OperatorGroup of ours can fit the operator, and that keeps it from running.
+func (in Inputs) modesUnsupported() bool {
+	if in.Subscription == nil || in.observes() {
+		return false
+	}
+	csv := in.CSVs[in.Subscription.Status.CurrentCSV]
+	return csv != nil && csv.Status.Reason == olm.CSVReasonUnsupportedOperatorGroup &&
+		!supports(csv.Spec.InstallModes, olm.InstallModeTypeAllNamespaces) && !supports(csv.Spec.InstallModes, olm.InstallModeTypeOwnNamespace)
+}
+
+// wait is whom the operator waits for that nothing is wrong with; nil where it waits for nobody.
+func (in Inputs) wait() *subscription.Problem {
+	if in.Subscription == nil {
+		return nil
+	}
+	return subscription.WaitOf(&in.Subscription.Status)
+}
+
+// waitsFor says what the operator waits for, while it is being installed.
+func (in Inputs) waitsFor() string {
+	sub := in.Subscription
+	if sub == nil {
+		return "Waiting for a Subscription to package " + in.Operator.Spec.Package.Name
+	}
+	if wait := in.wait(); wait != nil {
+		return wait.Message
+	}
+	if csv := in.CSVs[sub.Status.CurrentCSV]; csv != nil && csv.Status.Phase != olm.CSVPhaseSucceeded {
+		return fmt.Sprintf("ClusterServiceVersion %s/%s is %s", csv.Namespace, csv.Name, saidBy(csv))
+	}
+	if said := subscription.IsUpToDate(&sub.Status); said.Status != "True" && said.Message != "" {
+		return said.Message
+	}
+	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)
+}
+
+// saidBy is how a ClusterServiceVersion is, and why, in its own words.
+func saidBy(csv *operatorsv1alpha1.ClusterServiceVersion) string {
+	out := string(csv.Status.Phase)
+	if out == "" {
+		out = "new"
+	}
+	if csv.Status.Reason != "" {
+		out += fmt.Sprintf(" (%s)", csv.Status.Reason)
+	}
+	if csv.Status.Message != "" {
+		out += ": " + csv.Status.Message
+	}
+	return out
+}
+
+// wordOr is a reason, or the other where it is no word that a condition may have for one.
+func wordOr(reason, other string) string {
+	if reasonPattern.MatchString(reason) {
+		return reason
+	}
+	return other
+}
