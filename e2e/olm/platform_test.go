@@ -1,0 +1,109 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestPlatformOperator: a PlatformOperator is installed by OLM, with the approval gate on; its update waits before anything has
+// changed, and goes on by itself. Deleted, it takes the operator along.
+func TestPlatformOperator(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "platform", publish(t, "plain", "1.0.0"))
+	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "plain"}}
+	op.Spec.Package = v1alpha1.Package{Name: "plain", Catalog: &v1alpha1.CatalogReference{Name: catalogName, Namespace: s.namespace}}
+	op.Spec.Namespace = s.namespace // where the catalog is: OLM's are visible in their own namespace, and olm's everywhere
+	cluster.Create(t, op)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), op); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	platformSays(t, op, "1.0.0", "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
+
+	example := s.migrating(t, "plain")
+	s.objects(t, csvOf("plain", "1.0.0"))
+	before := definition(t, "plain")
+	s.offer(t, changing(t, "plain"))
+	platformSays(t, op, "1.0.0", "Ready=True/Available", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
+		"UpToDate=False/NewestDoesNotRun")
+	if message := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionProgressing).Message; !strings.Contains(message, "Migrating") {
+		t.Errorf("it does not say what it waits for: %s", message)
+	}
+	if definition(t, "plain").Generation != before.Generation {
+		t.Error("the CustomResourceDefinition has changed while the update was held")
+	}
+	hasMigrated(t, example)
+	platformSays(t, op, "1.1.0", "Synced=True/Synced", "Ready=True/Available", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
+
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	cluster.AwaitGone(t, &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "plain"}})
+	cluster.AwaitGone(t, s.csv(csvOf("plain", "1.1.0")))
+}
+
+// TestPlatformOperatorMisspelt: what OLM's resolver says comes up.
+func TestPlatformOperatorMisspelt(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "misspelt", publish(t, "amber", "1.0.0"))
+	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "amber"}}
+	op.Spec.Package = v1alpha1.Package{Name: "ambre", Catalog: &v1alpha1.CatalogReference{Name: catalogName, Namespace: s.namespace}}
+	op.Spec.Namespace = s.namespace
+	op.Spec.Approval = olm.ApprovalManual
+	cluster.Create(t, op)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), op); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	platformSays(t, op, "", "Synced=True/Synced", "Ready=False/Failed", "Installed=False/"+operatorsv1alpha1.ReasonPackageNotFound)
+	if err := cluster.Client.Patch(t.Context(), op, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"package":{"name":"amber"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	platformSays(t, op, "", "Installed=False/Installing")
+	cluster.Await(t, op, func() string {
+		c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionInstalled)
+		if !strings.Contains(c.Message, "kubectl patch installplan") {
+			return "it does not say how to approve: " + c.Message
+		}
+		return ""
+	})
+	sub := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "amber"}}
+	cluster.Await(t, sub, func() string { return "" })
+	approve(t, s.plan(t, sub))
+	platformSays(t, op, "1.0.0", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
+}
+
+// platformSays waits until a PlatformOperator is of that version, and its conditions are "Type=Status/Reason".
+func platformSays(t *testing.T, op *v1alpha1.PlatformOperator, version string, want ...string) {
+	t.Helper()
+	cluster.Await(t, op, func() string {
+		var got []string
+		for _, c := range op.Status.Conditions {
+			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+		}
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
+			}
+		}
+		if op.Status.Version != version {
+			return fmt.Sprintf("version is %q, want %q", op.Status.Version, version)
+		}
+		return ""
+	})
+}

@@ -1,0 +1,260 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestEditedByHand: what somebody changes or deletes is put right again; what he adds is his.
+func TestEditedByHand(t *testing.T) {
+	newStage(t, publish(t, "edited", "1.0.0"))
+	op := create(t, "edited")
+	runs(t, op, "1.0.0")
+	sub := subscriptionOf(op)
+	patch(t, sub, `{"metadata":{"labels":{"operatorstatus.io/gate":null,"mine":"yes"}},"spec":{"installPlanApproval":"Automatic"}}`)
+	cluster.Await(t, sub, func() string {
+		if !sub.IsGated() || sub.Labels["mine"] != "yes" {
+			return fmt.Sprintf("%+v %v", sub.Spec, sub.Labels)
+		}
+		return ""
+	})
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: op.Name, Name: op.Name}}
+	if err := cluster.Client.Delete(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, group, func() string { return "" })
+	runs(t, op, "1.0.0")
+}
+
+// TestGitOpsLabels: what a GitOps tool marks a PlatformOperator with is not on what that is composed of, which it would delete.
+func TestGitOpsLabels(t *testing.T) {
+	newStage(t, publish(t, "tracked", "1.0.0"))
+	const label, annotation = "app.kubernetes.io/instance", "argocd.argoproj.io/tracking-id"
+	op := create(t, "tracked", func(op *v1alpha1.PlatformOperator) {
+		op.Labels = map[string]string{label: "platform"}
+		op.Annotations = map[string]string{annotation: "platform:platform.openshift.io/PlatformOperator:/tracked"}
+	})
+	runs(t, op, "1.0.0")
+	for _, r := range op.Status.Resources {
+		o := live(t, r.Reference)
+		if o.GetLabels()[label] != "" || o.GetAnnotations()[annotation] != "" {
+			t.Errorf("%s %s carries the marks of the PlatformOperator: %v %v", r.Reference.Kind, r.Reference.Name, o.GetLabels(), o.GetAnnotations())
+		}
+	}
+}
+
+// TestDelete: with deletionPolicy Delete nothing of the operator is left but its CustomResourceDefinition, whose custom resources
+// are the user's.
+func TestDelete(t *testing.T) {
+	newStage(t, publish(t, "deleted", "1.0.0"))
+	op := create(t, "deleted", func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Resources = []v1alpha1.Resource{{Name: "settings", Manifest: raw(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)}}
+	})
+	runs(t, op, "1.0.0")
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	for _, gone := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}},
+		&operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "deleted", Name: csvOf("deleted", "1.0.0")}},
+	} {
+		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); !apierrors.IsNotFound(err) {
+			t.Errorf("%T %s is still there: %v", gone, gone.GetName(), err)
+		}
+	}
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: testcatalog.Foo{Name: "deleted"}.CRD()}}
+	cluster.Await(t, crd, func() string { return "" })
+}
+
+// TestOrphan: with deletionPolicy Orphan the operator runs on, and may be adopted by another PlatformOperator.
+func TestOrphan(t *testing.T) {
+	newStage(t, publish(t, "orphaned", "1.0.0"))
+	op := create(t, "orphaned", func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+	runs(t, op, "1.0.0")
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	for _, r := range op.Status.Resources {
+		if o := live(t, r.Reference); o.GetDeletionTimestamp() != nil || len(o.GetOwnerReferences()) > 0 || o.GetLabels()[v1alpha1.LabelPlatformOperator] != "" {
+			t.Errorf("%s %s is not let go: %v %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences(), o.GetLabels())
+		}
+	}
+
+	op = create(t, "orphaned")
+	says(t, op, "Synced=False/Conflict", "Ready=False/Failed")
+	tells(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
+	for _, r := range op.Status.Resources {
+		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
+			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
+	}
+	runs(t, op, "1.0.0")
+}
+
+// TestForeignSubscription: what somebody else subscribed to is left alone, and he is told how to hand it over. It can be observed.
+func TestForeignSubscription(t *testing.T) {
+	s := newStage(t, publish(t, "foreign", "1.0.0"))
+	namespace := cluster.Namespace(t, "foreign")
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "theirs"}}
+	sub := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "theirs"}}
+	sub.Spec = &olm.SubscriptionSpec{Package: "foreign", CatalogSource: s.catalog.Name, CatalogSourceNamespace: s.catalog.Namespace}
+	cluster.Create(t, group, sub)
+
+	observer := create(t, "observer", func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Package.Name, op.Spec.ManagementPolicy = "foreign", v1alpha1.ManagementObserve
+	})
+	says(t, observer, "Synced=True/ObserveOnly", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
+	resolvable(t, observer)
+
+	op := create(t, "foreign", func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = namespace })
+	says(t, op, "Synced=False/Conflict")
+	tells(t, op, v1alpha1.ConditionSynced, "Subscription "+namespace+"/theirs", "operatorstatus.io/adopt=foreign")
+	cluster.Await(t, sub, func() string { return "" })
+	if len(sub.OwnerReferences) > 0 || sub.IsGated() {
+		t.Errorf("it is taken over: %+v", sub)
+	}
+	patch(t, sub, `{"metadata":{"annotations":{"operatorstatus.io/adopt":"foreign"}}}`)
+	runs(t, op, "1.0.0")
+	cluster.Await(t, sub, func() string {
+		if !sub.IsGated() || !metav1.IsControlledBy(sub, op) {
+			return fmt.Sprintf("it is not adopted: %+v", sub.ObjectMeta)
+		}
+		return ""
+	})
+	// The namespace and the group stay theirs.
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	cluster.AwaitGone(t, sub)
+	cluster.Await(t, group, func() string {
+		if group.DeletionTimestamp != nil {
+			return "it is being deleted"
+		}
+		return ""
+	})
+}
+
+// TestDuplicate: two PlatformOperators for one package both say so, and the older goes on.
+func TestDuplicate(t *testing.T) {
+	newStage(t, publish(t, "twin", "1.0.0"))
+	first := create(t, "twin")
+	runs(t, first, "1.0.0")
+	second := create(t, "twin-again", func(op *v1alpha1.PlatformOperator) { op.Spec.Package.Name = "twin" })
+	says(t, second, "Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage")
+	says(t, first, "Synced=False/DuplicatePackage", "Ready=True/Available")
+	tells(t, first, v1alpha1.ConditionSynced, "twin-again")
+	tells(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
+	if err := cluster.Client.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, first, "1.0.0")
+}
+
+// TestResources: what belongs to an operator besides waits for the kind that the operator brings along; its own reason comes up;
+// one that is taken out of the spec is deleted.
+func TestResources(t *testing.T) {
+	newStage(t, publish(t, "widget", "1.0.0"))
+	op := create(t, "widget", func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Resources = []v1alpha1.Resource{
+			{Name: "main", Manifest: raw(`{apiVersion: widget.example.com/v1, kind: Widget, metadata: {name: main}, spec: {size: 1}}`),
+				ReadinessChecks: []v1alpha1.ReadinessCheck{{Type: v1alpha1.CheckMatchCondition, MatchCondition: &v1alpha1.MatchCondition{Type: "Ready", Status: "True"}}}},
+			{Name: "settings", Manifest: raw(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}`)},
+		}
+	})
+	cluster.Await(t, op, func() string {
+		if op.Status.Version != "1.0.0" {
+			return "it is not installed"
+		}
+		return ""
+	})
+	says(t, op, "Synced=True/Synced", "Ready=False/Creating", "Installed=False/Installing")
+	widget := object("widget.example.com/v1", "Widget", "widget", "main")
+	here := cluster.Rediscovered(t)
+	condition := func(status, reason string) {
+		t.Helper()
+		text := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"message":"said by the widget"}]}}`, status, reason)
+		if err := here.Client.Status().Patch(context.Background(), widget, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	condition("True", "Fine")
+	runs(t, op, "1.0.0")
+	condition("False", "Broken")
+	says(t, op, "Ready=False/Degraded", "Installed=True/Installed")
+	tells(t, op, v1alpha1.ConditionReady, "Widget widget/main", "Broken", "said by the widget")
+	if r := op.Status.Resources[3]; r.Name != "main" || r.Ready || r.Reason != "Broken" {
+		t.Errorf("its reason does not come up: %+v", r)
+	}
+	condition("True", "Fine")
+	runs(t, op, "1.0.0")
+
+	patch(t, op, `{"spec":{"resources":[{"name":"settings","manifest":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}}]}}`)
+	here.AwaitGone(t, widget)
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "widget", Name: "settings"}}
+	cluster.Await(t, settings, func() string {
+		if len(settings.Data) > 0 {
+			return fmt.Sprintf("it still has what the manifest does not any more: %v", settings.Data)
+		}
+		return ""
+	})
+	cluster.Await(t, op, func() string {
+		if len(op.Status.Resources) != 4 {
+			return fmt.Sprintf("what is gone is still told of: %+v", op.Status.Resources)
+		}
+		return ""
+	})
+	runs(t, op, "1.0.0")
+}
+
+// TestInstallModes: an operator that cannot look after all namespaces looks after its own.
+func TestInstallModes(t *testing.T) {
+	own := testcatalog.Foo{Name: "homely", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {
+		csv.Object["spec"].(map[string]any)["installModes"] = []any{
+			map[string]any{"type": string(olm.InstallModeTypeAllNamespaces), "supported": false},
+			map[string]any{"type": string(olm.InstallModeTypeOwnNamespace), "supported": true},
+		}
+	}}
+	newStage(t, foosOf(t, own))
+	runs(t, create(t, "homely"), "1.0.0")
+}
+
+// live is an object as it is.
+func live(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
+	t.Helper()
+	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(out), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// csvOf is the name of a version of a package.
+func csvOf(name, version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
+
+// raw is a manifest in YAML.
+func raw(text string) runtime.RawExtension {
+	out, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return runtime.RawExtension{Raw: out}
+}

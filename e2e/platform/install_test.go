@@ -1,0 +1,54 @@
+package platform
+
+import (
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestInstallAndUpdate: the name of a package is enough. The update waits for the operator's custom resource, and goes on by
+// itself.
+func TestInstallAndUpdate(t *testing.T) {
+	s := newStage(t, publish(t, "simple", "1.0.0"))
+	op := create(t, "simple")
+	runs(t, op, "1.0.0")
+	sub := subscriptionOf(op)
+	cluster.Await(t, sub, func() string { return "" })
+	if sub.Spec.InstallPlanApproval != olm.ApprovalManual || !sub.IsGated() {
+		t.Errorf("its Subscription does not leave the approval to the gate: %+v %v", sub.Spec, sub.Labels)
+	}
+
+	apply(t, op, `{apiVersion: simple.example.com/v1, kind: Simple, metadata: {name: example}, status: {conditions: [{type: Migrating, status: "True"}]}}`)
+	says(t, op, "Upgradeable=False/NotUpgradeable", "Ready=True/Available")
+	s.offer(t, publish(t, "simple", "1.0.0", "1.1.0"))
+	says(t, op, "Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Ready=True/Available")
+	tells(t, op, v1alpha1.ConditionProgressing, "Simple .*/example", "Migrating", "kubectl annotate subscription")
+	if op.Status.Version != "1.0.0" {
+		t.Errorf("the version that runs is %s", op.Status.Version)
+	}
+	example := object("simple.example.com/v1", "Simple", "simple", "example")
+	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, hasMigrated); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, op, "1.1.0")
+	s.manager.CheckAlive(t)
+}
+
+// TestMisspeltPackage: the administrator reads what is wrong and how it may have been meant, and it goes on when he has mended it.
+func TestMisspeltPackage(t *testing.T) {
+	newStage(t, publish(t, "pearl", "1.0.0"))
+	op := create(t, "perl")
+	says(t, op, "Installed=False/PackageNotFound", "Ready=False/Failed", "Progressing=True/Installing", "Synced=True/Synced")
+	tells(t, op, v1alpha1.ConditionInstalled, "perl", "pearl")
+	tells(t, op, v1alpha1.ConditionReady, "Subscription perl/perl", "PackageNotFound", "pearl")
+	if op.Status.FailingSince == nil || op.Status.FailingReason != "PackageNotFound" {
+		t.Errorf("it is not said to be failing: %+v", op.Status)
+	}
+	patch(t, op, `{"spec":{"package":{"name":"pearl"}}}`)
+	runs(t, op, "1.0.0")
+	if op.Status.FailingSince == nil || op.Status.QuietSince == nil {
+		t.Errorf("a trouble that is just over is forgotten: %+v", op.Status)
+	}
+}

@@ -1,0 +1,157 @@
+package platform
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// TestQuiet: once PlatformOperators are as they should be the API server is asked for nothing but watches, and nothing is written;
+// and a manager that starts anew finds all as it should be.
+func TestQuiet(t *testing.T) {
+	const observed = 20 * time.Second
+	cluster.InstallClusterOperator(t)
+	s := newStage(t, publish(t, "calm", "1.0.0"))
+	op := create(t, "calm", func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Resources = []v1alpha1.Resource{
+			{Name: "settings", Manifest: raw(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}`)},
+			{Name: "example", Manifest: raw(`{apiVersion: calm.example.com/v1, kind: Calm, metadata: {name: example}, spec: {size: 3}}`)},
+			{Name: "web", Manifest: raw(`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}`)},
+		}
+	})
+	runs(t, op, "1.0.0")
+	// A trouble that is over is forgotten after two minutes, which is a write.
+	cluster.AwaitWithin(t, degradedWithin, op, func() string {
+		if op.Status.QuietSince != nil {
+			return "it is not over yet"
+		}
+		return ""
+	})
+	since := cluster.AwaitIdle(t, 3*time.Second)
+
+	// That nothing happens is what is to be seen, so there is nothing to wait for but the time.
+	time.Sleep(observed)
+
+	for _, r := range cluster.Requests(t, since) {
+		if r.Verb != "watch" {
+			t.Errorf("in a quiet cluster: %s %s", r.Verb, r.URI)
+		}
+	}
+	s.manager.Terminate(t)
+	restarted := time.Now()
+	again := cluster.StartManager(t, "--default-catalog="+s.catalog.String())
+	cluster.AwaitIdle(t, 3*time.Second)
+	for _, r := range cluster.Requests(t, restarted) {
+		if r.IsWrite() {
+			t.Errorf("a manager that finds all as it should be writes: %s %s", r.Verb, r.URI)
+		}
+	}
+	again.CheckAlive(t)
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+}
+
+// ofPlatform are the requests for what a PlatformOperator is made of, and for itself.
+var ofPlatform = regexp.MustCompile(`/platformoperators/|/namespaces/[^/]+$|/operatorgroups|/subscriptions|/clusterserviceversions/[^/]+$`)
+
+// TestKilledAfterEveryWrite has a PlatformOperator come and go while the manager is killed after its first write, another while it
+// is killed after the second, and so on, until one has come and gone without that many: each runs, and of none is anything left.
+func TestKilledAfterEveryWrite(t *testing.T) {
+	const most = 60
+	s := newCatalog()
+	s.offer(t, publish(t, "phoenix", "1.0.0"))
+	for k := 1; k <= most; k++ {
+		var manager atomic.Pointer[testcluster.Manager]
+		killed := make(chan struct{})
+		proxy, writes := cluster.CountWrites(t, func(r *http.Request) bool { return ofPlatform.MatchString(r.URL.Path) }, func(n int) {
+			if n == k {
+				manager.Load().Kill(t)
+				close(killed)
+			}
+		})
+		flag := "--default-catalog=" + s.catalog.String()
+		manager.Store(cluster.Through(proxy).StartManager(t, flag))
+		op := create(t, "phoenix")
+		awaitOr(t, killed, func() bool { return isReady(t, op) })
+		died := isClosed(killed)
+		if died {
+			manager.Store(cluster.StartManager(t, flag))
+			runs(t, op, "1.0.0")
+		}
+		if err := cluster.Client.Delete(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+		if !died {
+			awaitOr(t, killed, func() bool { return isGone(t, op) })
+			if isClosed(killed) {
+				manager.Store(cluster.StartManager(t, flag))
+			}
+		}
+		cluster.AwaitGone(t, op)
+		if namespace := (&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "phoenix"}}); !isGone(t, namespace) {
+			t.Errorf("killed after write %d, it leaves its namespace behind", k)
+		}
+		manager.Load().Kill(t)
+		if !isClosed(killed) {
+			t.Logf("%d writes were the most: the manager was killed after each", writes.Load())
+			return
+		}
+	}
+	t.Errorf("a PlatformOperator takes more than %d writes", most)
+}
+
+// awaitOr waits until something is done, or the manager killed.
+func awaitOr(t *testing.T, killed <-chan struct{}, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testcluster.Timeout)
+	defer cancel()
+	for !done() {
+		select {
+		case <-killed:
+			return
+		case <-ctx.Done():
+			t.Fatal("neither was the manager killed nor all done")
+		case <-time.After(20 * time.Millisecond): // the interval of a poll
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func isReady(t *testing.T, op *v1alpha1.PlatformOperator) bool {
+	t.Helper()
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(op), op); err != nil {
+		t.Fatal(err)
+	}
+	return meta.IsStatusConditionTrue(op.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+func isGone(t *testing.T, o client.Object) bool {
+	t.Helper()
+	err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return apierrors.IsNotFound(err)
+}

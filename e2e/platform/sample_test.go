@@ -1,0 +1,50 @@
+package platform
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// TestSample: the README shows the sample of config, and that does what the README says.
+func TestSample(t *testing.T) {
+	sample, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "samples", "platform_v1alpha1_platformoperator.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(testcluster.Root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "```yaml\n"+string(sample)+"```\n") {
+		t.Error("the README does not show the sample as it is")
+	}
+	newStage(t, publish(t, "foo", "1.0.0"))
+	op := create(t, "foo", func(op *v1alpha1.PlatformOperator) {
+		if err := yaml.UnmarshalStrict(sample, op); err != nil {
+			t.Fatal(err)
+		}
+	})
+	cluster.Await(t, op, func() string {
+		if op.Status.Version != "1.0.0" {
+			return "its operator is not installed"
+		}
+		return ""
+	})
+	says(t, op, "Synced=True/Synced", "Ready=False/Creating")
+	tells(t, op, v1alpha1.ConditionReady, "Foo foo/example", `status.phase is not set`)
+	example := object("foo.example.com/v1", "Foo", "foo", "example")
+	running := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Running"}}`))
+	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, running); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, op, "1.0.0")
+}

@@ -1,0 +1,224 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// global is the namespace of the catalogs that every namespace can see.
+const global = "olm"
+
+// stage is a catalog that is the manager's default one.
+type stage struct {
+	catalog types.NamespacedName
+	manager *testcluster.Manager
+}
+
+// newStage serves packages, and starts a manager for which they are those that PlatformOperators mean.
+func newStage(t *testing.T, packages ...testcatalog.Package) *stage {
+	t.Helper()
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newStageOf(t, config)
+}
+
+// newStageOf does so with a catalog.
+func newStageOf(t *testing.T, config declcfg.DeclarativeConfig) *stage {
+	t.Helper()
+	s := newCatalog()
+	s.offerConfig(t, config)
+	s.manager = cluster.StartManager(t, "--default-catalog="+s.catalog.String())
+	return s
+}
+
+// newCatalog is a stage whose catalog is not there yet, and without a manager.
+func newCatalog() *stage {
+	return &stage{catalog: types.NamespacedName{Namespace: global, Name: "catalog-" + rand.String(5)}}
+}
+
+// offer puts packages into the catalog, in place of what is there.
+func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
+	t.Helper()
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.offerConfig(t, config)
+}
+
+// offerConfig puts a catalog in the place of the one that is there.
+func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
+	t.Helper()
+	text, err := testcatalog.YAML(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
+	content.Data = map[string]string{"catalog.yaml": text}
+	if err := cluster.Client.Update(t.Context(), content); err == nil {
+		return
+	} else if !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
+	source.Spec.SourceType, source.Spec.ConfigMap = olm.SourceTypeConfigmap, content.Name
+	cluster.Create(t, content, source)
+	t.Cleanup(func() {
+		for _, o := range []client.Object{source, content} {
+			if err := cluster.Client.Delete(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// publish is a package of versions, which asks to be held while a custom resource is Migrating.
+func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
+	t.Helper()
+	var foos []testcatalog.Foo
+	for _, v := range versions {
+		foos = append(foos, testcatalog.Foo{Name: name, Version: v, Upgradeable: "!Migrating"})
+	}
+	return foosOf(t, foos...)
+}
+
+func foosOf(t *testing.T, foos ...testcatalog.Foo) testcatalog.Package {
+	t.Helper()
+	out, err := testcatalog.Publish(foos...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// create creates a PlatformOperator under the name of its package.
+func create(t *testing.T, name string, change ...func(*v1alpha1.PlatformOperator)) *v1alpha1.PlatformOperator {
+	t.Helper()
+	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	op.Spec.Package.Name = name
+	for _, c := range change {
+		c(op)
+	}
+	cluster.Create(t, op)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), op); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+		cluster.AwaitGone(t, op)
+	})
+	return op
+}
+
+// says waits until conditions are "Type=Status/Reason".
+func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
+	t.Helper()
+	cluster.Await(t, op, func() string {
+		var got []string
+		for _, c := range op.Status.Conditions {
+			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+		}
+		for _, w := range want {
+			if !slices.Contains(got, w) {
+				return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
+			}
+		}
+		if op.Status.ObservedGeneration != op.Generation {
+			return "the status is of an earlier generation"
+		}
+		return ""
+	})
+}
+
+// runs waits until a PlatformOperator says that this version runs, is the newest, and all is well.
+func runs(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
+	t.Helper()
+	cluster.Await(t, op, func() string {
+		if op.Status.Version != version {
+			return fmt.Sprintf("version is %q, not %q", op.Status.Version, version)
+		}
+		return ""
+	})
+	says(t, op, "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
+	resolvable(t, op)
+}
+
+// tells checks that the message of a condition contains the words.
+func tells(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words ...string) {
+	t.Helper()
+	c := meta.FindStatusCondition(op.Status.Conditions, condition)
+	for _, w := range words {
+		if c == nil || !regexp.MustCompile(w).MatchString(c.Message) {
+			t.Errorf("%s does not tell %q: %+v", condition, w, c)
+		}
+	}
+}
+
+// resolvable checks that the related objects are there.
+func resolvable(t *testing.T, op *v1alpha1.PlatformOperator) {
+	t.Helper()
+	if len(op.Status.RelatedObjects) == 0 {
+		t.Error("there are no related objects")
+	}
+	for _, ref := range op.Status.RelatedObjects {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(ref.APIVersion)
+		o.SetKind(ref.Kind)
+		if err := cluster.Rediscovered(t).Client.Get(t.Context(), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, o); err != nil {
+			t.Errorf("related object %s %s/%s: %v", ref.Kind, ref.Namespace, ref.Name, err)
+		}
+	}
+}
+
+// subscriptionOf is the Subscription that a PlatformOperator is made of.
+func subscriptionOf(op *v1alpha1.PlatformOperator) *operatorsv1alpha1.Subscription {
+	return &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: op.GetNamespaceToInstallIn(), Name: op.Name}}
+}
+
+// patch changes an object by a merge patch.
+func patch(t *testing.T, o client.Object, text string) {
+	t.Helper()
+	if err := cluster.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply creates objects in the namespace of a PlatformOperator, with kinds that may have come just now.
+func apply(t *testing.T, op *v1alpha1.PlatformOperator, manifests string) {
+	t.Helper()
+	cluster.Rediscovered(t).Apply(t, op.GetNamespaceToInstallIn(), manifests)
+}
+
+// hasMigrated has a custom resource say that it is Migrating no more.
+var hasMigrated = client.RawPatch(types.MergePatchType,
+	[]byte(`{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`))
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	return out
+}
