@@ -19,10 +19,14 @@ import (
 // expression is what the author annotates the CRD of Foos with.
 const expression = "!Migrating"
 
-// What the Probe says while the Foo migrates, and when there is nothing to say.
+// What the Probe says while the Foo migrates, when an update waits for that, and when there is nothing to say.
 const (
-	migrating = "Upgradeable=False/NotUpgradeable Important=True/ConditionsTrue Synced=True/Synced, " +
-		"Foo operators/foo-example [!Migrating UnhealthyDatabase BadConnectivity]"
+	migrating = notNow + theFoo
+	holding   = notNow + " Holding=True/ApprovalGate" + theFoo
+
+	notNow = "Upgradeable=False/NotUpgradeable Important=True/ConditionsTrue Synced=True/Synced"
+	theFoo = ", Foo operators/foo-example [!Migrating UnhealthyDatabase BadConnectivity]"
+
 	free = "Upgradeable=True/AllUpgradeable Important=False/NothingImportant Synced=True/Synced"
 )
 
@@ -60,7 +64,7 @@ func (s *stage) offerFirst(ctx context.Context) error {
 	if err := s.admin.Create(ctx, catalog); err != nil {
 		return fmt.Errorf("creating the ConfigMap of the catalog: %w", err)
 	}
-	if err := s.offer(ctx, first); err != nil {
+	if err := s.offer(ctx, in(fooPackage, first)); err != nil {
 		return err
 	}
 	if err := s.create(ctx, source); err != nil {
@@ -71,9 +75,9 @@ func (s *stage) offerFirst(ctx context.Context) error {
 	return s.awaitCatalog(ctx)
 }
 
-// offer has the catalog offer these versions of foo-operator.
-func (s *stage) offer(ctx context.Context, versions ...string) error {
-	text, err := fileBasedCatalog(versions...)
+// offer has the catalog offer these packages, and no others.
+func (s *stage) offer(ctx context.Context, packages ...offered) error {
+	text, err := fileBasedCatalog(packages...)
 	if err != nil {
 		return err
 	}
@@ -160,10 +164,13 @@ func (s *stage) offerUpdate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.offer(ctx, first, second); err != nil {
+	if err := s.offer(ctx, in(fooPackage, first, second)); err != nil {
 		return err
 	}
 	if err := s.awaitHeld(ctx); err != nil {
+		return err
+	}
+	if _, err := s.awaitProbe(ctx, first, expression, holding); err != nil {
 		return err
 	}
 	if err := s.awaitReport(ctx, first, "Available=True Progressing=False Upgradeable=False"); err != nil {
@@ -186,7 +193,7 @@ func (s *stage) killAndFinish(ctx context.Context) error {
 	if _, err := s.operatorWrites(ctx, "foo-migrated.yaml"); err != nil {
 		return err
 	}
-	if _, err := s.awaitProbe(ctx, first, expression, migrating); err != nil {
+	if _, err := s.awaitProbe(ctx, first, expression, holding); err != nil {
 		return err
 	}
 	if err := s.awaitHeld(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,7 @@ func await[T client.Object](ctx context.Context, s *stage, o T, want string, say
 	if err != nil {
 		return o, err
 	}
-	failed.what = fmt.Sprintf("%s %s", gvk.Kind, client.ObjectKeyFromObject(o))
+	failed.what = fmt.Sprintf("%s %s", gvk.Kind, strings.TrimPrefix(client.ObjectKeyFromObject(o).String(), "/"))
 	for {
 		done, err := watchOnce(ctx, s, o, func(now client.Object) bool {
 			if now == nil {

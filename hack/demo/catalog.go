@@ -9,30 +9,40 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 )
 
-// The only package of the story's catalog, and its only channel.
+// The packages of the story's catalog, and the only channel of each.
 const (
-	packageName = "foo-operator"
+	fooPackage  = "foo-operator"
+	barPackage  = "bar-operator"
 	channelName = "stable"
 )
 
-// fileBasedCatalog offers versions of foo-operator, the oldest first, each in place of the one before it. Their
-// manifests are in it, so that there is no image to pull.
-func fileBasedCatalog(versions ...string) (string, error) {
-	channel := declcfg.Channel{Schema: declcfg.SchemaChannel, Name: channelName, Package: packageName}
-	catalog := declcfg.DeclarativeConfig{
-		Packages: []declcfg.Package{{Schema: declcfg.SchemaPackage, Name: packageName, DefaultChannel: channelName}},
-	}
-	replaces := ""
-	for _, version := range versions {
-		b, err := bundle(version)
-		if err != nil {
-			return "", err
+// offered is a package as the catalog offers it: its versions, the oldest first, each in place of the one before it.
+type offered struct {
+	name     string
+	versions []string
+}
+
+func in(name string, versions ...string) offered { return offered{name, versions} }
+
+// fileBasedCatalog offers packages. Their manifests are in it, so that there is no image to pull.
+func fileBasedCatalog(packages ...offered) (string, error) {
+	catalog := declcfg.DeclarativeConfig{}
+	for _, p := range packages {
+		channel := declcfg.Channel{Schema: declcfg.SchemaChannel, Name: channelName, Package: p.name}
+		replaces := ""
+		for _, version := range p.versions {
+			b, err := p.bundle(version)
+			if err != nil {
+				return "", err
+			}
+			catalog.Bundles = append(catalog.Bundles, b)
+			channel.Entries = append(channel.Entries, declcfg.ChannelEntry{Name: b.Name, Replaces: replaces})
+			replaces = b.Name
 		}
-		catalog.Bundles = append(catalog.Bundles, b)
-		channel.Entries = append(channel.Entries, declcfg.ChannelEntry{Name: b.Name, Replaces: replaces})
-		replaces = b.Name
+		catalog.Channels = append(catalog.Channels, channel)
+		catalog.Packages = append(catalog.Packages,
+			declcfg.Package{Schema: declcfg.SchemaPackage, Name: p.name, DefaultChannel: channelName})
 	}
-	catalog.Channels = []declcfg.Channel{channel}
 	var out strings.Builder
 	if err := declcfg.WriteYAML(catalog, &out); err != nil {
 		return "", fmt.Errorf("writing the catalog: %w", err)
@@ -40,15 +50,15 @@ func fileBasedCatalog(versions ...string) (string, error) {
 	return out.String(), nil
 }
 
-// bundle is a version of foo-operator, with the manifests of its folder.
-func bundle(version string) (declcfg.Bundle, error) {
+// bundle is a version of a package, with the manifests of its folder.
+func (p offered) bundle(version string) (declcfg.Bundle, error) {
 	out := declcfg.Bundle{
 		Schema:     declcfg.SchemaBundle,
-		Name:       csvOf(version).Name,
-		Package:    packageName,
-		Properties: []property.Property{property.MustBuildPackage(packageName, version)},
+		Name:       p.name + ".v" + version,
+		Package:    p.name,
+		Properties: []property.Property{property.MustBuildPackage(p.name, version)},
 	}
-	files, err := fs.Glob(scenes, "story/foo-operator/"+version+"/*.yaml")
+	files, err := fs.Glob(scenes, "story/"+p.name+"/"+version+"/*.yaml")
 	if err != nil {
 		return out, fmt.Errorf("looking for the manifests of %s: %w", out.Name, err)
 	}

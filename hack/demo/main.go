@@ -1,5 +1,5 @@
-// Command demo plays the story of an operator that is installed, and of an update that waits, on a control plane of its own, and checks every step of it.
-// It leaves nothing behind, unless KEEP=1 asks it to.
+// Command demo plays the story of an operator that is installed, of an update that waits, and of a platform that is summed
+// up, on a control plane of its own, and checks every step of it. It leaves nothing behind, unless KEEP=1 asks it to.
 package main
 
 import (

@@ -46,7 +46,8 @@ func (s *stage) startManager(ctx context.Context) error {
 	defer func() { _ = log.Close() }() // the manager has its own handle
 	// Not of ctx: it is ended by leave, in its turn, or stays.
 	m.cmd = exec.Command(s.bin("manager"),
-		"--kubeconfig="+kubeconfig, "--health-probe-bind-address="+health, "--catalog-dir="+filepath.Join(s.dir, "catalogs"))
+		"--kubeconfig="+kubeconfig, "--health-probe-bind-address="+health,
+		"--catalog-dir="+filepath.Join(s.dir, "catalogs"), "--default-catalog="+catalogKey.String())
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := m.cmd.Start(); err != nil {

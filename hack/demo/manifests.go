@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -70,6 +73,36 @@ func (s *stage) configLifecycle(ctx context.Context) ([]*unstructured.Unstructur
 		return nil, fmt.Errorf("reading config/lifecycle: %w", err)
 	}
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), nil
+}
+
+// clusterOperatorCRD is the file of the kind ClusterOperator in the module of OpenShift's API.
+const clusterOperatorCRD = "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"
+
+// clusterOperator is what the Cluster Version Operator brings along: the kind, and the object of config/clusteroperator.
+func (s *stage) clusterOperator(ctx context.Context) (kind, object []*unstructured.Unstructured, err error) {
+	list := command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api")
+	list.Dir = s.root
+	folder, err := list.Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the module of OpenShift's API: %w", err)
+	}
+	if kind, err = manifestsOf(filepath.Join(strings.TrimSpace(string(folder)), clusterOperatorCRD)); err != nil {
+		return nil, nil, err
+	}
+	object, err = manifestsOf(filepath.Join(s.root, "config/clusteroperator/clusteroperator.yaml"))
+	return kind, object, err
+}
+
+func manifestsOf(file string) ([]*unstructured.Unstructured, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return objects, nil
 }
 
 // create creates objects, as an admin does. When it returns, the API server serves those that are new kinds.

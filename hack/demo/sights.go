@@ -124,22 +124,24 @@ func (s *stage) awaitProbe(ctx context.Context, version, expression, want string
 		if p.Spec == nil || p.Status.ObservedGeneration != p.Generation {
 			return "a spec without a status of its own"
 		}
-		var expressions, conditions []string
+		var expressions []string
 		for _, r := range p.Spec.ProbeResources {
 			expressions = append(expressions, r.Upgradeable)
 		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == v1alpha1.ConditionHolding {
-				continue // it comes and goes with the update, of which the Subscription tells
-			}
-			conditions = append(conditions, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
-		}
-		out := []string{fmt.Sprintf("%v %s", expressions, strings.Join(conditions, " "))}
+		out := []string{fmt.Sprintf("%v %s", expressions, sightOfConditions(p.Status.Conditions))}
 		for _, r := range p.Status.ProbeResources {
 			out = append(out, fmt.Sprintf("%s %s/%s %v", r.Kind, r.Namespace, r.Name, r.Reasons))
 		}
 		return strings.Join(out, ", ")
 	})
+}
+
+func sightOfConditions(conditions []metav1.Condition) string {
+	var out []string
+	for _, c := range conditions {
+		out = append(out, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+	}
+	return strings.Join(out, " ")
 }
 
 // scenery is what an update changes: the ClusterServiceVersions, the Deployment, and the CRD.

@@ -114,7 +114,8 @@ func (s *stage) tell(ctx context.Context) error {
 	if s.manager == nil || ctx.Err() != nil {
 		return nil // there is nothing of the story yet, or nobody who wonders
 	}
-	return s.kubectl(ctx, "get", "catalogsources,subscriptions,installplans,csv,probes,deployments", "--all-namespaces", "-o", "wide")
+	return s.kubectl(ctx, "get", "catalogsources,subscriptions,installplans,csv,probes,deployments,platformoperators",
+		"--all-namespaces", "-o", "wide")
 }
 
 // leave takes everything away again. It may be called at any time, and again.

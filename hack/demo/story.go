@@ -13,7 +13,8 @@ type step struct {
 	do    func(*stage, context.Context) error
 }
 
-// story is that of an operator's life: it is installed, and updated when it says that this is safe.
+// story is that of an operator's life: it is installed, updated when it says that this is safe, and counted among those
+// that the platform consists of.
 var story = []step{
 	{
 		"A control plane starts: etcd, API server, controllers and a fake node, without OLM",
@@ -51,6 +52,15 @@ var story = []step{
 	}, {
 		"And mends it",
 		"the Probe is as it was", (*stage).mend,
+	}, {
+		"The platform consists of operators: foo, which is there already, and bar, whose package is misspelt",
+		"foo is healthy; bar says what is wrong, and which package may have been meant", (*stage).declare,
+	}, {
+		"The ClusterOperator of all of them is created, as the Cluster Version Operator would",
+		"it is not available yet, and says what it waits for; there is no version", (*stage).rollUp,
+	}, {
+		"The name of the package is mended",
+		"bar runs; the ClusterOperator is available, with the version that the Cluster Version Operator waits for", (*stage).mendName,
 	},
 }
 
@@ -60,10 +70,11 @@ const namespace = "operators"
 // The cast.
 var (
 	catalogKey      = types.NamespacedName{Namespace: "olm", Name: "demo"} // of the CatalogSource and its ConfigMap
-	subscriptionKey = types.NamespacedName{Namespace: namespace, Name: packageName}
+	subscriptionKey = types.NamespacedName{Namespace: namespace, Name: fooPackage}
 	deploymentKey   = types.NamespacedName{Namespace: namespace, Name: "foo-operator"}
 	operatorAccount = types.NamespacedName{Namespace: namespace, Name: "foo-operator"}
 	crdKey          = types.NamespacedName{Name: "foos.example.com"}
+	barKey          = types.NamespacedName{Name: "bar"} // of the PlatformOperator
 )
 
 // csvOf is the ClusterServiceVersion of a version of foo-operator. Its Probe has the same name.
