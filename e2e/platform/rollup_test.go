@@ -127,6 +127,9 @@ func awaits(t *testing.T, co *configv1.ClusterOperator, want ...string) {
 		var got []string
 		for _, c := range co.Status.Conditions {
 			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+			if !registered[c.Reason] {
+				t.Errorf("reason %s of %s is no constant of the API", c.Reason, c.Type)
+			}
 		}
 		for _, w := range want {
 			if !strings.Contains(strings.Join(got, " ")+" ", w+" ") {

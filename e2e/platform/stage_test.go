@@ -131,6 +131,9 @@ func create(t *testing.T, name string, change ...func(*v1alpha1.PlatformOperator
 	return op
 }
 
+// registered are the values of the API's constants.
+var registered = testcluster.Registered()
+
 // says waits until conditions are "Type=Status/Reason".
 func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
 	t.Helper()
@@ -138,6 +141,9 @@ func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
 		var got []string
 		for _, c := range op.Status.Conditions {
 			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+			if !registered[c.Type] || !registered[c.Reason] {
+				t.Errorf("condition %s or reason %s is no constant of the API", c.Type, c.Reason)
+			}
 		}
 		for _, w := range want {
 			if !slices.Contains(got, w) {

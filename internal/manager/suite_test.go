@@ -3,13 +3,8 @@ package manager_test
 import (
 	"context"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -242,23 +237,7 @@ func checkRegistered(t testing.TB, p *v1alpha1.Probe) {
 }
 
 // registered are the values of the API's constants.
-var registered = func() map[string]bool {
-	file := filepath.Join(testcluster.Root(), "api", "operators", "v1alpha1", "probe_conditions.go")
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		panic(err)
-	}
-	out := map[string]bool{}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
-			if value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value); err == nil {
-				out[value] = true
-			}
-		}
-		return true
-	})
-	return out
-}()
+var registered = testcluster.Registered()
 
 func message(p *v1alpha1.Probe, conditionType string) string {
 	c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
