@@ -155,7 +155,7 @@ func TestForeignSubscription(t *testing.T) {
 
 // TestDuplicate: two PlatformOperators for one package both say so, and the older goes on.
 func TestDuplicate(t *testing.T) {
-	newStage(t, publish(t, "twin", "1.0.0"))
+	newStage(t, publish(t, "twin", "1.0.0"), publish(t, "other", "1.0.0"))
 	first := create(t, "twin")
 	runs(t, first, "1.0.0")
 	second := create(t, "twin-again", func(op *v1alpha1.PlatformOperator) { op.Spec.Package.Name = "twin" })
@@ -163,6 +163,14 @@ func TestDuplicate(t *testing.T) {
 	says(t, first, "Synced=False/DuplicatePackage", "Ready=True/Available")
 	tells(t, first, v1alpha1.ConditionSynced, "twin-again")
 	tells(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
+	patch(t, second, `{"spec":{"package":{"name":"other"}}}`)
+	runs(t, second, "1.0.0")
+	runs(t, first, "1.0.0")
+	patch(t, second, `{"spec":{"package":{"name":"twin"}}}`)
+	says(t, second, "Synced=False/DuplicatePackage", "Ready=False/Degraded")
+	if len(second.Status.Resources) != 3 {
+		t.Errorf("it forgets what it has made: %+v", second.Status.Resources)
+	}
 	if err := cluster.Client.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +232,54 @@ func TestResources(t *testing.T) {
 	})
 	runs(t, op, "1.0.0")
 }
+
+// TestClusterExtension: an extension of OLM v1 is as ready as it says itself, in its own words.
+func TestClusterExtension(t *testing.T) {
+	cluster.Apply(t, "", clusterExtensions)
+	newStage(t, publish(t, "modern", "1.0.0"))
+	op := create(t, "modern", func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Resources = []v1alpha1.Resource{{Name: "extension", Manifest: raw(
+			`{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: argocd}, spec: {namespace: argocd}}`)}}
+	})
+	extension := object("olm.operatorframework.io/v1", "ClusterExtension", "", "argocd")
+	here := cluster.Rediscovered(t)
+	here.Await(t, extension, func() string { return "" })
+	extends := func(installed, progressing, reason, message string) {
+		t.Helper()
+		text := fmt.Sprintf(`{"status":{"conditions":[{"type":"Installed","status":%q,"reason":%q,"message":%q},`+
+			`{"type":"Progressing","status":%q,"reason":%q,"message":%q}]}}`, installed, reason, message, progressing, reason, message)
+		if err := here.Client.Status().Patch(t.Context(), extension, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extends("False", "True", "Retrying", "no bundles found for package argocd")
+	says(t, op, "Ready=False/Failed", "Installed=False/Installing")
+	tells(t, op, v1alpha1.ConditionReady, "ClusterExtension argocd", "Retrying", "no bundles found")
+	extends("True", "True", "Succeeded", "Installed bundle argocd.v1.0.0")
+	runs(t, op, "1.0.0")
+	extends("True", "False", "Blocked", "the catalog is gone")
+	says(t, op, "Ready=False/Degraded", "Installed=True/Installed")
+	tells(t, op, v1alpha1.ConditionReady, "Blocked", "the catalog is gone")
+}
+
+// clusterExtensions is OLM v1's kind, without its schema.
+const clusterExtensions = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: clusterextensions.olm.operatorframework.io
+  annotations: {api-approved.kubernetes.io: unapproved}
+spec:
+  group: olm.operatorframework.io
+  scope: Cluster
+  names: {plural: clusterextensions, singular: clusterextension, kind: ClusterExtension, listKind: ClusterExtensionList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
 
 // TestInstallModes: an operator that cannot look after all namespaces looks after its own.
 func TestInstallModes(t *testing.T) {

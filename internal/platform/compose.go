@@ -263,7 +263,7 @@ func problemOf(o *unstructured.Unstructured, err error) *Problem {
 		return &Problem{v1alpha1.ReasonKindNotFound, fmt.Sprintf("%s: the cluster does not know the kind %s", titleOf(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &Problem{v1alpha1.ReasonApplyFailed, fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "): // as RBAC has it; quotas and webhooks refuse, too
 		return &Problem{v1alpha1.ReasonForbidden, fmt.Sprintf("%s: %s. To allow it, label a ClusterRole that does with %s=true",
 			titleOf(o), refusal.Words(err, maxQuoted), labelAggregate)}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):

@@ -11,6 +11,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -218,7 +219,9 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 		return c.releaseAll(ctx)
 	}
 	if in.Yields {
-		return nil
+		var err error
+		in.Objects, err = c.kept(ctx)
+		return err
 	}
 	around, err := c.surroundings(ctx, in)
 	if err != nil {
@@ -238,6 +241,22 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 	leaving, err := c.prune(ctx, desired)
 	in.Objects = append(in.Objects, leaving...)
 	return err
+}
+
+// kept are the objects that the PlatformOperator made before it had to yield. They stay as they are, and known.
+func (c composer) kept(ctx context.Context) ([]Object, error) {
+	var out []Object
+	for _, r := range c.op.Status.Resources {
+		live, err := c.referent(ctx, r.Reference)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !controls(c.op, live) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("getting %s: %w", titleOf(live), err)
+		}
+		out = append(out, Object{Desired: Desired{Entry: r.Name, Object: live}, Live: live})
+	}
+	return out, nil
 }
 
 // announce notes on the PlatformOperator what it is about to make, and that it has something to clean up: whatever happens to us

@@ -39,7 +39,7 @@ func referenceTo(o Object) corev1.ObjectReference {
 
 // readiness says how an object is. That of the Subscription is how the operator is.
 func (in Inputs) readiness(o Object) Readiness {
-	if o.Entry == entrySubscription && in.NoOLM {
+	if o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && in.operatorTrouble() != nil {
 		return in.operator()
 	}
 	if o.Problem != nil {
