@@ -25,6 +25,8 @@ var (
 	settled           = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkSettled"}
 	installOne        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallOne", flags: "-benchtime=1x"}
 	installAll        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallAll", flags: "-benchtime=1x"}
+	reckoning         = benchmark{pkg: "./internal/clusteroperator", name: "BenchmarkReckoning"}
+	rollUp            = benchmark{pkg: "./internal/clusteroperator", name: "BenchmarkStatus"}
 	subscribeFifty    = benchmark{pkg: "./e2e/lifecycle", name: "BenchmarkSubscribeFifty", flags: "-benchtime=1x"}
 )
 
@@ -67,4 +69,8 @@ var rows = []row{
 	{work: "resolve a new Subscription and its dependency", of: firstInstall, metric: "µs/Subscription", suffix: " µs"},
 	{work: "resolve a Subscription that has an update", of: update, metric: "µs/Subscription", suffix: " µs"},
 	{work: "resolve a Subscription that has none", of: settled, metric: "µs/Subscription", suffix: " µs"},
+
+	{work: "one of 5,000 PlatformOperators changes → what the ClusterOperator is to say", against: "the write itself", of: reckoning, sub: "write", metric: "reckoning/write", suffix: "x", goal: atMost(1)},
+	{work: "what the ClusterOperator is to say of 50 PlatformOperators", of: rollUp, sub: "50/well", metric: "ns/op", suffix: " ns"},
+	{work: "what the ClusterOperator is to say of 5,000 PlatformOperators", of: rollUp, sub: "5000/well", metric: "ns/op", suffix: " ns"},
 }
