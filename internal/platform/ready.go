@@ -39,7 +39,7 @@ func referenceTo(o Object) corev1.ObjectReference {
 
 // readiness says how an object is. That of the Subscription is how the operator is.
 func (in Inputs) readiness(o Object) Readiness {
-	if o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && in.operatorTrouble() != nil {
+	if trouble := in.operatorTrouble(); o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
 		return in.operator()
 	}
 	if o.Problem != nil {
@@ -55,12 +55,12 @@ func (in Inputs) readiness(o Object) Readiness {
 func (in Inputs) operator() Readiness {
 	running := in.running()
 	switch trouble := in.operatorTrouble(); {
+	case in.runsOn(trouble):
+		return Readiness{Ready: true}
 	case trouble != nil:
 		return Readiness{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
 	case running == nil:
 		return Readiness{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
-	case running.Status.Phase == olm.CSVPhaseSucceeded, in.replaced() && slices.Contains(yielding, running.Status.Phase):
-		return Readiness{Ready: true}
 	}
 	return Readiness{
 		Reason:  wordOr(string(running.Status.Reason), v1alpha1.ReasonDegraded),
@@ -68,11 +68,25 @@ func (in Inputs) operator() Readiness {
 	}
 }
 
+// runsOn is true where the operator runs, be it that something is wrong with its update.
+func (in Inputs) runsOn(trouble *Problem) bool {
+	running := in.running()
+	if running == nil || trouble != nil && slices.Contains(stopping, trouble.Reason) {
+		return false
+	}
+	return running.Status.Phase == olm.CSVPhaseSucceeded || in.replaced() && slices.Contains(yielding, running.Status.Phase)
+}
+
+// stopping are the troubles of which nobody can say that the operator runs.
+var stopping = []string{
+	operatorsv1alpha1.ReasonCSVFailed, operatorsv1alpha1.ReasonCSVMissing, v1alpha1.ReasonOLMNotFound, v1alpha1.ReasonDuplicatePackage,
+}
+
 // yielding are the phases of a version that a newer one is taking the place of: what of it runs, runs on.
 var yielding = []olm.ClusterServiceVersionPhase{olm.CSVPhaseReplacing, olm.CSVPhaseDeleting}
 
 // ready says whether the operator runs and everything is ready; what is not is named, with its own reason. Of what was ready
-// once it is never said that it is being created.
+// once it is never said that it is being created. One that runs is ready, though its update cannot be had.
 func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAvailable}
 	if in.updating() {
@@ -81,9 +95,12 @@ func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if running := in.running(); running != nil {
 		c.Message = running.Name + " runs"
 	}
-	words, bad := in.unready()
-	if len(words) > 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.unreadyReason(bad), strings.Join(words, "; ")
+	trouble := in.trouble()
+	if words, bad := in.unready(); len(words) > 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.unreadyReason(bad || trouble != nil), strings.Join(words, "; ")
+	}
+	if trouble != nil && !strings.Contains(c.Message, trouble.Message) {
+		c.Message += ", but: " + trouble.Message
 	}
 	set(in, out, c)
 }
@@ -147,7 +164,7 @@ const quiet = 2 * time.Minute
 func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	now := in.Now
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
-	bad := c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
+	bad := in.trouble() != nil || c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
 	switch {
 	case !bad && out.FailingSince == nil, !bad && over(out, now):
 		out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""

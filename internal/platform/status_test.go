@@ -532,12 +532,20 @@ func updateRows() map[string]statusRow {
 			},
 		},
 		"UpdateRefused": {
-			reason: "So it is with one whose InstallPlan failed.",
+			reason: "One whose update cannot be had runs on; but it is failing.",
 			in: runs(subscribed("foo.v2", "foo.v1", refused, available, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
 				csvs(succeeded("foo.v1", ""))),
-			want:      how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=False/Degraded"),
-			version:   "1.0.0",
-			resources: whole("(InstallPlanFailed): " + refused), failing: "InstallPlanFailed",
+			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			says:    map[string]string{"Ready": "foo.v1 runs, but: " + refused},
+			version: "1.0.0", resources: whole(""), failing: "InstallPlanFailed",
+		},
+		"CatalogGone": {
+			reason: "So it is with one whose catalog nobody can read any more.",
+			in: runs(subscribed("foo.v1", "foo.v1", "CatalogSource global/operators is away",
+				"CatalogSourceInvalid=True/CatalogSourceUnreadable: CatalogSource global/operators is away"), csvs(succeeded("foo.v1", ""))),
+			want:    how("UpToDate=False/NewestNotKnown"),
+			says:    map[string]string{"Ready": "foo.v1 runs, but: CatalogSource global/operators is away"},
+			version: "1.0.0", resources: whole(""), failing: "CatalogSourceUnreadable",
 		},
 		"Updated": {
 			reason: "Once the new one has Succeeded it is what runs.",
@@ -1149,7 +1157,8 @@ func checkFailing(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) 
 	t.Helper()
 	before, ready := in.Operator.Status, meta.FindStatusCondition(got.Conditions, "Ready")
 	now := metav1.NewTime(in.Now.Truncate(time.Second))
-	bad := ready.Status == metav1.ConditionFalse && (ready.Reason == "Failed" || ready.Reason == "Degraded")
+	bad := ready.Status == metav1.ConditionFalse && (ready.Reason == "Failed" || ready.Reason == "Degraded") ||
+		strings.Contains(ready.Message, ", but: ")
 	var since, quietSince *metav1.Time
 	switch {
 	case bad && before.FailingSince == nil:
