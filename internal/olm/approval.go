@@ -152,16 +152,9 @@ func planName(sub *v1alpha1.Subscription) string {
 	return sub.Status.InstallPlanRef.Name
 }
 
-// maxNamed is how many objects a message names.
-const maxNamed = 5
-
 // missing says whose word a plan waits for.
 func missing(plan *olm.InstallPlan, subs []string) string {
-	named := strings.Join(subs[:min(len(subs), maxNamed)], ", ")
-	if more := len(subs) - maxNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
 	return fmt.Sprintf(
-		`InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a person has to approve it, by kubectl patch installplan -n %s %s --type=merge -p '{"spec":{"approved":true}}'`,
-		plan.Namespace, plan.Name, named, plan.Namespace, plan.Name)
+		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a person has to approve it, by %s",
+		plan.Namespace, plan.Name, subscription.Named(subs), subscription.HowToApprove(plan))
 }

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/probe"
 )
 
 // FieldOwner is the name under which operator-status writes OLM's objects.
@@ -43,20 +42,16 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err := r.Client.Get(ctx, request.NamespacedName, condition); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	says, err := probe.Find(ctx, r.Client, request.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
 	n, err := read(ctx, r.Client, r.Client, request.Namespace, func(*v1alpha1.Probe) bool { return true })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	waiver, sub := n.waiver(request.Name)
-	desired := Gate(condition.Spec.Conditions, says, waiver, metav1.NewTime(r.Clock()))
+	desired := Gate(condition.Spec.Conditions, n.Probes[request.Name], waiver, metav1.NewTime(r.Clock()))
 	if request.NamespacedName == r.Self || !transition(condition.Spec.Conditions, desired) {
 		return reconcile.Result{}, nil
 	}
-	if err := r.write(ctx, condition, desired); err != nil {
+	if written, err := r.write(ctx, condition, desired); err != nil || !written {
 		return reconcile.Result{}, err
 	}
 	if waiver != nil && waiver.Reason == v1alpha1.ReasonOverridden {
@@ -65,20 +60,20 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	return reconcile.Result{}, nil
 }
 
-// write writes the whole list, which is atomic, provided that nobody else has since it was read.
-func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) error {
+// write writes the whole list, which is atomic, provided that nobody else has since it was read. It returns whether it did.
+func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) (bool, error) {
 	before := condition.DeepCopy()
 	condition.Spec.Conditions = desired
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, condition, patch, client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // what it is now is on its way to the cache, and brings it back here
+		return false, nil // what it is now is on its way to the cache, and brings it back here
 	}
 	if err != nil {
-		return fmt.Errorf("setting Upgradeable in OperatorCondition %s: %w", client.ObjectKeyFromObject(condition), err)
+		return false, fmt.Errorf("setting Upgradeable in OperatorCondition %s: %w", client.ObjectKeyFromObject(condition), err)
 	}
 	log.FromContext(ctx).Info("Told OLM whether the operator may be updated", "conditions", desired)
-	return nil
+	return true, nil
 }
 
 // SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes, or a Subscription of its

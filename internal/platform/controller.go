@@ -21,6 +21,7 @@ import (
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/probe"
 )
 
 // Reconciler has the cluster hold what PlatformOperators consist of, and tells on them how it is.
@@ -150,14 +151,9 @@ func (c composer) subscription(ctx context.Context, in *Inputs) error {
 		return err
 	}
 	if running := in.running(); running != nil {
-		probe := &operatorsv1alpha1.Probe{}
-		if err := c.Client.Get(ctx, client.ObjectKeyFromObject(running), probe); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("getting Probe %s: %w", running.Name, err)
-		} else if err == nil {
-			in.Probe = probe
-		}
+		in.Probe, err = probe.Find(ctx, c.Client, client.ObjectKeyFromObject(running))
 	}
-	return nil
+	return err
 }
 
 // candidates are the Subscriptions that may be the PlatformOperator's: those of its namespace that are its own or for its

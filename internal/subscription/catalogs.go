@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -58,10 +57,10 @@ func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		c.Message = "There is no CatalogSource that namespace " + in.Subscription.Namespace + " can see: create one"
 	case len(bad) > 0:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonUnhealthyCatalogSourceFound
-		c.Message = fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), all, list(bad))
+		c.Message = fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), all, Named(bad))
 	case len(unread) > 0:
 		c.Status, c.Reason = corev1.ConditionUnknown, v1alpha1.ReasonMissingCatalogInfo
-		c.Message = fmt.Sprintf("The health of %d of %d CatalogSources is not known yet: %s", len(unread), all, list(unread))
+		c.Message = fmt.Sprintf("The health of %d of %d CatalogSources is not known yet: %s", len(unread), all, Named(unread))
 	}
 	set(in, out, c)
 }
@@ -180,16 +179,6 @@ func reference(obj runtime.Object) *corev1.ObjectReference {
 	out, err := v1alpha1.ObjectReferenceFor(kinds, obj)
 	utilruntime.Must(err) // all that is referred to is among kinds
 	return out
-}
-
-// maxNamed is how many objects a message names.
-const maxNamed = 5
-
-func list(names []string) string {
-	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 func either(a, b string) string {

@@ -67,9 +67,7 @@ func installPlanAwaitingManualApproval(in Inputs, out *v1alpha1.SubscriptionStat
 	case plan != nil && plan.Spec.Approval == olm.ApprovalManual && !plan.Spec.Approved &&
 		plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonRequiresApproval
-		c.Message = fmt.Sprintf(
-			`InstallPlan %s for %s waits for a person to approve it: kubectl patch installplan -n %s %s --type=merge -p '{"spec":{"approved":true}}'`,
-			nameOf(plan), out.CurrentCSV, plan.Namespace, plan.Name)
+		c.Message = fmt.Sprintf("InstallPlan %s for %s waits for a person to approve it: %s", nameOf(plan), out.CurrentCSV, HowToApprove(plan))
 	case plan == nil && !arrived(out):
 		unknown(out, c.Type)
 		return

@@ -1,8 +1,11 @@
 package subscription
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,4 +28,20 @@ func wordless(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionStatus {
 		out.Conditions[i].Message = ""
 	}
 	return out
+}
+
+// maxNamed is how many objects a message names.
+const maxNamed = 5
+
+// Named are objects as a message names them: the first few, and how many more there are.
+func Named(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// HowToApprove is the command by which a person approves an InstallPlan.
+func HowToApprove(plan *olm.InstallPlan) string {
+	return fmt.Sprintf(`kubectl patch installplan -n %s %s --type=merge -p '{"spec":{"approved":true}}'`, plan.Namespace, plan.Name)
 }
