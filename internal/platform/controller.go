@@ -176,11 +176,13 @@ func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscript
 func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, error) {
 	out := Surroundings{DefaultCatalog: c.DefaultCatalog}
 	namespace := object("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
-	live, err := c.live(ctx, namespace)
-	if err != nil {
-		return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
+	if !usesNamespace(c.op) {
+		live, err := c.live(ctx, namespace)
+		if err != nil {
+			return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
+		}
+		out.NamespaceControlled = live == nil || controls(c.op, live) || consents(c.op, live)
 	}
-	out.NamespaceControlled = live == nil || controls(c.op, live) || consents(c.op, live)
 	if in.NoOLM {
 		return out, nil
 	}
@@ -188,12 +190,18 @@ func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, e
 	if err := c.Client.List(ctx, groups, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
 		return out, fmt.Errorf("listing the OperatorGroups of %s: %w", titleOf(namespace), err)
 	}
-	out.Groups = groups.Items
-	if out.Subscriptions, err = c.candidates(ctx); err != nil {
-		return out, err
-	}
-	out.InstallModes = in.installModes()
-	return out, nil
+	out.Groups, out.InstallModes = groups.Items, in.installModes()
+	var err error
+	out.Subscriptions, err = c.candidates(ctx)
+	return out, err
+}
+
+// usesNamespace is true where the namespace was found to be somebody else's for this spec, and all has gone well since: it need
+// not be looked at every time, for no watch tells of it.
+func usesNamespace(op *v1alpha1.PlatformOperator) bool {
+	status := op.Status
+	return status.ObservedGeneration == op.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSynced) &&
+		!slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool { return r.Name == entryNamespace })
 }
 
 // installModes are those of the newest version of the operator that is there.

@@ -68,10 +68,12 @@ func (in Inputs) operator() Readiness {
 	}
 }
 
-// runsOn is true where the operator runs, be it that something is wrong with its update.
+// runsOn is true where the operator runs, be it that something is wrong with its update. One that was never installed as a whole
+// has no update: what is wrong then is wrong with its installation.
 func (in Inputs) runsOn(trouble *Problem) bool {
 	running := in.running()
-	if running == nil || trouble != nil && slices.Contains(stopping, trouble.Reason) {
+	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
+	if running == nil || trouble != nil && (!was || slices.Contains(stopping, trouble.Reason)) {
 		return false
 	}
 	return running.Status.Phase == olm.CSVPhaseSucceeded || in.replaced() && slices.Contains(yielding, running.Status.Phase)

@@ -372,6 +372,13 @@ func installRows() map[string]statusRow {
 		"PackageNotFound": reasoned("No waiting helps where there is no such package.",
 			unknown(failed("PackageNotFound", noPackage, subscribed("", "", noPackage,
 				"ResolutionFailed=True/PackageNotFound: "+noPackage, "PackageChannelInvalid=True/PackageNotFound: "+noPackage)))),
+		"HalfRefused": {
+			reason: "Of an installation that failed the operator may run already: it is not installed for that.",
+			in: beginning(subscribed("foo.v1", "foo.v1", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
+				csvs(succeeded("foo.v1", ""))),
+			want:    how("Installed=False/InstallPlanFailed", "Progressing=True/Installing", "Ready=False/Failed", "UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: whole("(InstallPlanFailed): " + refused), failing: "InstallPlanFailed",
+		},
 		"CatalogInvalid": reasoned("Nor where there is no such catalog.",
 			unknown(failed("CatalogSourceNotFound", noCatalog, subscribed("", "", noCatalog,
 				"CatalogSourceInvalid=True/CatalogSourceNotFound: "+noCatalog, "ResolutionFailed=True/CatalogSourceNotFound: "+noCatalog)))),
