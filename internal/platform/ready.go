@@ -63,7 +63,7 @@ func (in Inputs) operator() Readiness {
 		return Readiness{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
 	}
 	return Readiness{
-		Reason:  wordOr(string(running.Status.Reason), v1alpha1.ReasonDegraded),
+		Reason:  validReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
 		Message: fmt.Sprintf("ClusterServiceVersion %s/%s is %s", running.Namespace, running.Name, saidBy(running)),
 	}
 }
@@ -201,7 +201,7 @@ func (in Inputs) worst() Problem {
 	if worst.Ready {
 		worst = in.operator()
 	}
-	return Problem{wordOr(worst.Reason, v1alpha1.ReasonDegraded), worst.Message}
+	return Problem{validReason(worst.Reason, v1alpha1.ReasonDegraded), worst.Message}
 }
 
 // quietIn is when a trouble that has ended will count as over; 0 where there is none.

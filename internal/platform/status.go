@@ -214,7 +214,7 @@ func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if sub := in.Subscription; sub != nil {
 		held := sub.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
 		if held.Status == "True" && held.Reason != operatorsv1alpha1.ReasonApprovalMissing && c.Status != metav1.ConditionFalse {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, wordOr(held.Reason, string(held.Type)), held.Message
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, validReason(held.Reason, string(held.Type)), held.Message
 		}
 	}
 	set(in, out, c)
@@ -229,7 +229,7 @@ func important(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Condition {
 	if in.Probe != nil {
 		if c := meta.FindStatusCondition(in.Probe.Status.Conditions, t); c != nil {
-			return metav1.Condition{Type: t, Status: c.Status, Reason: wordOr(c.Reason, t), Message: c.Message}
+			return metav1.Condition{Type: t, Status: c.Status, Reason: validReason(c.Reason, t), Message: c.Message}
 		}
 		return metav1.Condition{
 			Type: t, Status: metav1.ConditionUnknown, Reason: operatorsv1alpha1.ReasonNotRead,
@@ -248,7 +248,7 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		return
 	}
 	said := subscription.IsUpToDate(&in.Subscription.Status)
-	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), wordOr(said.Reason, string(said.Type)), said.Message
+	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), validReason(said.Reason, string(said.Type)), said.Message
 	if c.Message == "" {
 		c.Message = in.waitsFor()
 	}
@@ -316,7 +316,7 @@ func (in Inputs) operatorTrouble() *Problem {
 		return nil
 	}
 	if p := subscription.TroubleOf(&in.Subscription.Status); p != nil {
-		return &Problem{wordOr(p.Reason, v1alpha1.ReasonFailed), p.Message}
+		return &Problem{validReason(p.Reason, v1alpha1.ReasonFailed), p.Message}
 	}
 	return nil
 }
@@ -370,12 +370,4 @@ func saidBy(csv *operatorsv1alpha1.ClusterServiceVersion) string {
 		out += ": " + csv.Status.Message
 	}
 	return out
-}
-
-// wordOr is a reason, or the other where it is no word that a condition may have for one.
-func wordOr(reason, other string) string {
-	if reasonPattern.MatchString(reason) {
-		return reason
-	}
-	return other
 }

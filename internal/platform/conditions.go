@@ -1,0 +1,150 @@
+package platform
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// objectCondition is one of any object, as far as it can be read.
+type objectCondition struct {
+	Type            string
+	Status          metav1.ConditionStatus
+	Reason, Message string
+	outdated        bool // it is about an earlier generation
+}
+
+func (c objectCondition) String() string {
+	return c.Type + " is " + cmp.Or(string(c.Status), "not set")
+}
+
+func readinessOfCondition(c objectCondition, final bool) Readiness {
+	switch {
+	case c.outdated:
+		return readinessOutdated("Condition " + c.Type)
+	case final:
+		return hasFailed(c.Reason, cmp.Or(c.Message, c.String()))
+	default:
+		return notReady(c.Reason, cmp.Or(c.Message, c.String()))
+	}
+}
+
+func objectConditionsOf(o *unstructured.Unstructured) []objectCondition {
+	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	entries, _ := list.([]any)
+	generation, _ := integerOf(o, "metadata", "generation")
+	out := make([]objectCondition, 0, len(entries))
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		observed, _ := integer(entry["observedGeneration"])
+		if stringIn(entry["type"]) == "" {
+			continue
+		}
+		out = append(out, objectCondition{
+			Type: stringIn(entry["type"]), Status: metav1.ConditionStatus(stringIn(entry["status"])),
+			Reason: stringIn(entry["reason"]), Message: tidy(stringIn(entry["message"])),
+			outdated: observed > 0 && observed < generation, // 0 is what is left out
+		})
+	}
+	return out
+}
+
+func objectConditionOf(o *unstructured.Unstructured, conditionType string) (objectCondition, bool) {
+	for _, c := range objectConditionsOf(o) {
+		if c.Type == conditionType {
+			return c, true
+		}
+	}
+	return objectCondition{}, false
+}
+
+// troubles are the types of which True is the bad news.
+var troubles = map[string]bool{"Degraded": true, "Failed": true, "Reconciling": true, "ReplicaFailure": true}
+
+// badNews is the first condition, in the order of types, that says that not all is well, or that cannot be relied on to
+// say that it is.
+func badNews(o *unstructured.Unstructured, types ...string) (objectCondition, bool) {
+	for _, t := range types {
+		c, there := objectConditionOf(o, t)
+		isTrue := c.Status == metav1.ConditionTrue
+		if there && (isTrue == troubles[t] || isTrue && c.outdated) {
+			return c, true
+		}
+	}
+	return objectCondition{}, false
+}
+
+// isOutdated is true where the status says that it is about an earlier generation.
+func isOutdated(o *unstructured.Unstructured) bool {
+	observed, ok := integerOf(o, "status", "observedGeneration")
+	generation, _ := integerOf(o, "metadata", "generation")
+	return ok && observed < generation
+}
+
+func integerOf(o *unstructured.Unstructured, path ...string) (int64, bool) {
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+	return integer(v)
+}
+
+// integer reads a number of JSON, which may have come as a float.
+func integer(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return n, true
+	case float64:
+		if n == math.Trunc(n) && n >= math.MinInt64 && n < math.MaxInt64 {
+			return int64(n), true
+		}
+	}
+	return 0, false
+}
+
+func stringIn(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// shown is a value as a message tells it.
+func shown(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(clipWords(v, maxReadinessValue))
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// validReason is a reason, or the other where it is no word that a condition may have for one.
+func validReason(reason, otherwise string) string {
+	if len(reason) > maxReadinessReason || !reasonPattern.MatchString(reason) {
+		return otherwise
+	}
+	return reason
+}
+
+// tidy makes somebody's words one sentence as ours are.
+func tidy(message string) string {
+	return clipWords(strings.TrimRight(strings.Join(strings.Fields(message), " "), ". "), maxReadinessMessage)
+}
+
+func clipWords(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
