@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -134,21 +134,10 @@ func fields(o *unstructured.Unstructured) map[string]any {
 
 // prune deletes what the PlatformOperator composed once and does not any more, and returns what is not gone yet.
 func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error) {
-	keep := map[types.NamespacedName]map[string]bool{}
-	for _, d := range desired {
-		key := client.ObjectKeyFromObject(d.Object)
-		if keep[key] == nil {
-			keep[key] = map[string]bool{}
-		}
-		keep[key][d.Object.GroupVersionKind().GroupKind().String()] = true
-	}
 	var out []Object
 	for _, r := range c.op.Status.Resources {
-		kind := r.Reference.GroupVersionKind().GroupKind().String()
-		if r.Reason == v1alpha1.ReasonKindNotFound {
-			continue // it was never made, or went with its kind
-		}
-		if keep[types.NamespacedName{Namespace: r.Reference.Namespace, Name: r.Reference.Name}][kind] {
+		wanted := slices.ContainsFunc(desired, func(d Desired) bool { return isTo(r.Reference, d.Object) })
+		if wanted || r.Reason == v1alpha1.ReasonKindNotFound { // which was never made, or went with its kind
 			continue
 		}
 		live, err := c.remove(ctx, r.Reference)
@@ -165,14 +154,10 @@ func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error
 // remove deletes an object that the PlatformOperator controls. It returns what is still there of it; nil where nothing is, or it
 // is not the PlatformOperator's.
 func (c composer) remove(ctx context.Context, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	live, err := c.referent(ctx, ref)
+	live, err := c.own(ctx, ref)
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("getting %s, which is not wanted any more: %w", titleOf(live), err)
-	case !controls(c.op, live):
-		return nil, nil
+	case err != nil || live == nil:
+		return nil, err
 	case live.GetDeletionTimestamp() != nil:
 		return live, nil
 	}
@@ -184,24 +169,30 @@ func (c composer) remove(ctx context.Context, ref corev1.ObjectReference) (*unst
 	return live, nil
 }
 
-// referent is the object that a reference is to.
-func (c composer) referent(ctx context.Context, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
+// own is the object that a reference is to; nil where it is gone, or is not the PlatformOperator's.
+func (c composer) own(ctx context.Context, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
-	if err := c.place(out); err != nil {
-		return out, err
+	err := c.place(out)
+	if err == nil {
+		c.Watches.Start(ctx, out.GroupVersionKind()) // which tells when it is gone
+		err = c.Reader.Get(ctx, client.ObjectKeyFromObject(out), out)
 	}
-	c.Watches.Start(ctx, out.GroupVersionKind()) // which tells when it is gone
-	return out, c.Reader.Get(ctx, client.ObjectKeyFromObject(out), out)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting %s: %w", titleOf(out), err)
+	case !controls(c.op, out):
+		return nil, nil
+	}
+	return out, nil
 }
 
 // release lets go of an object, which stays as it is.
 func (c composer) release(ctx context.Context, ref corev1.ObjectReference) error {
-	live, err := c.referent(ctx, ref)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !controls(c.op, live) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("getting %s, which is to be left: %w", titleOf(live), err)
+	live, err := c.own(ctx, ref)
+	if err != nil || live == nil {
+		return err
 	}
 	before := live.DeepCopy()
 	var owners []metav1.OwnerReference

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -251,12 +251,12 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 func (c composer) kept(ctx context.Context) ([]Object, error) {
 	var out []Object
 	for _, r := range c.op.Status.Resources {
-		live, err := c.referent(ctx, r.Reference)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !controls(c.op, live) {
-			continue
-		}
+		live, err := c.own(ctx, r.Reference)
 		if err != nil {
-			return nil, fmt.Errorf("getting %s: %w", titleOf(live), err)
+			return nil, err
+		}
+		if live == nil {
+			continue
 		}
 		out = append(out, Object{Desired: Desired{Entry: r.Name, Object: live}, Live: live})
 	}
@@ -266,22 +266,15 @@ func (c composer) kept(ctx context.Context) ([]Object, error) {
 // announce notes on the PlatformOperator what it is about to make, and that it has something to clean up: whatever happens to us
 // meanwhile, what it made is found again.
 func (c composer) announce(ctx context.Context, desired []Desired) error {
+	before := c.op.DeepCopy()
 	if controllerutil.AddFinalizer(c.op, v1alpha1.Finalizer) {
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"finalizers": c.op.Finalizers, "resourceVersion": c.op.ResourceVersion,
-		}})
-		if err != nil {
-			return err
-		}
-		if err := c.Client.Patch(ctx, c.op, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner)); err != nil {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := c.Client.Patch(ctx, c.op, patch, client.FieldOwner(FieldOwner)); err != nil {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
 	}
-	known := func(o Desired) bool {
-		return slices.ContainsFunc(c.op.Status.Resources, func(r v1alpha1.ResourceStatus) bool {
-			ref := referenceTo(Object{Desired: o})
-			return r.Reference.Kind == ref.Kind && r.Reference.APIVersion == ref.APIVersion && r.Reference.Name == ref.Name && r.Reference.Namespace == ref.Namespace
-		})
+	known := func(d Desired) bool {
+		return slices.ContainsFunc(c.op.Status.Resources, func(r v1alpha1.ResourceStatus) bool { return isTo(r.Reference, d.Object) })
 	}
 	status := c.op.Status.DeepCopy()
 	for _, d := range desired {
@@ -302,26 +295,16 @@ func (c composer) announce(ctx context.Context, desired []Desired) error {
 
 // write writes the status where it changed.
 func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorStatus) error {
+	if equality.Semantic.DeepEqual(status, c.op.Status) {
+		return nil
+	}
 	before := c.op.DeepCopy()
 	c.op.Status = status
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if data, err := patch.Data(c.op); err != nil {
-		return err
-	} else if !changes(data) {
-		return nil
-	}
 	if err := c.Client.Status().Patch(ctx, c.op, patch, client.FieldOwner(FieldOwner)); err != nil {
 		return fmt.Errorf("writing the status of PlatformOperator %s: %w", c.op.Name, err)
 	}
 	return nil
-}
-
-// changes is true for a patch of a status that is not empty.
-func changes(patch []byte) bool {
-	var content struct {
-		Status json.RawMessage `json:"status"`
-	}
-	return json.Unmarshal(patch, &content) != nil || len(content.Status) > 0
 }
 
 // releaseAll lets go of what was composed before the PlatformOperator only observed.

@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/subscription"
 )
 
 // resources tell of each object how it is.
@@ -22,7 +24,7 @@ func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	for _, o := range in.Objects {
 		how := in.readiness(o)
 		out.Resources = append(out.Resources, v1alpha1.ResourceStatus{
-			Name: o.Entry, Reference: referenceTo(o), Ready: how.Ready, Reason: how.Reason, Message: bounded(how.Message),
+			Name: o.Entry, Reference: referenceTo(o), Ready: how.Ready, Reason: how.Reason, Message: clipWords(how.Message, maxMessage),
 		})
 	}
 }
@@ -35,6 +37,11 @@ func referenceTo(o Object) corev1.ObjectReference {
 		out.UID = o.Live.GetUID()
 	}
 	return out
+}
+
+// isTo is true for a reference to that object, in whatever version of its kind.
+func isTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
+	return ref.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && ref.Namespace == o.GetNamespace() && ref.Name == o.GetName()
 }
 
 // readiness says how an object is. That of the Subscription is how the operator is.
@@ -64,7 +71,7 @@ func (in Inputs) operator() Readiness {
 	}
 	return Readiness{
 		Reason:  validReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
-		Message: fmt.Sprintf("ClusterServiceVersion %s/%s is %s", running.Namespace, running.Name, saidBy(running)),
+		Message: subscription.WordsOf(running),
 	}
 }
 
@@ -152,9 +159,8 @@ func (in Inputs) regressed() bool {
 		if o.Leaving || in.readiness(o).Ready || asked && o.Entry != entrySubscription {
 			return false
 		}
-		ref := referenceTo(o)
 		return slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
-			return r.Ready && r.Name == o.Entry && r.Reference.Kind == ref.Kind && r.Reference.Namespace == ref.Namespace && r.Reference.Name == ref.Name
+			return r.Ready && r.Name == o.Entry && isTo(r.Reference, o.Object)
 		})
 	})
 }
@@ -177,7 +183,7 @@ func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 			out.FailingSince = &now
 		}
 		worst := in.worst()
-		out.QuietSince, out.FailingReason, out.FailingMessage = nil, worst.Reason, bounded(worst.Message)
+		out.QuietSince, out.FailingReason, out.FailingMessage = nil, worst.Reason, clipWords(worst.Message, maxMessage)
 	}
 }
 

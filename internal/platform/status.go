@@ -99,19 +99,12 @@ func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1a
 // set sets a condition, whose time moves only with its status.
 func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
 	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
-	c.Message = bounded(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)))
+	c.Message = clipWords(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)), maxMessage)
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
 // maxMessage bounds a message, in bytes. The API takes 32 KiB.
 const maxMessage = 4096
-
-func bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-}
 
 // version is that of what really runs.
 func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
@@ -247,7 +240,7 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		set(in, out, c)
 		return
 	}
-	said := subscription.IsUpToDate(&in.Subscription.Status)
+	said := subscription.UpToDateOf(&in.Subscription.Status)
 	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), validReason(said.Reason, string(said.Type)), said.Message
 	if c.Message == "" {
 		c.Message = in.waitsFor()
@@ -349,25 +342,10 @@ func (in Inputs) waitsFor() string {
 		return wait.Message
 	}
 	if csv := in.CSVs[sub.Status.CurrentCSV]; csv != nil && csv.Status.Phase != olm.CSVPhaseSucceeded {
-		return fmt.Sprintf("ClusterServiceVersion %s/%s is %s", csv.Namespace, csv.Name, saidBy(csv))
+		return subscription.WordsOf(csv)
 	}
-	if said := subscription.IsUpToDate(&sub.Status); said.Status != "True" && said.Message != "" {
+	if said := subscription.UpToDateOf(&sub.Status); said.Status != "True" && said.Message != "" {
 		return said.Message
 	}
 	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)
-}
-
-// saidBy is how a ClusterServiceVersion is, and why, in its own words.
-func saidBy(csv *operatorsv1alpha1.ClusterServiceVersion) string {
-	out := string(csv.Status.Phase)
-	if out == "" {
-		out = "new"
-	}
-	if csv.Status.Reason != "" {
-		out += fmt.Sprintf(" (%s)", csv.Status.Reason)
-	}
-	if csv.Status.Message != "" {
-		out += ": " + csv.Status.Message
-	}
-	return out
 }

@@ -64,9 +64,9 @@ func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		unknown(out, c.Type)
 		return
 	case failed(target):
-		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, title(target)+" is "+words(target)
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, WordsOf(target)
 	case failed(installed):
-		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, title(installed)+" is "+words(installed)
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, WordsOf(installed)
 	}
 	set(in, out, c)
 }
@@ -121,6 +121,9 @@ func succeeded(csv *v1alpha1.ClusterServiceVersion) bool {
 func failed(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csv != nil && csv.Status.Phase == olm.CSVPhaseFailed
 }
+
+// WordsOf are a sentence on how a ClusterServiceVersion is, and why, in its own words.
+func WordsOf(csv *v1alpha1.ClusterServiceVersion) string { return title(csv) + " is " + words(csv) }
 
 func title(csv *v1alpha1.ClusterServiceVersion) string { return "ClusterServiceVersion " + nameOf(csv) }
 

@@ -39,8 +39,8 @@ func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionCon
 	return nil
 }
 
-// IsUpToDate is what a Subscription says of that, be it in the field or, beside a real OLM, in the condition.
-func IsUpToDate(status *v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
+// UpToDateOf is what a Subscription says of being up to date, be it in the field or, beside a real OLM, in the condition.
+func UpToDateOf(status *v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
 	if c := status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Status != corev1.ConditionUnknown {
 		return c
 	}

@@ -154,7 +154,7 @@ func TestTroubleOrWait(t *testing.T) {
 	}
 }
 
-func TestIsUpToDate(t *testing.T) {
+func TestUpToDateOf(t *testing.T) {
 	yes := "UpToDate=True/NewestRuns: foo.v1 is the newest that OLM knows of, and runs"
 	no := "UpToDate=False/NewestNotKnown: OLM is unpacking what comes next"
 	for name, tc := range map[string]struct {
@@ -191,7 +191,7 @@ func TestIsUpToDate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.status.DeepCopy()
-			if diff := cmp.Diff(tc.want, IsUpToDate(tc.status)); diff != "" {
+			if diff := cmp.Diff(tc.want, UpToDateOf(tc.status)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, tc.status); diff != "" {
@@ -205,7 +205,7 @@ func TestIsUpToDate(t *testing.T) {
 func TestTroubleAfterStatus(t *testing.T) {
 	for name, tc := range rows() {
 		status := Status(tc.in)
-		trouble, wait, upToDate := TroubleOf(&status), WaitOf(&status), IsUpToDate(&status)
+		trouble, wait, upToDate := TroubleOf(&status), WaitOf(&status), UpToDateOf(&status)
 		if (upToDate.Status == corev1.ConditionTrue) != tc.upToDate {
 			t.Errorf("%s: up to date is %v", name, upToDate)
 		}
