@@ -55,23 +55,7 @@ func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 // offerConfig puts a catalog in the place of the one that is there.
 func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
 	t.Helper()
-	text, err := testcatalog.YAML(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	desired := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
-	desired.Data = map[string]string{"catalog.yaml": text}
-	actual := &corev1.ConfigMap{}
-	if err := cluster.Client.Get(t.Context(), s.catalog, actual); err == nil {
-		actual.Data = desired.Data
-		if err := cluster.Client.Update(t.Context(), actual); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	source := s.own()
-	source.Spec.SourceType, source.Spec.ConfigMap = olm.SourceTypeConfigmap, desired.Name
-	cluster.Create(t, desired, source)
+	cluster.OfferCatalog(t, s.catalog, config)
 }
 
 // own is the CatalogSource of the stage.

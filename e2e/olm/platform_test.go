@@ -3,7 +3,6 @@ package olm
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // TestPlatformOperator: a PlatformOperator is installed by OLM, with the approval gate on; its update waits before anything has
@@ -92,18 +92,9 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 func platformSays(t *testing.T, op *v1alpha1.PlatformOperator, version string, want ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
-		var got []string
-		for _, c := range op.Status.Conditions {
-			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
-		}
-		for _, w := range want {
-			if !slices.Contains(got, w) {
-				return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
-			}
-		}
 		if op.Status.Version != version {
 			return fmt.Sprintf("version is %q, want %q", op.Status.Version, version)
 		}
-		return ""
+		return testcluster.Lacking(op.Status.Conditions, want...)
 	})
 }

@@ -73,11 +73,7 @@ func (s *stage) serveNoLonger(t *testing.T) {
 // publish is a package of versions, which asks to be held while a custom resource is Migrating.
 func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
 	t.Helper()
-	var foos []testcatalog.Foo
-	for _, v := range versions {
-		foos = append(foos, testcatalog.Foo{Name: name, Version: v, Upgradeable: "!Migrating"})
-	}
-	out, err := testcatalog.Publish(foos...)
+	out, err := testcatalog.Publish(testcatalog.Holding(name, versions...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ var ofPlatform = regexp.MustCompile(`/platformoperators/|/namespaces/[^/]+$|/ope
 // is killed after the second, and so on, until one has come and gone without that many: each runs, and of none is anything left.
 func TestKilledAfterEveryWrite(t *testing.T) {
 	const most = 60
-	s := newCatalog()
+	s := newCatalog(t)
 	s.offer(t, publish(t, "phoenix", "1.0.0"))
 	for k := 1; k <= most; k++ {
 		var manager atomic.Pointer[testcluster.Manager]

@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,15 +44,25 @@ func newStage(t *testing.T, packages ...testcatalog.Package) *stage {
 // newStageOf does so with a catalog.
 func newStageOf(t *testing.T, config declcfg.DeclarativeConfig) *stage {
 	t.Helper()
-	s := newCatalog()
+	s := newCatalog(t)
 	s.offerConfig(t, config)
 	s.manager = cluster.StartManager(t, "--default-catalog="+s.catalog.String())
 	return s
 }
 
-// newCatalog is a stage whose catalog is not there yet, and without a manager.
-func newCatalog() *stage {
-	return &stage{catalog: types.NamespacedName{Namespace: global, Name: "catalog-" + rand.String(5)}}
+// newCatalog is a stage whose catalog is still to be offered, and without a manager.
+func newCatalog(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{catalog: types.NamespacedName{Namespace: global, Name: "catalog-" + rand.String(5)}}
+	named := metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}
+	t.Cleanup(func() {
+		for _, o := range []client.Object{&olm.CatalogSource{ObjectMeta: named}, &corev1.ConfigMap{ObjectMeta: named}} {
+			if err := cluster.Client.Delete(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return s
 }
 
 // offer puts packages into the catalog, in place of what is there.
@@ -71,37 +78,13 @@ func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 // offerConfig puts a catalog in the place of the one that is there.
 func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
 	t.Helper()
-	text, err := testcatalog.YAML(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
-	content.Data = map[string]string{"catalog.yaml": text}
-	if err := cluster.Client.Update(t.Context(), content); err == nil {
-		return
-	} else if !apierrors.IsNotFound(err) {
-		t.Fatal(err)
-	}
-	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
-	source.Spec.SourceType, source.Spec.ConfigMap = olm.SourceTypeConfigmap, content.Name
-	cluster.Create(t, content, source)
-	t.Cleanup(func() {
-		for _, o := range []client.Object{source, content} {
-			if err := cluster.Client.Delete(context.Background(), o); err != nil {
-				t.Error(err)
-			}
-		}
-	})
+	cluster.OfferCatalog(t, s.catalog, config)
 }
 
 // publish is a package of versions, which asks to be held while a custom resource is Migrating.
 func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
 	t.Helper()
-	var foos []testcatalog.Foo
-	for _, v := range versions {
-		foos = append(foos, testcatalog.Foo{Name: name, Version: v, Upgradeable: "!Migrating"})
-	}
-	return foosOf(t, foos...)
+	return foosOf(t, testcatalog.Holding(name, versions...)...)
 }
 
 func foosOf(t *testing.T, foos ...testcatalog.Foo) testcatalog.Package {
@@ -138,22 +121,15 @@ var registered = testcluster.Registered()
 func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
-		var got []string
 		for _, c := range op.Status.Conditions {
-			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 			if !registered[c.Type] || !registered[c.Reason] {
 				t.Errorf("condition %s or reason %s is no constant of the API", c.Type, c.Reason)
-			}
-		}
-		for _, w := range want {
-			if !slices.Contains(got, w) {
-				return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
 			}
 		}
 		if op.Status.ObservedGeneration != op.Generation {
 			return "the status is of an earlier generation"
 		}
-		return ""
+		return testcluster.Lacking(op.Status.Conditions, want...)
 	})
 }
 

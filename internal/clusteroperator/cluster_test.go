@@ -15,7 +15,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +24,6 @@ import (
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/clusteroperator"
-	"github.com/operator-status/operator-status/internal/clusteroperator/cvotest"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
@@ -119,43 +117,6 @@ func (l *errorLog) logger() logr.Logger {
 			l.Unlock()
 		}
 	}, funcr.Options{})
-}
-
-// observe holds every status that the ClusterOperator comes to have against the rules of the Cluster Version Operator,
-// until the test ends.
-func observe(t testing.TB, c *testcluster.Cluster) {
-	t.Helper()
-	watcher, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.Client.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := watcher.Watch(t.Context(), &configv1.ClusterOperatorList{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var problems []error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		checker := cvotest.New()
-		for e := range events.ResultChan() {
-			co, ok := e.Object.(*configv1.ClusterOperator)
-			if !ok || e.Type == watch.Deleted {
-				checker = cvotest.New()
-				continue
-			}
-			if err := checker.Observe(co); err != nil {
-				problems = append(problems, err)
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		events.Stop()
-		<-done
-		for _, err := range problems {
-			t.Errorf("rules of the Cluster Version Operator: %v", err)
-		}
-	})
 }
 
 // await waits until the ClusterOperator says all that: "Available=True/Reason", "operator=1.0.0", or what its Progressing

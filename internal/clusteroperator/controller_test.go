@@ -22,7 +22,7 @@ const restful = 1500 * time.Millisecond
 // TestController plays the life of a platform on a real API server.
 func TestController(t *testing.T) {
 	c := start(t)
-	observe(t, c)
+	cvotest.Watch(t, c.Config, c.Client.Scheme())
 	r := run(t, c)
 
 	t.Log("without the object there is nothing to do, whatever PlatformOperators say")
@@ -181,7 +181,7 @@ func desire(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersi
 func TestFiveThousand(t *testing.T) {
 	const many, some = 5000, 500
 	c := start(t)
-	observe(t, c)
+	cvotest.Watch(t, c.Config, c.Client.Scheme())
 	began := time.Now()
 	operators := platform(t, c, many)
 	t.Logf("%d PlatformOperators are there after %s", many, time.Since(began).Round(time.Second))

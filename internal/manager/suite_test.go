@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -205,15 +204,9 @@ func awaitProbe(t testing.TB, c *testcluster.Cluster, key types.NamespacedName, 
 	t.Helper()
 	p := probeNamed(key.Namespace, key.Name)
 	c.Await(t, p, func() string {
-		var got []string
 		checkRegistered(t, p)
-		for _, condition := range p.Status.Conditions {
-			got = append(got, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
-		}
-		for _, w := range want {
-			if !slices.Contains(got, w) {
-				return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
-			}
+		if lacking := testcluster.Lacking(p.Status.Conditions, want...); lacking != "" {
+			return lacking
 		}
 		if p.Spec != nil && p.Spec.Manager != v1alpha1.ManagerOperator && p.Status.ObservedGeneration != p.Generation {
 			return "the status is of an earlier generation"

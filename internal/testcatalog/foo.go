@@ -29,6 +29,15 @@ type Foo struct {
 	More []string
 }
 
+// Holding are versions of a package that asks to be held while a custom resource is Migrating.
+func Holding(name string, versions ...string) []Foo {
+	var out []Foo
+	for _, v := range versions {
+		out = append(out, Foo{Name: name, Version: v, Upgradeable: "!Migrating"})
+	}
+	return out
+}
+
 // CSV is the name of its ClusterServiceVersion.
 func (f Foo) CSV() string { return fmt.Sprintf("%s-operator.v%s", f.Name, f.Version) }
 

@@ -8,8 +8,13 @@ import (
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
 // ServeCatalog has the devcluster in dir serve the file-based catalog in a folder, in place of what it served under that
@@ -35,4 +40,24 @@ func (c *Cluster) CatalogSource(t testing.TB, dir, name string, key client.Objec
 		t.Fatal(err)
 	}
 	return source
+}
+
+// OfferCatalog has a CatalogSource, which it makes unless it is there, offer what a file-based catalog does, from a ConfigMap of
+// the same name.
+func (c *Cluster) OfferCatalog(t testing.TB, key client.ObjectKey, config declcfg.DeclarativeConfig) {
+	t.Helper()
+	text, err := testcatalog.YAML(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	content.Data = map[string]string{"catalog.yaml": text}
+	if err := c.Client.Update(context.Background(), content); err == nil {
+		return
+	} else if !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	source.Spec.SourceType, source.Spec.ConfigMap = olm.SourceTypeConfigmap, content.Name
+	c.Create(t, content, source)
 }

@@ -1,11 +1,16 @@
 package testcluster
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Registered are the values of the constants that the API packages document: every condition type and reason that operator-status
@@ -33,4 +38,18 @@ func Registered() map[string]bool {
 		})
 	}
 	return out
+}
+
+// Lacking says which condition, as "Type=Status/Reason", is not among those; empty where all that are wanted are.
+func Lacking(conditions []metav1.Condition, want ...string) string {
+	var got []string
+	for _, c := range conditions {
+		got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
+	}
+	for _, w := range want {
+		if !slices.Contains(got, w) {
+			return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
+		}
+	}
+	return ""
 }
