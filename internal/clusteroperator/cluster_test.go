@@ -76,13 +76,13 @@ func run(t testing.TB, c *testcluster.Cluster) *running {
 		t.Fatal(err)
 	}
 	r := &running{manager: mgr}
-	release := clusteroperator.Release(mgr.GetClient(), ownVersion)
-	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), Now: time.Now, Release: func(ctx context.Context) (string, error) {
+	read := clusteroperator.ReadCluster(mgr.GetClient(), ownVersion)
+	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), Now: time.Now, Cluster: func(ctx context.Context) (clusteroperator.Cluster, error) {
 		r.reckonings.Add(1)
 		if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {
 			(*meanwhile)()
 		}
-		return release(ctx)
+		return read(ctx)
 	}}
 	if r.controller, err = r.reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)

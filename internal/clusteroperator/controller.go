@@ -42,8 +42,8 @@ var singleton = types.NamespacedName{Name: platformv1alpha1.ClusterOperatorName}
 type Reconciler struct {
 	Client client.Client
 
-	// Release is the one that the cluster is on, or on its way to.
-	Release func(context.Context) (string, error)
+	// Cluster returns what the ClusterVersion reports: see ReadCluster.
+	Cluster func(context.Context) (Cluster, error)
 
 	Now func() time.Time
 
@@ -83,8 +83,10 @@ func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, n
 	if err := r.Client.List(ctx, operators, client.UnsafeDisableDeepCopy); err != nil {
 		return Inputs{}, err
 	}
-	release, err := r.Release(ctx)
-	return Inputs{Current: co.Status, Operators: operators.Items, Release: release, Now: metav1.NewTime(now)}, err
+	cluster, err := r.Cluster(ctx)
+	return Inputs{
+		Current: co.Status, Created: co.CreationTimestamp, Operators: operators.Items, Cluster: cluster, Now: metav1.NewTime(now),
+	}, err
 }
 
 // write writes a status that changed, provided that nobody else has written since it was read.

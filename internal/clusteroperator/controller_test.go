@@ -7,8 +7,11 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/clusteroperator"
@@ -103,12 +106,13 @@ func TestController(t *testing.T) {
 	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	version.Spec.ClusterID = "3a4f8a0e-5c5c-4c5b-9f1c-8d1f6f1c2b3a"
 	c.Create(t, version)
-	desire(t, c, version, "4.20.1")
+	complete(t, c, version, configv1.CompletedUpdate, "4.20.0")
+	complete(t, c, version, configv1.PartialUpdate, "4.20.1")
 	await(t, c, "operator=4.20.1", "Progressing=False/PlatformOperatorsInstalled")
 	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 2 PlatformOperators: foo (Installing): Waiting for foo.v2",
 		"Available=True/PlatformOperatorsInstalled: Every PlatformOperator had been installed once")
-	desire(t, c, version, "4.20.2")
+	complete(t, c, version, configv1.PartialUpdate, "4.20.2")
 	await(t, c, "Progressing=True/ReleaseUpdating: On the way from release 4.20.1 to 4.20.2. Waiting for 1 of 2", "operator=4.20.1",
 		"Available=True/PlatformOperatorsInstalled")
 
@@ -151,9 +155,14 @@ func TestController(t *testing.T) {
 // TestEnvironment: the release that the environment names is before all others.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("RELEASE_VERSION", "4.21.0")
-	release, err := clusteroperator.Release(nil, ownVersion)(t.Context())
-	if release != "4.21.0" || err != nil {
-		t.Errorf("got %q, %v", release, err)
+	scheme := runtime.NewScheme()
+	if err := apiextensions.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	empty := fake.NewClientBuilder().WithScheme(scheme).Build()
+	got, err := clusteroperator.ReadCluster(empty, ownVersion)(t.Context())
+	if got != (clusteroperator.Cluster{Release: "4.21.0"}) || err != nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
@@ -164,16 +173,6 @@ func spoil(t testing.TB, c *testcluster.Cluster, how func(*configv1.ClusterOpera
 	how(&co.Status)
 	if err := c.Client.Status().Update(t.Context(), co); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// desire has the ClusterVersion be on its way to a release.
-func desire(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersion, release string) {
-	t.Helper()
-	version.Status.Desired = configv1.Release{Version: release, Image: "example.com/release:" + release}
-	version.Status.VersionHash = "hash"
-	if err := c.Client.Status().Update(t.Context(), version); err != nil {
-		t.Fatalf("updating the ClusterVersion: %v", err)
 	}
 }
 

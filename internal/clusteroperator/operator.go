@@ -13,6 +13,7 @@ import (
 // operator is all that is read of a PlatformOperator: while it stays the same, so does what it adds to the status.
 type operator struct {
 	name     string
+	absent   bool // expected, and not found
 	leaving  bool // is being deleted
 	outdated bool // its status is about an earlier spec
 	holds    bool // has updates of the cluster wait for it

@@ -22,11 +22,12 @@ func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	const games, events = 150, 120
-	degraded, released := 0, 0
+	degraded, released, completed := 0, 0, 0
 	for game := range uint64(games) {
 		g := newGame(rand.New(rand.NewPCG(seed, game)))
 		for range events {
-			event := g.play()
+			event := g.play(t)
+			g.tick(event)
 			g.check(t)
 			if t.Failed() {
 				t.Fatalf("game %d, after: %s", game, event)
@@ -38,9 +39,13 @@ func TestRandom(t *testing.T) {
 		if g.installedOnce {
 			released++
 		}
+		if g.cvo != nil && !g.installing {
+			completed++
+		}
 	}
-	t.Logf("%d games of %d events: Degraded after %d events, installed in %d games", games, events, degraded, released)
-	if degraded == 0 || released == 0 {
+	t.Logf("%d games of %d events: Degraded after %d events, installed in %d games, by the Cluster Version Operator in %d",
+		games, events, degraded, released, completed)
+	if degraded == 0 || released == 0 || completed == 0 {
 		t.Error("the games have no trouble, or no end to it")
 	}
 }
@@ -52,14 +57,32 @@ type game struct {
 	release   string
 	operators []platformv1alpha1.PlatformOperator
 	co        configv1.ClusterOperator
-	cvo       *cvotest.Checker
+	rules     *cvotest.Checker
+	cvo       *payload // nil on a cluster without a Cluster Version Operator
 
+	installing    bool   // the first installation of the cluster
 	installedOnce bool   // all were, at one moment at least
 	reached       string // the last release that all were installed in
 }
 
+// payload is a release, and how far the Cluster Version Operator has got with it.
+type payload struct {
+	cvotest.Payload
+	named   bool // by its related objects
+	related bool // they are written
+	applied int
+	done    bool
+}
+
 func newGame(r *rand.Rand) *game {
-	g := &game{Rand: r, now: time.Unix(10000, 0), release: "1.0.0", cvo: cvotest.New()}
+	g := &game{Rand: r, now: time.Unix(10000, 0), release: "1.0.0", rules: cvotest.New()}
+	if r.IntN(2) == 0 {
+		g.installing = true
+		g.cvo = g.newPayload()
+		g.co = g.cvo.Create()
+		g.co.CreationTimestamp = metav1.NewTime(g.now)
+		return g
+	}
 	if r.IntN(2) == 0 {
 		g.co.Status.Versions = []configv1.OperandVersion{{Name: "operand", Version: "3"}}
 	}
@@ -69,17 +92,94 @@ func newGame(r *rand.Rand) *game {
 	return g
 }
 
+// newPayload is the next release: some PlatformOperators, and a ClusterOperator that names them or does not.
+func (g *game) newPayload() *payload {
+	out := &payload{named: g.IntN(3) > 0}
+	out.Manifest.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: g.release}}
+	for i := range g.IntN(4) {
+		out.Objects = append(out.Objects, fmt.Sprintf("po-%d", i))
+	}
+	names := out.Objects
+	if !out.named {
+		names = pick(g.Rand, nil, []string{""})
+	}
+	for _, name := range names {
+		out.Manifest.Status.RelatedObjects = append(out.Manifest.Status.RelatedObjects,
+			configv1.ObjectReference{Group: "platform.openshift.io", Resource: "platformoperators", Name: name})
+	}
+	return out
+}
+
+// step has the Cluster Version Operator do the next thing with its release, and says what. It checks the ClusterOperator as it
+// was before we have seen what was applied last.
+func (g *game) step(t *testing.T) string {
+	t.Helper()
+	switch p := g.cvo; {
+	case !p.related:
+		p.related = true
+		p.WriteStatus(&g.co)
+		return "CVO wrote the related objects"
+	case p.applied < len(p.Objects):
+		name := p.Objects[p.applied]
+		p.applied++
+		if !g.has(name) {
+			g.operators = append(g.operators, healthy(name, unread))
+		}
+		if p.applied < len(p.Objects) {
+			return "CVO applied " + name
+		}
+		return "CVO applied " + name + g.checkByCVO(t)
+	case !p.done:
+		return "CVO has nothing left to apply" + g.checkByCVO(t)
+	}
+	g.release = fmt.Sprintf("%d.0.0", 1+g.IntN(3))
+	g.cvo = g.newPayload()
+	g.cvo.related = true // nothing is written to a ClusterOperator that exists
+	return "CVO updates to " + g.release
+}
+
+func (g *game) checkByCVO(t *testing.T) string {
+	t.Helper()
+	if err := g.cvo.Check(&g.co, g.installing); err != nil {
+		return fmt.Sprintf(", and waits: %v", err)
+	}
+	for _, name := range g.cvo.Objects {
+		i := slices.IndexFunc(g.operators, func(p platformv1alpha1.PlatformOperator) bool { return p.Name == name })
+		if g.installing && g.cvo.named && (i < 0 || !installs(&g.operators[i])) {
+			t.Errorf("the installation of the cluster completes without %s: %+v", name, g.co.Status)
+		}
+	}
+	g.cvo.done, g.installing = true, false
+	return ", and goes on"
+}
+
+func installs(p *platformv1alpha1.PlatformOperator) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Installed" && c.Status == "True" })
+}
+
+func (g *game) has(name string) bool {
+	return slices.ContainsFunc(g.operators, func(p platformv1alpha1.PlatformOperator) bool { return p.Name == name })
+}
+
 // play has one thing happen, a while after the last, and says what.
-func (g *game) play() string {
+func (g *game) play(t *testing.T) string {
+	t.Helper()
+	late := g.cvo != nil && !g.cvo.related && g.now.Sub(g.co.CreationTimestamp.Time) > 20*time.Second // it takes milliseconds
+	if late || g.cvo != nil && g.IntN(pick(g.Rand, 2, 6)) == 0 {
+		return g.step(t) // at once
+	}
+	if g.cvo != nil && !g.cvo.related {
+		g.now = g.now.Add(time.Second + time.Duration(g.Int64N(int64(5*time.Second))))
+		return "time passed"
+	}
 	g.now = g.now.Add(time.Second + time.Duration(g.Int64N(int64(pick(g.Rand, 2*time.Second, 30*time.Second, 3*time.Minute)))))
 	if g.IntN(12) == 0 {
-		name := fmt.Sprintf("po-%d", g.IntN(5))
-		if !slices.ContainsFunc(g.operators, func(p platformv1alpha1.PlatformOperator) bool { return p.Name == name }) {
+		if name := fmt.Sprintf("po-%d", g.IntN(5)); !g.has(name) {
 			g.operators = append(g.operators, healthy(name, unread))
 			return "created " + name
 		}
 	}
-	if g.IntN(25) == 0 {
+	if g.cvo == nil && g.IntN(25) == 0 {
 		g.release = fmt.Sprintf("%d.0.0", 1+g.IntN(3))
 		return "release " + g.release
 	}
@@ -145,7 +245,10 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 }
 
 func (g *game) inputs() Inputs {
-	return Inputs{Current: g.co.Status, Operators: g.operators, Release: g.release, Now: metav1.NewTime(g.now)}
+	return Inputs{
+		Current: g.co.Status, Created: g.co.CreationTimestamp, Operators: g.operators, Now: metav1.NewTime(g.now),
+		Cluster: Cluster{Release: g.release, Installing: g.installing},
+	}
 }
 
 func (g *game) status(t configv1.ClusterStatusConditionType) configv1.ConditionStatus {
@@ -161,8 +264,12 @@ func (g *game) check(t *testing.T) {
 	g.Shuffle(len(g.operators), func(i, j int) { g.operators[i], g.operators[j] = g.operators[j], g.operators[i] })
 	var lasts time.Duration
 	g.co.Status, lasts = Status(g.inputs())
-	if err := g.cvo.Observe(&g.co); err != nil {
+	g.rules.Installing = g.installing
+	if err := g.rules.Observe(&g.co); err != nil {
 		t.Errorf("rules of the Cluster Version Operator: %v", err)
+	}
+	if len(g.co.Status.Conditions) == 0 && g.installing && lasts > 0 {
+		return // left to the Cluster Version Operator
 	}
 	g.checkOnlooker(t)
 	g.checkNames(t)
@@ -172,7 +279,7 @@ func (g *game) check(t *testing.T) {
 // checkOnlooker compares the answers with those of one who has watched.
 func (g *game) checkOnlooker(t *testing.T) {
 	t.Helper()
-	all, busy, failing, holding := true, false, false, false
+	all, busy, failing, holding := g.settled(), false, false, false
 	for _, p := range g.operators {
 		if !p.DeletionTimestamp.IsZero() {
 			continue
@@ -192,8 +299,11 @@ func (g *game) checkOnlooker(t *testing.T) {
 		}
 		holding = holding || p.Spec.HoldClusterUpdates && says["Upgradeable"] == "False"
 	}
-	if all {
+	switch {
+	case all:
 		g.installedOnce, g.reached = true, g.release
+	case g.installing:
+		g.installedOnce, g.reached = false, ""
 	}
 	want := map[configv1.ClusterStatusConditionType]bool{
 		"Available": g.installedOnce, "Progressing": !all || busy, "Degraded": failing,
@@ -217,6 +327,22 @@ func (g *game) checkOnlooker(t *testing.T) {
 	}
 }
 
+// settled is true once nothing that does not exist is waited for.
+func (g *game) settled() bool {
+	there := slices.DeleteFunc(slices.Clone(g.operators), func(p platformv1alpha1.PlatformOperator) bool { return !p.DeletionTimestamp.IsZero() })
+	expected := 0
+	for _, o := range g.co.Status.RelatedObjects {
+		if !g.installing || o.Name == "" {
+			continue
+		}
+		expected++
+		if !slices.ContainsFunc(there, func(p platformv1alpha1.PlatformOperator) bool { return p.Name == o.Name }) {
+			return false
+		}
+	}
+	return !g.installing || expected > 0 || len(there) > 0 || g.now.Sub(g.co.CreationTimestamp.Time) >= 30*time.Second
+}
+
 // checkNames: who is not installed is named, and everybody that is there is related.
 func (g *game) checkNames(t *testing.T) {
 	t.Helper()
@@ -234,6 +360,9 @@ func (g *game) checkNames(t *testing.T) {
 		if said := message(g.co.Status, configv1.OperatorProgressing); !o.isInstalled() && !strings.Contains(said, p.Name) {
 			t.Errorf("Progressing does not name %s: %s", p.Name, said)
 		}
+	}
+	if g.installing {
+		return // they are the release's
 	}
 	if len(there) == 0 {
 		there = append(there, "")
@@ -265,6 +394,13 @@ func (g *game) checkLasts(t *testing.T, lasts time.Duration) {
 	again, _ := Status(in)
 	if lasts != 0 && cmp.Equal(g.co.Status, again) {
 		t.Errorf("it should have changed after %s", lasts)
+	}
+}
+
+// tick lets a second pass after what happened at once, so that what is written next has a later time.
+func (g *game) tick(event string) {
+	if strings.HasPrefix(event, "CVO") {
+		g.now = g.now.Add(time.Second)
 	}
 }
 

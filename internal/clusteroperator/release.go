@@ -29,37 +29,55 @@ const (
 // clusterVersion is the one there is.
 var clusterVersion = types.NamespacedName{Name: "version"}
 
-// Release is the one that the cluster is on, or on its way to: that of the environment, else of the ClusterVersion, else
-// our own. The reader is of a cache: whether the kind ClusterVersion is installed is asked every time.
-func Release(reader client.Reader, own string) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		if release := os.Getenv(releaseVersion); release != "" {
-			return release, nil
+// Cluster is what the ClusterVersion reports of the cluster.
+type Cluster struct {
+	// Release is the one that the cluster is on, or is being updated to. Where it is empty no version is written.
+	Release string
+
+	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion whose
+	// history has no Completed entry at all.
+	Installing bool
+}
+
+// ReadCluster returns a function that reads the ClusterVersion. RELEASE_VERSION in the environment takes precedence as the
+// release, and own stands in where neither names one. The reader is of a cache: whether the kind ClusterVersion is served
+// is checked at every call.
+func ReadCluster(reader client.Reader, own string) func(context.Context) (Cluster, error) {
+	return func(ctx context.Context) (Cluster, error) {
+		version, err := readClusterVersion(ctx, reader)
+		if err != nil {
+			return Cluster{}, err
 		}
-		desired, err := desiredRelease(ctx, reader)
-		return cmp.Or(desired, own), err
+		out := Cluster{Release: cmp.Or(os.Getenv(releaseVersion), own)}
+		if version == nil {
+			return out, nil
+		}
+		out.Release = cmp.Or(os.Getenv(releaseVersion), version.Status.Desired.Version, own)
+		out.Installing = !slices.ContainsFunc(version.Status.History, func(h configv1.UpdateHistory) bool {
+			return h.State == configv1.CompletedUpdate
+		})
+		return out, nil
 	}
 }
 
-// desiredRelease is that of the ClusterVersion; empty where there is none.
-func desiredRelease(ctx context.Context, reader client.Reader) (string, error) {
+// readClusterVersion returns nil where the cluster has no ClusterVersion.
+func readClusterVersion(ctx context.Context, reader client.Reader) (*configv1.ClusterVersion, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := reader.Get(ctx, types.NamespacedName{Name: clusterVersionCRD}, crd); err != nil {
-		return "", client.IgnoreNotFound(err)
+		return nil, client.IgnoreNotFound(err)
 	}
 	if !slices.ContainsFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue
 	}) {
-		return "", nil
+		return nil, nil
 	}
 	version := &configv1.ClusterVersion{}
-	if err := reader.Get(ctx, clusterVersion, version); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "", nil
-		}
-		return "", fmt.Errorf("reading the ClusterVersion: %w", err)
+	if err := reader.Get(ctx, clusterVersion, version); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the ClusterVersion: %w", err)
 	}
-	return version.Status.Desired.Version, nil
+	return version, nil
 }
 
 // WatchClusterVersion has the ClusterOperator looked at when the ClusterVersion changes, whose kind is installed by now.

@@ -3,7 +3,9 @@ package clusteroperator
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
@@ -73,12 +75,131 @@ func TestRelease(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Release: tc.release, Now: now})
+			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: tc.release}, Now: now})
 			if got := reader(got); got != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
 			}
 			if got := message(got, "Progressing"); got != tc.words {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.words, got)
+			}
+		})
+	}
+}
+
+// TestFirstInstallation is about what a release expects while the cluster is being installed for the first time.
+func TestFirstInstallation(t *testing.T) {
+	const waits = "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling Degraded=False/AsExpected"
+	const done = "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled Degraded=False/AsExpected version=1.0.0"
+	related := func(names ...string) configv1.ClusterOperatorStatus {
+		out := configv1.ClusterOperatorStatus{RelatedObjects: []configv1.ObjectReference{{Resource: "namespaces", Name: "operator-status-system"}}}
+		for _, name := range names {
+			out.RelatedObjects = append(out.RelatedObjects, configv1.ObjectReference{Group: "platform.openshift.io", Resource: "platformoperators", Name: name})
+		}
+		return out
+	}
+	written := func(names ...string) configv1.ClusterOperatorStatus {
+		out := *later.DeepCopy()
+		out.RelatedObjects = related(names...).RelatedObjects
+		return out
+	}
+	missing := healthy("bar", says("Installed", "False/"+onItsWay))
+	for name, tc := range map[string]struct {
+		reason    string
+		current   configv1.ClusterOperatorStatus
+		age       time.Duration
+		operators []platformv1alpha1.PlatformOperator
+		completed bool
+		want      string
+		words     string // the message of Progressing
+		lasts     time.Duration
+	}{
+		"precreated": {
+			reason:  "The Cluster Version Operator creates the object, and what the release names is not there yet.",
+			current: related("foo", "bar"), want: waits,
+			words: "Waiting for 2 of 2 PlatformOperators: bar is part of the release and does not exist; foo is part of the release and does not exist",
+		},
+		"precreated, long ago": {
+			reason:  "However long it takes.",
+			current: related("foo"), age: time.Hour, want: waits,
+			words: "Waiting for 1 of 1 PlatformOperators: foo is part of the release and does not exist",
+		},
+		"some are there": {
+			reason:  "One that has installed does not stand for those that are to come.",
+			current: related("foo", "bar"), operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, want: waits,
+			words: "Waiting for 1 of 2 PlatformOperators: bar is part of the release and does not exist",
+		},
+		"all are there": {
+			reason:  "What the release names is installed.",
+			current: related("foo", "bar"), operators: []platformv1alpha1.PlatformOperator{healthy("foo"), healthy("bar")}, want: done,
+			words: "Every PlatformOperator is installed, and none is being updated",
+		},
+		"one more than the release has": {
+			reason:  "Others count as well while they are there.",
+			current: related("foo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo"), missing}, want: waits,
+			words: "Waiting for 1 of 2 PlatformOperators: bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
+		},
+		"being deleted": {
+			reason:  "One that is being deleted is not there.",
+			current: related("foo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", deleting)}, want: waits,
+			words: "Waiting for 1 of 1 PlatformOperators: foo is part of the release and does not exist",
+		},
+		"withdrawn": {
+			reason:  "The version was written before the last of them was applied: it is withdrawn, and Available with it.",
+			current: written("foo", ""), operators: []platformv1alpha1.PlatformOperator{healthy("foo"), missing}, want: waits,
+			words: "Waiting for 1 of 2 PlatformOperators: bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
+		},
+		"unnamed, at once": {
+			reason:  "A release that names none may be about to apply some: the version waits.",
+			current: related(""), age: 10 * time.Second, want: strings.ReplaceAll(waits, "Degraded=False/AsExpected", "Degraded=False/NoPlatformOperators"),
+			words: "Waiting for the PlatformOperators of the release to be created", lasts: 20 * time.Second,
+		},
+		"unnamed, later": {
+			reason:  "Nothing came, so nothing is expected.",
+			current: related(""), age: 30 * time.Second, want: none, words: "There are no PlatformOperators",
+		},
+		"unnamed, one there": {
+			reason:  "One that is there is waited for, and nothing else.",
+			current: related(""), operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, want: done,
+			words: "Every PlatformOperator is installed, and none is being updated",
+		},
+		"without related objects, at once": {
+			reason: "The Cluster Version Operator writes them a moment after it created the object, and gives way to other writers.",
+			age:    time.Second, operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, lasts: 29 * time.Second,
+		},
+		"without related objects, later": {
+			reason: "Whoever created the object has none.",
+			age:    30 * time.Second, operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, want: done,
+			words: "Every PlatformOperator is installed, and none is being updated",
+		},
+		"completed, one gone": {
+			reason:  "Afterwards an admin may delete one.",
+			current: written("foo", "bar"), operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, completed: true, want: done,
+			words: "Every PlatformOperator is installed, and none is being updated",
+		},
+		"completed, one added": {
+			reason:  "Afterwards one that is added makes nothing unavailable.",
+			current: written("foo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo"), missing}, completed: true,
+			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/PlatformOperatorsUpdating Degraded=False/AsExpected version=1.0.0",
+			words: "Waiting for 1 of 2 PlatformOperators: bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Inputs{Current: tc.current, Created: *before(tc.age), Operators: tc.operators, Now: now}
+			in.Cluster = Cluster{Release: "1.0.0", Installing: !tc.completed}
+			got, lasts := Status(in)
+			if got := reader(got); got != tc.want {
+				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
+			}
+			if got := message(got, "Progressing"); got != tc.words {
+				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.words, got)
+			}
+			if lasts != tc.lasts {
+				t.Errorf("%s\nit lasts %s; want %s", tc.reason, lasts, tc.lasts)
+			}
+			if tc.want != "" && !tc.completed {
+				if diff := cmp.Diff(tc.current.RelatedObjects, got.RelatedObjects); diff != "" && len(tc.current.RelatedObjects) > 0 {
+					t.Errorf("what the release names is kept until the installation completes:\n%s", diff)
+				}
 			}
 		})
 	}

@@ -16,11 +16,13 @@ import (
 type Inputs struct {
 	Current configv1.ClusterOperatorStatus
 
+	// Created is when the ClusterOperator was.
+	Created metav1.Time
+
 	// Operators are all PlatformOperators, in any order. They are only read.
 	Operators []platformv1alpha1.PlatformOperator
 
-	// Release is the one that the cluster is on, or on its way to. Where it is empty no version is written.
-	Release string
+	Cluster
 
 	Now metav1.Time
 }
@@ -28,6 +30,11 @@ type Inputs struct {
 const (
 	// failingFor is how long a PlatformOperator has to have been failing until that is Degraded.
 	failingFor = 2 * time.Minute
+
+	// settleFor is how long a ClusterOperator has to have existed during the first installation of a cluster until a platform
+	// without PlatformOperators is taken for installed. The Cluster Version Operator creates the ClusterOperator first and
+	// applies the PlatformOperators of the release a moment later.
+	settleFor = 30 * time.Second
 
 	// maxRelatedObjects is how many PlatformOperators relatedObjects names. One entry stands for all of more.
 	maxRelatedObjects = 100
@@ -37,8 +44,11 @@ const (
 // for as long as nothing does. It reads nothing else and changes nothing. Where nothing changed it is Current.
 func Status(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
-	p := look(in)
 	out := in.Current.DeepCopy()
+	if left := in.untilRelated(); left > 0 {
+		return *out, left
+	}
+	p := look(in)
 	for _, concern := range []func(platform, *configv1.ClusterOperatorStatus){
 		operatorVersion, // first: the next two go by it
 		available,
@@ -56,12 +66,29 @@ func Status(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 type platform struct {
 	Inputs
 	names   []string
-	missing group // not installed
+	missing group // not installed, or expected and not found
 	moving  group // not installed, or being updated
 	failing group // for two minutes
 	holding group // not upgradeable, and the cluster is to wait for it
 	asked   bool  // by any that the cluster wait for it
+	settles bool  // none exists, and the first of the release may be about to be created
 	lasts   time.Duration
+}
+
+// expected returns the names of the PlatformOperators that have to exist: those that relatedObjects names while the cluster
+// is being installed for the first time, as the manifest in the release has them. Later a release may drop one, and an admin
+// may delete one, so that none is expected.
+func (in Inputs) expected() []string {
+	if !in.Installing {
+		return nil
+	}
+	var out []string
+	for _, o := range in.Current.RelatedObjects {
+		if isPlatformOperator(o) && o.Name != "" && !slices.Contains(out, o.Name) {
+			out = append(out, o.Name)
+		}
+	}
+	return out
 }
 
 // look goes through the PlatformOperators once. One that is being deleted counts no more.
@@ -91,13 +118,45 @@ func look(in Inputs) platform {
 			p.holding.add(o)
 		}
 	}
+	for _, name := range in.expected() {
+		if !slices.Contains(p.names, name) {
+			p.names = append(p.names, name)
+			p.missing.add(operator{name: name, absent: true})
+			p.moving.add(operator{name: name, absent: true})
+		}
+	}
+	if left := in.untilSettled(); len(p.names) == 0 && left > 0 {
+		p.settles, p.lasts = true, left
+	}
 	return p
 }
 
+// untilSettled returns how long a platform without PlatformOperators is not taken for installed yet.
+func (in Inputs) untilSettled() time.Duration {
+	if !in.Installing {
+		return 0
+	}
+	return max(0, settleFor-in.Now.Sub(in.Created.Time))
+}
+
+// untilRelated returns how long to leave a new ClusterOperator to the Cluster Version Operator, which creates it and writes
+// the related objects of the release in a second request. That one would be lost if we wrote in between.
+func (in Inputs) untilRelated() time.Duration {
+	if len(in.Current.RelatedObjects) > 0 || len(in.Current.Conditions) > 0 {
+		return 0
+	}
+	return in.untilSettled()
+}
+
 // operatorVersion says that every PlatformOperator of the release is installed. That it is there at all is the only memory
-// of the day when all had installed for the first time.
+// of the day when all had installed for the first time. Until the first installation of the cluster has completed, a
+// PlatformOperator that is not installed withdraws it: it may have been applied only after the others had installed.
 func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
-	if p.missing.size > 0 || p.Release == "" {
+	switch {
+	case p.Installing && (p.missing.size > 0 || p.settles):
+		out.Versions = slices.DeleteFunc(out.Versions, isOperatorVersion)
+		return
+	case p.missing.size > 0 || p.Release == "":
 		return
 	}
 	if v := written(out); v != nil {
@@ -109,11 +168,15 @@ func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
 
 // written is the version that the Cluster Version Operator waits for; nil until all had installed for the first time.
 func written(out *configv1.ClusterOperatorStatus) *configv1.OperandVersion {
-	i := slices.IndexFunc(out.Versions, func(v configv1.OperandVersion) bool { return v.Name == platformv1alpha1.OperatorVersionName })
+	i := slices.IndexFunc(out.Versions, isOperatorVersion)
 	if i < 0 {
 		return nil
 	}
 	return &out.Versions[i]
+}
+
+func isOperatorVersion(v configv1.OperandVersion) bool {
+	return v.Name == platformv1alpha1.OperatorVersionName
 }
 
 // available is True for ever once all PlatformOperators have installed: what becomes of one later is no outage of the
@@ -190,17 +253,20 @@ func isOurs(upgradeable configv1.ClusterOperatorStatusCondition) bool {
 		upgradeable.Reason == platformv1alpha1.ClusterReasonUpgradeable
 }
 
-// relatedObjects are the PlatformOperators, after what others have put there. An entry without a name stands for all.
+// relatedObjects are the PlatformOperators, after what others have put there. An entry without a name stands for all. While
+// the cluster is being installed for the first time, those of the release are kept as they are: they say what is expected.
 func relatedObjects(p platform, out *configv1.ClusterOperatorStatus) {
+	if p.Installing && slices.ContainsFunc(out.RelatedObjects, isPlatformOperator) {
+		return
+	}
 	names := p.names
-	if len(names) == 0 || len(names) > maxRelatedObjects {
+	if p.Installing || len(names) == 0 || len(names) > maxRelatedObjects {
 		names = []string{""}
 	}
 	slices.Sort(names)
 	var all []configv1.ObjectReference
 	for _, o := range out.RelatedObjects {
-		theirs := o.Group != platformv1alpha1.GroupVersion.Group || o.Resource != platformOperators
-		if theirs && !slices.Contains(all, o) {
+		if !isPlatformOperator(o) && !slices.Contains(all, o) {
 			all = append(all, o)
 		}
 	}
@@ -208,6 +274,10 @@ func relatedObjects(p platform, out *configv1.ClusterOperatorStatus) {
 		all = append(all, configv1.ObjectReference{Group: platformv1alpha1.GroupVersion.Group, Resource: platformOperators, Name: name})
 	}
 	out.RelatedObjects = all
+}
+
+func isPlatformOperator(o configv1.ObjectReference) bool {
+	return o.Group == platformv1alpha1.GroupVersion.Group && o.Resource == platformOperators
 }
 
 // platformOperators is the resource of a PlatformOperator.

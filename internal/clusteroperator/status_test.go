@@ -168,7 +168,7 @@ func TestStatus(t *testing.T) {
 				"many": {healthy("foo"), tc.bar, healthy("ape"), healthy("zoo")},
 			} {
 				t.Run(strings.Join([]string{name, moment.name, count}, "/"), func(t *testing.T) {
-					got := checked(t, Inputs{Current: moment.current, Operators: operators, Release: "1.0.0", Now: now})
+					got := checked(t, Inputs{Current: moment.current, Operators: operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
 					want := moment.want
 					if count == "one" && tc.bar.DeletionTimestamp != nil {
 						want = none
@@ -205,7 +205,7 @@ func TestLasts(t *testing.T) {
 		"being deleted":      {"It counts no more.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := Inputs{Current: later, Release: "1.0.0", Now: now}
+			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0"}, Now: now}
 			for i, others := range [][]platformv1alpha1.PlatformOperator{
 				nil, {healthy("foo"), healthy("ape", failing(time.Hour, ""))}, {healthy("foo", failing(time.Second, ""))},
 			} {

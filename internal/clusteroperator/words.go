@@ -19,7 +19,10 @@ const (
 
 // waiting is for how many PlatformOperators of all, and what of, and why each takes its time.
 func (p platform) waiting(whom group, what string) string {
-	if whom.size == 0 {
+	switch {
+	case p.settles:
+		return "Waiting for the PlatformOperators of the release to be created"
+	case whom.size == 0:
 		return "Waiting to be told the release of the cluster"
 	}
 	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", whom.size, len(p.names), what, whom.list(operator.whyMoving))
@@ -40,6 +43,8 @@ func (g group) list(why func(operator) string) string {
 // whyMoving says why it is not installed, or is being updated.
 func (o operator) whyMoving() string {
 	switch {
+	case o.absent:
+		return o.name + " is part of the release and does not exist"
 	case o.failsNow():
 		return o.whyFailing()
 	case o.installed.status == "":

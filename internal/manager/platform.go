@@ -50,7 +50,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Op
 
 // addClusterOperator adds the roll-up for the Cluster Version Operator.
 func addClusterOperator(mgr ctrl.Manager, installed *crdGate) error {
-	reconciler := &clusteroperator.Reconciler{Client: mgr.GetClient(), Release: clusteroperator.Release(mgr.GetClient(), Version), Now: time.Now}
+	reconciler := &clusteroperator.Reconciler{Client: mgr.GetClient(), Cluster: clusteroperator.ReadCluster(mgr.GetClient(), Version), Now: time.Now}
 	c, err := reconciler.SetupWithManager(mgr)
 	if err != nil {
 		return fmt.Errorf("adding the ClusterOperator controller: %w", err)

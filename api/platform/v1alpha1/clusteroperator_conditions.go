@@ -8,7 +8,8 @@ const OperatorVersionName = "operator"
 
 // Reasons of the conditions of the ClusterOperator.
 const (
-	// ClusterReasonInstalling, of Available and Progressing: not every PlatformOperator has installed for the first time.
+	// ClusterReasonInstalling, of Available and Progressing: not every PlatformOperator has installed for the first time, or
+	// one that the release names does not exist.
 	ClusterReasonInstalling = "PlatformOperatorsInstalling"
 
 	// ClusterReasonUpdating, of Progressing: PlatformOperators are new or being updated.

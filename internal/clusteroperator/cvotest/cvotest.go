@@ -31,6 +31,10 @@ var required = []configv1.ClusterStatusConditionType{
 
 // Checker checks what a ClusterOperator says, one status after the other.
 type Checker struct {
+	// Installing is true until the first installation of the cluster has completed. Until then a ClusterOperator may withdraw
+	// its version and Available: the Cluster Version Operator goes by what it reads last.
+	Installing bool
+
 	previous *configv1.ClusterOperatorStatus
 }
 
@@ -45,7 +49,7 @@ func (c *Checker) Observe(co *configv1.ClusterOperator) error {
 	}
 	problems := []error{conditions(co.Status), versions(co.Status)}
 	if c.previous != nil {
-		problems = append(problems, transitions(*c.previous, co.Status))
+		problems = append(problems, c.transitions(*c.previous, co.Status))
 	}
 	c.previous = co.Status.DeepCopy()
 	return errors.Join(problems...)
@@ -107,7 +111,7 @@ func versions(status configv1.ClusterOperatorStatus) error {
 }
 
 // transitions: a condition's time moves when its status does, and only then, and what was reached is not taken back.
-func transitions(before, after configv1.ClusterOperatorStatus) error {
+func (c *Checker) transitions(before, after configv1.ClusterOperatorStatus) error {
 	var problems []error
 	for _, a := range after.Conditions {
 		b := find(before, a.Type)
@@ -119,17 +123,19 @@ func transitions(before, after configv1.ClusterOperatorStatus) error {
 			problems = append(problems,
 				fmt.Errorf("lastTransitionTime of %s has not moved although it was %s and is %s", a.Type, b.Status, a.Status))
 		}
-		if a.Type == configv1.OperatorAvailable && b != nil && b.Status == configv1.ConditionTrue && a.Status != b.Status {
+		withdrawn := a.Type == configv1.OperatorAvailable && b != nil && b.Status == configv1.ConditionTrue && a.Status != b.Status
+		if withdrawn && !c.Installing {
 			problems = append(problems, fmt.Errorf("it was Available, and is so no more: %s", a.Message))
 		}
 	}
-	for _, c := range before.Conditions {
-		if find(after, c.Type) == nil {
-			problems = append(problems, fmt.Errorf("condition %s is gone", c.Type))
+	for _, b := range before.Conditions {
+		if find(after, b.Type) == nil {
+			problems = append(problems, fmt.Errorf("condition %s is gone", b.Type))
 		}
 	}
 	for _, v := range before.Versions {
-		if !slices.ContainsFunc(after.Versions, func(a configv1.OperandVersion) bool { return a.Name == v.Name }) {
+		kept := slices.ContainsFunc(after.Versions, func(a configv1.OperandVersion) bool { return a.Name == v.Name })
+		if !kept && (!c.Installing || v.Name != operatorVersion) {
 			problems = append(problems, fmt.Errorf("version %q is gone", v.Name))
 		}
 	}

@@ -1,6 +1,7 @@
 package cvotest
 
 import (
+	"context"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -25,13 +26,16 @@ func Watch(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		checker := New()
+		checker, was := New(), false
 		for e := range events.ResultChan() {
 			co, ok := e.Object.(*configv1.ClusterOperator)
 			if !ok || e.Type == watch.Deleted {
 				checker = New()
 				continue
 			}
+			is := installing(watcher)
+			checker.Installing = was || is // the write may be from before the installation completed
+			was = is
 			if err := checker.Observe(co); err != nil {
 				problems = append(problems, err)
 			}
@@ -44,4 +48,13 @@ func Watch(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 			t.Errorf("rules of the Cluster Version Operator: %v", err)
 		}
 	})
+}
+
+// installing reports whether there is a ClusterVersion that has never completed a release.
+func installing(c client.Client) bool {
+	version := &configv1.ClusterVersion{}
+	if err := c.Get(context.Background(), client.ObjectKey{Name: "version"}, version); err != nil {
+		return false // most clusters have no such kind
+	}
+	return !Completed(version)
 }

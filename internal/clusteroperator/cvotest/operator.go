@@ -1,0 +1,109 @@
+package cvotest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Payload is what a release of the cluster has for one ClusterOperator.
+type Payload struct {
+	// Manifest is the ClusterOperator as the release has it, with the versions to wait for and the related objects.
+	Manifest configv1.ClusterOperator
+
+	// Objects are the names of what the Cluster Version Operator applies between creating the ClusterOperator and checking
+	// it, in the order of their files.
+	Objects []string
+}
+
+// ReadPayload reads the manifests of a release from a folder, of a given version. The ClusterOperator has to come last, as the
+// Cluster Version Operator applies files in the order of their names.
+func ReadPayload(folder, version string) (Payload, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml")) // sorted
+	if err != nil {
+		return Payload{}, err
+	}
+	var out Payload
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return out, err
+		}
+		object := &metav1.PartialObjectMetadata{}
+		if err := yaml.Unmarshal(text, object); err != nil {
+			return out, fmt.Errorf("%s: %w", file, err)
+		}
+		switch {
+		case out.Manifest.Name != "":
+			return out, fmt.Errorf("%s is applied after the ClusterOperator has been checked", file)
+		case object.Kind != "ClusterOperator":
+			out.Objects = append(out.Objects, object.Name)
+		default:
+			err = yaml.UnmarshalStrict(bytes.ReplaceAll(text, []byte(unbuilt), []byte(version)), &out.Manifest)
+			if err != nil {
+				return out, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// unbuilt is the version that the build of a release replaces by its own.
+const unbuilt = "0.0.1-snapshot"
+
+// Create returns the ClusterOperator as the Cluster Version Operator creates it before it applies anything else of the
+// component. It comes without a status, which is written a moment later: see WriteStatus.
+func (p Payload) Create() configv1.ClusterOperator {
+	out := *p.Manifest.DeepCopy()
+	out.Status = configv1.ClusterOperatorStatus{}
+	return out
+}
+
+// WriteStatus writes the related objects into the ClusterOperator that Create returned, unless another was faster: the
+// Cluster Version Operator ignores the conflict.
+func (p Payload) WriteStatus(co *configv1.ClusterOperator) {
+	if len(co.Status.Conditions) == 0 {
+		co.Status.RelatedObjects = p.Manifest.DeepCopy().Status.RelatedObjects
+	}
+}
+
+// Check returns why the Cluster Version Operator goes on waiting for a ClusterOperator; nil where it goes on to the next
+// manifest. During the first installation it does not compare versions, and only reports Degraded.
+func (p Payload) Check(co *configv1.ClusterOperator, installing bool) error {
+	is := func(t configv1.ClusterStatusConditionType, want configv1.ConditionStatus) bool {
+		c := find(co.Status, t)
+		return c != nil && c.Status == want
+	}
+	switch {
+	case len(p.Manifest.Status.Versions) == 0:
+		return fmt.Errorf("cluster operator %s does not declare expected versions", co.Name)
+	case !is(configv1.OperatorAvailable, configv1.ConditionTrue):
+		return fmt.Errorf("cluster operator %s is not available", co.Name)
+	case !is(configv1.OperatorDegraded, configv1.ConditionFalse) && !installing:
+		return fmt.Errorf("cluster operator %s is degraded", co.Name)
+	}
+	var undone []string
+	for _, v := range p.Manifest.Status.Versions {
+		if !installing && !slices.Contains(co.Status.Versions, v) {
+			undone = append(undone, v.Name)
+		}
+	}
+	if len(undone) > 0 {
+		return fmt.Errorf("cluster operator %s is updating versions: %s", co.Name, strings.Join(undone, ", "))
+	}
+	return nil
+}
+
+// Completed reports whether a cluster has been installed: its ClusterVersion has completed a release, whichever.
+func Completed(version *configv1.ClusterVersion) bool {
+	return slices.ContainsFunc(version.Status.History, func(h configv1.UpdateHistory) bool {
+		return h.State == configv1.CompletedUpdate
+	})
+}
