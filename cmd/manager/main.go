@@ -48,6 +48,11 @@ func run() error {
 		"Who runs the loops of Subscriptions, InstallPlans and ClusterServiceVersions: auto, builtin, olm or off.")
 	flag.StringVar(&o.GlobalCatalogNamespace, "global-catalog-namespace", manager.DefaultGlobalCatalogNamespace,
 		"Namespace of the CatalogSources that every namespace can see, and whose bundles may reach beyond theirs.")
+	flag.StringVar(&o.TrustedCatalogs, "trusted-catalogs", "",
+		"Catalogs besides the global ones that are trusted with the cluster: their bundles are installed as the manager where the OperatorGroup names no service account. "+
+			"A list of <namespace>/<name>, or * for all, as OLM does.")
+	flag.StringVar(&o.Namespace, "namespace", "",
+		"Namespace where the manager keeps what no tenant may write; that of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
 		"Catalog of PlatformOperators that name none, as <namespace>/<name>; "+manager.DefaultCatalog+" of the global catalog namespace if empty.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",

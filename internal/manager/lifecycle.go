@@ -3,28 +3,25 @@ package manager
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olmv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv"
 	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
 	"github.com/operator-status/operator-status/internal/lifecycle/operatorgroup"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 	"github.com/operator-status/operator-status/internal/lifecycle/subscription"
 )
 
@@ -40,11 +37,13 @@ var loopKinds = []schema.GroupVersionKind{
 
 // loops puts the built-in loops together.
 type loops struct {
-	mgr     ctrl.Manager
-	config  *rest.Config
-	options Options
-	mode    *lifecycle.Switch
-	judged  func(*v1alpha1.Probe) bool
+	mgr      ctrl.Manager
+	config   *rest.Config
+	accounts *accounts
+	options  Options
+	mode     *lifecycle.Switch
+	// identity is who reads custom resources in this process.
+	identity string
 }
 
 // start adds the loops, in the order in which the spec goes down. They act only while the mode is theirs.
@@ -65,18 +64,20 @@ func (l *loops) start(ctx context.Context) error {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	store := catalog.NewStore(global)
-	impersonate := (&accounts{config: l.config, mgr: l.mgr}).client
+	impersonate := l.accounts.installer
 	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir}
-	subscriptions := &subscription.Reconciler{Client: c, Cache: l.mgr.GetCache(), Catalogs: store, GlobalNamespace: global, Now: time.Now}
-	vouchers := &installplan.Vouchers{}
+	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
+	subscriptions := &subscription.Reconciler{Client: c, Cache: l.mgr.GetCache(), Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
+	rights := apply.NewRights(l.mgr)
+	recorder := l.mgr.GetEventRecorder(UserAgent)
 	plans := &installplan.Reconciler{
-		Client: c, Reader: reader, As: impersonate, Catalogs: store, Vouchers: vouchers, GlobalNamespace: global,
-		Judged: l.judged, Recorder: l.mgr.GetEventRecorder(UserAgent), Now: time.Now,
+		Client: c, Reader: reader, As: impersonate, Catalogs: store, Records: records, Trust: l.options.trust, Rights: rights,
+		Identity: l.identity, Recorder: recorder, Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{
-		Client: c, Reader: reader, As: impersonate, Vouchers: vouchers, GlobalNamespace: global,
-		Kubernetes: *kubernetes, Discovery: asks, Now: time.Now,
+		Client: c, Reader: reader, As: impersonate, Records: records, Trust: l.options.trust, Rights: rights,
+		Recorder: recorder, Kubernetes: *kubernetes, Discovery: asks, Now: time.Now,
 	}
 	for _, setup := range []func() error{
 		func() error { return catalogs.SetupWithManager(l.mgr, around) },
@@ -90,34 +91,4 @@ func (l *loops) start(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// accounts are clients that act as service accounts.
-type accounts struct {
-	config *rest.Config
-	mgr    ctrl.Manager
-	byName sync.Map
-}
-
-// client is one that acts as a service account, which must exist: impersonation does not ask.
-func (a *accounts) client(account types.NamespacedName) (client.Client, error) {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
-	if err := a.mgr.GetClient().Get(context.Background(), account, found); err != nil {
-		return nil, fmt.Errorf("finding service account %s, as which the OperatorGroup has operators installed: %w", account, err)
-	}
-	if c, ok := a.byName.Load(account); ok {
-		return c.(client.Client), nil
-	}
-	config := rest.CopyConfig(a.config)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name),
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-	}
-	out, err := client.New(config, client.Options{Scheme: a.mgr.GetScheme(), Mapper: a.mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("making a client that acts as service account %s: %w", account, err)
-	}
-	a.byName.Store(account, out)
-	return out, nil
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
@@ -40,6 +42,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/olm"
 	"github.com/operator-status/operator-status/internal/probe"
@@ -76,6 +79,14 @@ type Options struct {
 	// theirs; DefaultGlobalCatalogNamespace if empty.
 	GlobalCatalogNamespace string
 
+	// TrustedCatalogs are those besides the global ones whose bundles are installed as the manager where the OperatorGroup names
+	// no service account: a list of <namespace>/<name>, or * for all, as OLM does.
+	TrustedCatalogs string
+
+	// Namespace is the manager's own, where it keeps what no tenant may write; that of its pod if empty, or DefaultNamespace
+	// outside a cluster.
+	Namespace string
+
 	// DefaultCatalog is where the packages of PlatformOperators come from that name no catalog, as <namespace>/<name>;
 	// DefaultCatalog of the global catalog namespace if empty.
 	DefaultCatalog string
@@ -83,7 +94,12 @@ type Options struct {
 	// CatalogDir is the folder that the content of catalog images is kept in; one in the system's folder for temporary
 	// files if empty.
 	CatalogDir string
+
+	trust apply.Trust // what TrustedCatalogs says
 }
+
+// DefaultNamespace is the one that config installs the manager in.
+const DefaultNamespace = "operator-status-system"
 
 // DefaultGlobalCatalogNamespace is OLM's own, so that the Subscriptions people have find their catalogs.
 const DefaultGlobalCatalogNamespace = "olm"
@@ -126,12 +142,32 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	o.GlobalCatalogNamespace = cmp.Or(o.GlobalCatalogNamespace, DefaultGlobalCatalogNamespace)
 	o.DefaultCatalog = cmp.Or(o.DefaultCatalog, o.GlobalCatalogNamespace+"/"+DefaultCatalog)
 	o.CatalogDir = cmp.Or(o.CatalogDir, filepath.Join(os.TempDir(), "operator-status", "catalogs"))
+	if o.Namespace == "" {
+		if own, err := ownNamespace(); err == nil {
+			o.Namespace = own
+		}
+	}
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	var err error
+	if o.trust, err = apply.ParseTrust(o.TrustedCatalogs, o.GlobalCatalogNamespace); err != nil {
+		return nil, fmt.Errorf("reading which catalogs are trusted: %w", err)
+	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
 	config.QPS = -1 // API priority and fairness is limit enough
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
+	}
+	identity, err := newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	var lock resourcelock.Interface
+	if o.LeaderElect {
+		if lock, err = leaderLock(config, o.LeaderElectionNamespace, identity); err != nil {
+			return nil, err
+		}
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
@@ -142,11 +178,10 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 			CertDir:        o.MetricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		HealthProbeBindAddress:        orNone(o.HealthAddress),
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              "operator-status",
-		LeaderElectionNamespace:       o.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+		HealthProbeBindAddress:              orNone(o.HealthAddress),
+		LeaderElection:                      o.LeaderElect,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true, // the process ends with the manager
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
@@ -154,7 +189,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err := addHealthChecks(mgr); err != nil {
 		return nil, err
 	}
-	return mgr, addControllers(ctx, mgr, config, o)
+	return mgr, addControllers(ctx, mgr, config, o, identity)
 }
 
 func orNone(address string) string {
@@ -183,7 +218,7 @@ func addHealthChecks(mgr ctrl.Manager) error {
 }
 
 // addControllers adds the stages. Those that need kinds which may not be installed start when these are.
-func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, identity string) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -195,7 +230,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := probe.IndexCache(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	probes := probe.NewStatusReconciler(mgr.GetClient(), engine)
+	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
 	status, err := probes.SetupWithManager(mgr)
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)
@@ -208,7 +243,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err != nil {
 		return err
 	}
-	builtin := &loops{mgr: mgr, config: config, options: o, mode: mode, judged: probes.Judged}
+	as := &accounts{config: config, mgr: mgr}
+	builtin := &loops{mgr: mgr, config: config, accounts: as, options: o, mode: mode, identity: identity}
 	installed.when(func() error { return builtin.start(ctx) }, loopKinds...)
 	installed.when(func() error {
 		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -230,21 +266,22 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
 	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"),
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	installed.when(func() error { return probes.WatchOperatorGroups(mgr, status) }, operatorsv1.GroupVersion.WithKind("OperatorGroup"))
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
-	installed.when(func() error { return addBridges(mgr, mode, probes.Judged) }, loopKinds...)
+	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
 	return addPlatform(ctx, mgr, installed, o)
 }
 
 // addBridges adds what OLM's own objects are told and asked while OLM runs the loops.
-func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, judged func(*v1alpha1.Probe) bool) error {
+func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, identity string) error {
 	around := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
-	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Judged: judged, Now: time.Now}
+	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, Now: time.Now}
 	if err := subscriptions.SetupWithManager(mgr, around); err != nil {
 		return fmt.Errorf("adding the bridge to OLM's Subscriptions: %w", err)
 	}
 	approvals := &olm.ApprovalReconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Judged: judged, Recorder: mgr.GetEventRecorder(UserAgent),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Identity: identity, Recorder: mgr.GetEventRecorder(UserAgent),
 	}
 	if err := approvals.SetupWithManager(mgr, around); err != nil {
 		return fmt.Errorf("adding the approval gate: %w", err)

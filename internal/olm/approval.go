@@ -9,7 +9,8 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -22,8 +23,11 @@ type Namespace struct {
 	Probes             map[string]*v1alpha1.Probe
 	OperatorConditions map[string]*operatorsv2.OperatorCondition
 
-	// Judged is false while a Probe's status may be from before this process began.
-	Judged func(*v1alpha1.Probe) bool
+	// OptedIn has the names of the ClusterServiceVersions whose CustomResourceDefinitions ask for a Probe.
+	OptedIn map[string]bool
+
+	// Reader is who reads custom resources now, and Targets the hash of the target namespaces of the OperatorGroup.
+	Reader, Targets string
 }
 
 // Verdict is what the approval gate says of an InstallPlan. OLM puts all updates of a namespace into one, so that it is
@@ -32,19 +36,20 @@ type Verdict struct {
 	// Ours is true where a Subscription in the plan leaves its approval to operator-status.
 	Ours bool
 
-	// Hold is what holds an update in the plan, or what would, were it not overridden; nil where nothing does.
-	Hold *subscription.Hold
+	// Gate is the decision about the updates in the plan.
+	Gate gate.Decision
 
 	// Missing names the Subscriptions in the plan for which only a person may approve it, sorted.
 	Missing []string
 }
 
 // Approve is true where operator-status is to approve the plan.
-func (v Verdict) Approve() bool { return v.Ours && !v.Hold.Holds() && len(v.Missing) == 0 }
+func (v Verdict) Approve() bool { return v.Ours && !v.Gate.Held && len(v.Missing) == 0 }
 
 // Judge says of an InstallPlan whether it may be approved.
 func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 	out := Verdict{Ours: n.ours(plan)}
+	var updates []gate.Inputs
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
 		if !installs(plan, sub) {
@@ -53,10 +58,9 @@ func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 		if sub.IsManual() && !sub.IsGated() {
 			out.Missing = append(out.Missing, sub.Namespace+"/"+sub.Name)
 		}
-		if hold := n.hold(sub); hold != nil && (out.Hold == nil || hold.Holds() && !out.Hold.Holds()) {
-			out.Hold = hold
-		}
+		updates = append(updates, n.update(sub))
 	}
+	out.Gate = gate.EvaluatePlan(updates)
 	slices.Sort(out.Missing)
 	return out
 }
@@ -101,42 +105,37 @@ func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 	return ref != nil && ref.Name == plan.Name || slices.Contains(plan.Spec.ClusterServiceVersionNames, sub.Status.CurrentCSV)
 }
 
-// hold is what holds the update of a Subscription; nil where nothing does.
-func (n Namespace) hold(sub *v1alpha1.Subscription) *subscription.Hold {
-	return subscription.Held(n.holdInputs(sub))
-}
-
-// holdInputs are what decides whether the update of a Subscription is held. What runs is told by what was installed: where
+// update returns what decides whether the update of a Subscription is held. What runs is told by what was installed: where
 // OLM holds the update itself, that is what does not run yet.
-func (n Namespace) holdInputs(sub *v1alpha1.Subscription) subscription.HoldInputs {
-	out := subscription.HoldInputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true}
-	running := surroundings.Running(n.CSVs, sub.Status.InstalledCSV)
+func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
+	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
+	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
 	if running == nil || !begun(running) {
 		return out
 	}
 	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
-	out.Unread = out.Probe != nil && !n.Judged(out.Probe)
+	out.OptedIn = n.OptedIn[running.Name]
 	return out
 }
 
 // begun is true for a ClusterServiceVersion that has run, or of which nobody can tell: OLM keeps so many phases and no more.
 func begun(csv *v1alpha1.ClusterServiceVersion) bool {
-	return surroundings.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
+	return csvchain.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
 }
 
 // historyOfOLM is how many phases of a ClusterServiceVersion OLM keeps.
 const historyOfOLM = 20
 
-// heldByOLM is what holds the update of a Subscription that OLM has approved, and does not go on with; nil where it does.
-func (n Namespace) heldByOLM(sub *v1alpha1.Subscription) *subscription.Hold {
+// heldByOLM is the decision about the update of a Subscription that OLM has approved, and does not go on with; the zero value
+// where it does.
+func (n Namespace) heldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	target := n.CSVs[sub.Status.CurrentCSV]
 	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
-		return nil
+		return gate.Decision{}
 	}
-	in := n.holdInputs(sub)
-	out := subscription.Held(in)
-	if out == nil || !out.Holds() {
-		out = &subscription.Hold{Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
+	out := gate.Evaluate(n.update(sub))
+	if !out.Held {
+		out = gate.Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
 			"The update to %s is held: %s", target.Name, strings.TrimRight(target.Status.Message, ". "))}
 	}
 	out.Approved = true

@@ -29,8 +29,8 @@ type ApprovalReconciler struct {
 	// Reader reads live: what an approval depends on must not be of yesterday.
 	Reader client.Reader
 
-	// Judged is false while a Probe's status may be from before this process began.
-	Judged func(*v1alpha1.Probe) bool
+	// Identity is who reads custom resources in this process.
+	Identity string
 
 	Recorder events.EventRecorder
 }
@@ -44,21 +44,21 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err != nil || !waits(plan) {
 		return reconcile.Result{}, err
 	}
-	n, err := read(ctx, r.Client, r.Client, plan.Namespace, r.Judged)
+	n, err := readAll(ctx, r.Client, r.Client, plan.Namespace, r.Identity)
 	if err != nil || !Judge(plan, n).Ours {
 		return reconcile.Result{}, err
 	}
 	if plan, err = find[olm.InstallPlan](ctx, r.Reader, request.NamespacedName); err != nil || !waits(plan) {
 		return reconcile.Result{}, err
 	}
-	if n, err = read(ctx, r.Client, r.Reader, plan.Namespace, r.Judged); err != nil {
+	if n, err = readAll(ctx, r.Client, r.Reader, plan.Namespace, r.Identity); err != nil {
 		return reconcile.Result{}, err
 	}
 	verdict := Judge(plan, n)
 	if verdict.Approve() {
 		return reconcile.Result{}, r.approve(ctx, plan, verdict)
 	}
-	if verdict.Hold.Holds() && verdict.Hold.Reason == v1alpha1.ReasonProbeNotRead {
+	if verdict.Gate.Held && verdict.Gate.Reason == v1alpha1.ReasonProbeNotRead {
 		return reconcile.Result{RequeueAfter: time.Second}, nil // nothing tells when it has been
 	}
 	return reconcile.Result{}, nil
@@ -85,8 +85,8 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 	if err != nil {
 		return fmt.Errorf("approving InstallPlan %s: %w", client.ObjectKeyFromObject(plan), err)
 	}
-	if verdict.Hold != nil {
-		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", verdict.Hold.Message)
+	if verdict.Gate.Overridden {
+		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", verdict.Gate.Message)
 	}
 	log.FromContext(ctx).Info("Approved an InstallPlan of OLM", "installs", plan.Spec.ClusterServiceVersionNames)
 	return nil

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/subscription"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 const (
@@ -30,16 +30,14 @@ func bar() *v1alpha1.Subscription {
 // judgement is a Verdict in short.
 type judgement struct {
 	Approve, Ours bool
-	Hold          string // its reason
+	Gate          string // its reason
 	Overridden    bool
 	Missing       []string
 }
 
 func inShort(v Verdict) judgement {
 	out := judgement{Approve: v.Approve(), Ours: v.Ours, Missing: v.Missing}
-	if v.Hold != nil {
-		out.Hold, out.Overridden = v.Hold.Reason, v.Hold.Overridden
-	}
+	out.Gate, out.Overridden = v.Gate.Reason, v.Gate.Overridden
 	return out
 }
 
@@ -67,8 +65,8 @@ func TestJudge(t *testing.T) {
 				if diff := cmp.Diff(tc.want, inShort(got)); diff != "" {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 				}
-				if got.Hold != nil && !strings.Contains(got.Hold.Message, tc.says) {
-					t.Errorf("%s\nit says %q, and not %q", tc.reason, got.Hold.Message, tc.says)
+				if !strings.Contains(got.Gate.Message, tc.says) {
+					t.Errorf("%s\nit says %q, and not %q", tc.reason, got.Gate.Message, tc.says)
 				}
 			})
 		}
@@ -88,49 +86,49 @@ func aloneRows() map[string]verdictRow {
 		"ProbeOfOthers": {reason: "Another operator's Probe has no say.", n: alone(byGate(foo()), probing("bar.v1", no)), want: allowed},
 		"Held": {
 			reason: "An update that the operator does not allow is not approved.",
-			n:      alone(byGate(foo()), probing("foo.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			n:      alone(byGate(foo()), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 			says: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"NotRead": {
 			reason: "What a Probe said before this process began is not relied on.",
-			n:      unjudged(alone(byGate(foo()), probing("foo.v1", yes))), want: judgement{Ours: true, Hold: "ProbeNotRead"},
+			n:      unread(alone(byGate(foo()), probing("foo.v1", yes))), want: judgement{Ours: true, Gate: "ProbeNotRead"},
 			says: "waiting to read what Probe default/foo.v1 watches",
 		},
 		"NotReadNo": {
 			reason: "But a no stays a no, and names what it is about.",
-			n:      unjudged(alone(byGate(foo()), probing("foo.v1", no))), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			n:      unread(alone(byGate(foo()), probing("foo.v1", no))), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 			says: "Migrating is True",
 		},
 		"OperatorSaysNo": {
 			reason: "The operator's own word counts as the Probe's does.",
-			n:      objecting(alone(byGate(foo()), probing("foo.v1", yes)), no, false), want: judgement{Ours: true, Hold: "OperatorConditionNotUpgradeable"},
+			n:      objecting(alone(byGate(foo()), probing("foo.v1", yes)), no, false), want: judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
 			says: "OperatorCondition default/foo.v1 says Upgradeable=False: it is busy",
 		},
 		"Annotated": {
 			reason: "What an administrator allows is approved, and the Event can say what was overridden.",
 			n:      alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),
-			want:   judgement{Approve: true, Ours: true, Hold: "Overridden", Overridden: true},
+			want:   judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
 			says:   "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/foo allows it",
 		},
 		"AnnotatedForAnother": {
 			reason: "What was allowed for another version is not for this one.",
-			n:      alone(byGate(allowing(foo(), "foo.v1.5")), probing("foo.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			n:      alone(byGate(allowing(foo(), "foo.v1.5")), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 		},
 		"OverriddenTrue": {
 			reason: "spec.overrides allows it just as well.",
 			n:      objecting(alone(byGate(foo()), probing("foo.v1", no)), yes, true),
-			want:   judgement{Approve: true, Ours: true, Hold: "Overridden", Overridden: true},
+			want:   judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
 			says:   "spec.overrides of OperatorCondition default/foo.v1 allows it",
 		},
 		"OverriddenFalse": {
 			reason: "And has the last word where it forbids it.",
 			n:      objecting(alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", yes)), no, true),
-			want:   judgement{Ours: true, Hold: "OperatorConditionNotUpgradeable"},
+			want:   judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
 		},
 		"OperatorObjects": {
 			reason: "Against the operator's own word our annotation does not help, since OLM asks for it after the plan has run.",
 			n:      objecting(alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", yes)), no, false),
-			want:   judgement{Ours: true, Hold: "OperatorConditionNotUpgradeable"},
+			want:   judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
 			says:   "set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 		},
 		"ByHand":    {reason: "A plan that its Subscription leaves to a person is not ours.", n: alone(byHand(foo())), want: judgement{Missing: []string{"default/foo"}}},
@@ -175,27 +173,27 @@ func togetherRows() map[string]verdictRow {
 		},
 		"HeldNeighbour": {
 			reason: "One operator that does not allow its update holds the whole plan, and it is named.",
-			n:      both(byGate(foo()), byGate(bar()), probing("foo.v1", yes), probing("bar.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			n:      both(byGate(foo()), byGate(bar()), probing("foo.v1", yes), probing("bar.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 			says: "The update to bar.v2 is held: Probe default/bar.v1",
 		},
 		"HeldAutomaticNeighbour": {
 			reason: "Also where its own Subscription would let OLM approve.",
-			n:      both(byGate(foo()), bar(), probing("bar.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"},
+			n:      both(byGate(foo()), bar(), probing("bar.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 			says: "bar.v2",
 		},
 		"OverriddenBesideHeld": {
 			reason: "What is allowed for one is not for the other.",
 			n:      both(byGate(allowing(foo(), "foo.v2")), byGate(bar()), probing("foo.v1", no), probing("bar.v1", no)),
-			want:   judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
 		},
 		"HeldBesideOverridden": {
 			reason: "Whichever of them comes first.",
 			n:      both(byGate(foo()), byGate(allowing(bar(), "bar.v2")), probing("foo.v1", no), probing("bar.v1", no)),
-			want:   judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "foo.v2",
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "foo.v2",
 		},
 		"HeldAndManual": {
 			reason: "Both that it is held and whose word is missing is known.",
-			n:      both(byGate(foo()), byHand(bar()), probing("foo.v1", no)), want: judgement{Ours: true, Hold: "ProbeNotUpgradeable", Missing: []string{"default/bar"}},
+			n:      both(byGate(foo()), byHand(bar()), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable", Missing: []string{"default/bar"}},
 		},
 	}
 }
@@ -235,7 +233,7 @@ func oursRows() map[string]verdictRow {
 		"AutomaticBesideGatedHeld": {
 			reason: "What is approved in OLM's place is held like anything else.",
 			plan:   onlyBar, n: saidBy(world(running, byGate(resting()), bar()), probing("bar.v1", no)),
-			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
 		},
 		"AutomaticBesidePerson": {
 			reason: "Where OLM would ask a person anyhow we do not answer for them.",
@@ -245,7 +243,7 @@ func oursRows() map[string]verdictRow {
 		"EarlierReference": {
 			reason: "Who refers to an earlier plan, and whose target this one installs too, is in it.",
 			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: saidBy(world(running, byGate(foo()), earlier()), probing("bar.v1", no)),
-			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
 		},
 		"EarlierReferenceByHand": {
 			reason: "So that its word may be missing.",
@@ -307,7 +305,7 @@ func runningRows() map[string]verdictRow {
 			reason: "One of which OLM remembers too little to tell that it ever ran may hold its update.",
 			n: saidBy(world(named(csv("foo.v1", "", slices.Repeat([]olm.ClusterServiceVersionPhase{olm.CSVPhaseFailed}, 20)...)), byGate(foo())),
 				probing("foo.v1", no)),
-			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "may be out of date",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "may be out of date",
 		},
 		"ManualNeighbourAtRest": {
 			reason: "Who waits for nothing is asked nothing, though OLM has him own the plan.",
@@ -318,19 +316,19 @@ func runningRows() map[string]verdictRow {
 		"FirstInstallBesideUpdate": {
 			reason: "But it waits with an update in the same plan that is.",
 			n:      saidBy(world(named(succeeded("bar.v1")), first, byGate(bar())), probing("bar.v1", no)),
-			want:   judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "bar.v2",
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
 		},
 		"BehindOneThatNeverRan": {
 			reason: "Who does the work is asked, and not who was to follow it and failed.",
 			n: saidBy(world(named(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseFailed)), failedBefore),
 				probing("foo.v1", no), probing("foo.v2", yes)),
-			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "The update to foo.v3 is held: Probe default/foo.v1",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "The update to foo.v3 is held: Probe default/foo.v1",
 		},
 		"NotSucceededNow": {
 			reason: "One that ran and fails is asked all the same, with a word of doubt.",
 			n: saidBy(world(named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)), byGate(foo())),
 				probing("foo.v1", no)),
-			want: judgement{Ours: true, Hold: "ProbeNotUpgradeable"}, says: "But foo.v1 itself is Failed, so that this may be out of date",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "But foo.v1 itself is Failed, so that this may be out of date",
 		},
 		"NoUpdate": {
 			reason: "What is not updated is not asked.",
@@ -345,22 +343,22 @@ func TestHeldByOLM(t *testing.T) {
 		"and nothing else in the namespace is installed or updated meanwhile"
 	sub := referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2")
 	pending := named(beingReplaced(), heldBack())
-	byProbe := &subscription.Hold{
-		Reason: "ProbeNotUpgradeable", Approved: true,
+	byProbe := gate.Decision{
+		Held: true, Reason: "ProbeNotUpgradeable", Approved: true,
 		Message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 			"To update all the same: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2" + after,
 	}
-	byOLM := &subscription.Hold{
-		Reason: "OperatorConditionNotUpgradeable", Approved: true,
+	byOLM := gate.Decision{
+		Held: true, Reason: "OperatorConditionNotUpgradeable", Approved: true,
 		Message: "The update to foo.v2 is held: operator is not upgradeable: it is busy" + after,
 	}
-	unreferred := *byOLM
+	unreferred := byOLM
 	unreferred.Message = strings.Replace(byOLM.Message, "install-2", "unknown", 1)
 	cases := map[string]struct {
 		reason string
 		sub    *v1alpha1.Subscription
 		n      Namespace
-		want   *subscription.Hold
+		want   gate.Decision
 	}{
 		"ByProbe":     {"Where the Probe is why OLM waits, it is named.", sub, saidBy(world(pending), probing("foo.v1", no)), byProbe},
 		"ByOLM":       {"Otherwise OLM's own words are all there is.", sub, world(pending), byOLM},
@@ -369,15 +367,15 @@ func TestHeldByOLM(t *testing.T) {
 			"What an administrator allows is held until OLM goes on with it.",
 			allowing(referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2"), "foo.v2"), saidBy(world(pending), probing("foo.v1", no)), byOLM,
 		},
-		"NoReference": {"A plan that is not known is no reason to say nothing.", subscribing("foo", "foo.v2", "foo.v2"), world(pending), &unreferred},
-		"NotThere":    {"What is not there yet is not held by OLM.", sub, saidBy(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), nil},
+		"NoReference": {"A plan that is not known is no reason to say nothing.", subscribing("foo", "foo.v2", "foo.v2"), world(pending), unreferred},
+		"NotThere":    {"What is not there yet is not held by OLM.", sub, saidBy(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), gate.Decision{}},
 		"OtherReason": {
 			"What waits for something else is not held.", sub,
-			saidBy(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)), nil,
+			saidBy(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)), gate.Decision{},
 		},
 		"GoesOn": {
 			"Nor is what OLM goes on with, though the reason may be the last.", sub,
-			world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), olm.CSVReasonOperatorConditionNotUpgradeable, ""))), nil,
+			world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), olm.CSVReasonOperatorConditionNotUpgradeable, ""))), gate.Decision{},
 		},
 	}
 	for name, tc := range cases {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/subscription"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 var (
@@ -135,7 +135,6 @@ func world(csvs map[string]*v1alpha1.ClusterServiceVersion, subs ...*v1alpha1.Su
 		CSVs:               csvs,
 		Probes:             map[string]*v1alpha1.Probe{},
 		OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
-		Judged:             func(*v1alpha1.Probe) bool { return true },
 	}
 	for _, sub := range subs {
 		out.Subscriptions = append(out.Subscriptions, *sub)
@@ -163,9 +162,9 @@ func objecting(n Namespace, status metav1.ConditionStatus, override bool) Namesp
 	return n
 }
 
-// unjudged has what the Probes say be of before this process began.
-func unjudged(n Namespace) Namespace {
-	n.Judged = func(*v1alpha1.Probe) bool { return false }
+// unread has what the Probes say be what another process has read.
+func unread(n Namespace) Namespace {
+	n.Reader = "another"
 	return n
 }
 
@@ -298,14 +297,14 @@ func random(r *rand.Rand) BridgeInputs {
 		in.Plan.Status.Phase = pick(r, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseFailed, olm.InstallPlanPhaseComplete, "")
 		in.Plan.Spec.Approved = r.IntN(2) == 0
 	}
-	hold := pick(r, nil,
-		&subscription.Hold{Reason: v1alpha1.ReasonProbeNotRead, Message: "held"},
-		&subscription.Hold{Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: "held by OLM", Approved: true},
-		&subscription.Hold{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true})
+	decision := pick(r, gate.Decision{},
+		gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead, Message: "held"},
+		gate.Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: "held by OLM", Approved: true},
+		gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true})
 	if waits(in.Plan) {
-		in.Verdict = Verdict{Ours: r.IntN(2) == 0, Hold: hold, Missing: pick(r, nil, []string{"default/other"})}
+		in.Verdict = Verdict{Ours: r.IntN(2) == 0, Gate: decision, Missing: pick(r, nil, []string{"default/other"})}
 	} else {
-		in.HeldByOLM = hold
+		in.HeldByOLM = decision
 	}
 	in.Subscription = pick(r, byHand, byGate, labelled, func(sub *v1alpha1.Subscription) *v1alpha1.Subscription { return sub })(in.Subscription)
 	if r.IntN(2) == 0 {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // Waiver is why an update is not to be held by the OperatorCondition, whatever the Probe says.
@@ -17,20 +18,22 @@ type Waiver struct {
 	Message string
 }
 
-// Gate says what `spec.conditions` of an OperatorCondition should be, given the Probe of its name and why that has no say
-// there, each nil where there is none. It is what OLM reads before it updates the operator.
+// Gate returns what `spec.conditions` of an OperatorCondition should be, which OLM reads before it updates the operator, given
+// the operator's Probe and why that has no effect there, if so. Reader and target namespaces are not compared: a takeover
+// would turn every entry False and True again, and OLM holds what is False.
 //
-// An Upgradeable condition of the operator's own stays, what was released too, and so does ours while the Probe does not know. Ours is never
-// removed, since OLM would then take the last one for outdated and hold the update for ever: it turns True.
-func Gate(conditions []metav1.Condition, probe *v1alpha1.Probe, waiver *Waiver, now metav1.Time) []metav1.Condition {
+// An Upgradeable condition of the operator's own stays, what was released too, and so does ours while the Probe of an
+// operator that never opted in has not been read. Ours is never removed, since OLM would then take the last one for outdated
+// and hold the update for ever: it turns True.
+func Gate(conditions []metav1.Condition, probe gate.Inputs, waiver *Waiver, now metav1.Time) []metav1.Condition {
 	actual := meta.FindStatusCondition(conditions, operatorsv2.Upgradeable)
 	if actual != nil && (!v1alpha1.IsGateReason(actual.Reason) || actual.Reason == v1alpha1.ReasonReleased) {
 		return conditions
 	}
-	if (probe == nil || waiver != nil) && actual == nil {
+	if (probe.Probe == nil && !probe.OptedIn || waiver != nil) && actual == nil {
 		return conditions // nothing is held that would have to be let go
 	}
-	desired := verdict(probe)
+	desired := upgradeableOf(probe)
 	if waiver != nil {
 		desired = &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue, Reason: waiver.Reason, Message: waiver.Message}
 	}
@@ -43,33 +46,39 @@ func Gate(conditions []metav1.Condition, probe *v1alpha1.Probe, waiver *Waiver, 
 	return out
 }
 
-// verdict is the condition that a Probe asks for; nil while it does not know.
-func verdict(probe *v1alpha1.Probe) *metav1.Condition {
+// upgradeableOf is the condition that the Probe of an operator asks for; nil while it is not known.
+func upgradeableOf(in gate.Inputs) *metav1.Condition {
 	out := &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue}
-	if probe == nil {
+	var upgradeable *metav1.Condition
+	if in.Probe != nil {
+		in.Reader, in.Targets = in.Probe.Status.Reader, in.Probe.Status.ObservedTargets
+		upgradeable = meta.FindStatusCondition(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
+	}
+	switch objection := gate.ProbeObjection(in); {
+	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe "+in.Probe.Name+": "+upgradeable.Message
+	case objection != nil && in.OptedIn:
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, objection.Reason, objection.Message
+	case in.Probe == nil:
 		out.Reason, out.Message = v1alpha1.ReasonProbeGone, "There is no Probe any more that could hold the update"
-		return out
-	}
-	said := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
-	if said == nil {
-		return nil
-	}
-	switch said.Status {
-	case metav1.ConditionFalse:
-		out.Status, out.Reason, out.Message = metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe "+probe.Name+": "+said.Message
-	case metav1.ConditionTrue:
-		out.Reason, out.Message = v1alpha1.ReasonProbeUpgradeable, "Probe "+probe.Name+" says that the operator may be updated"
+	case upgradeable != nil && upgradeable.Status == metav1.ConditionTrue:
+		out.Reason, out.Message = v1alpha1.ReasonProbeUpgradeable, "Probe "+in.Probe.Name+" says that the operator may be updated"
 	default:
 		return nil
 	}
 	return out
 }
 
+// probe returns what decides about the Probe of a ClusterServiceVersion.
+func (n Namespace) probe(name string) gate.Inputs {
+	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name]}
+}
+
 // waiver is why the Probe of an operator has no say in its OperatorCondition; nil where it has.
 func (n Namespace) waiver(name string) (*Waiver, *v1alpha1.Subscription) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
-		in := n.holdInputs(sub)
+		in := n.update(sub)
 		if in.Running == nil || in.Running.Name != name {
 			continue
 		}

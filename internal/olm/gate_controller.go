@@ -42,12 +42,12 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err := r.Client.Get(ctx, request.NamespacedName, condition); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	n, err := read(ctx, r.Client, r.Client, request.Namespace, func(*v1alpha1.Probe) bool { return true })
+	n, err := read(ctx, r.Client, r.Client, request.Namespace, "")
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	waiver, sub := n.waiver(request.Name)
-	desired := Gate(condition.Spec.Conditions, n.Probes[request.Name], waiver, metav1.NewTime(r.Clock()))
+	desired := Gate(condition.Spec.Conditions, n.probe(request.Name), waiver, metav1.NewTime(r.Clock()))
 	if request.NamespacedName == r.Self || !transition(condition.Spec.Conditions, desired) {
 		return reconcile.Result{}, nil
 	}

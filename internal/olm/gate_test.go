@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 func saying(status metav1.ConditionStatus) *v1alpha1.Probe {
@@ -22,6 +23,18 @@ func entry(status metav1.ConditionStatus, reason, message string, seconds int64)
 	return metav1.Condition{Type: "Upgradeable", Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Unix(seconds, 0)}
 }
 
+// asking has a Probe be one that was created from annotations, and owned one that somebody else created.
+func asking(p *v1alpha1.Probe) *v1alpha1.Probe {
+	p.Spec = &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations}
+	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue})
+	return p
+}
+
+func owned(p *v1alpha1.Probe) *v1alpha1.Probe {
+	p.Spec = &v1alpha1.ProbeSpec{}
+	return p
+}
+
 func TestGate(t *testing.T) {
 	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "Theirs"}
 	no := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True", 2000)
@@ -31,6 +44,11 @@ func TestGate(t *testing.T) {
 	waived := entry(metav1.ConditionTrue, v1alpha1.ReasonOverridden, "an admin says so", 2000)
 	released := entry(metav1.ConditionTrue, v1alpha1.ReasonReleased, "operator-status has let go of it", 1000)
 	theirs := entry(metav1.ConditionTrue, "TheirReason", "theirs", 1000)
+	missing := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotRead,
+		"Probe default/foo.v1 does not exist; operator-status creates it from the annotations of the CustomResourceDefinitions", 2000)
+	notRead := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotRead, "waiting to read what Probe /foo.v1 watches", 2000)
+	conflict := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeConflict, "Probe /foo.v1 was not created from the annotations of the operator's "+
+		"CustomResourceDefinitions: delete it to have that one created, or set its spec.manager to crdAnnotations", 2000)
 	earlier := func(c metav1.Condition) metav1.Condition { c.LastTransitionTime = metav1.Unix(1000, 0); return c }
 	cases := map[string]struct {
 		reason     string
@@ -39,26 +57,34 @@ func TestGate(t *testing.T) {
 		want       []metav1.Condition
 		transition bool
 		waiver     *Waiver
+		optedIn    bool
 	}{
-		"Held":         {"A Probe that says no is told to OLM, beside what else is there.", []metav1.Condition{other}, saying(metav1.ConditionFalse), []metav1.Condition{other, no}, true, nil},
-		"Released":     {"And that it says yes again.", []metav1.Condition{earlier(no), other}, saying(metav1.ConditionTrue), []metav1.Condition{yes, other}, true, nil},
-		"StillHeld":    {"The same answer is no transition.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{earlier(no)}, false, nil},
-		"First":        {"The first answer is told, whatever it is.", nil, saying(metav1.ConditionTrue), []metav1.Condition{yes}, true, nil},
-		"Unknown":      {"A Probe that does not know changes nothing.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionUnknown), []metav1.Condition{earlier(no)}, false, nil},
-		"NoStatus":     {"Nor does one that has not spoken.", nil, &v1alpha1.Probe{}, nil, false, nil},
-		"Gone":         {"When the Probe goes ours turns True, and stays.", []metav1.Condition{earlier(no)}, nil, []metav1.Condition{gone}, true, nil},
-		"GoneAllowed":  {"If it was True already, there is nothing to write.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{earlier(gone)}, false, nil},
-		"NeverThere":   {"Without a Probe there is nothing to say.", []metav1.Condition{other}, nil, []metav1.Condition{other}, false, nil},
-		"Theirs":       {"The operator's own word stays.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, nil},
-		"Waived":       {"Where the Probe has no say here, what it held goes on.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{waived}, true, waiver},
-		"WaivedFirst":  {"And there is nothing to say before it ever had one.", nil, saying(metav1.ConditionFalse), nil, false, waiver},
-		"WaivedTheirs": {"The operator's own word stays all the same.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, waiver},
-		"LetGo":        {"What was released stays so.", []metav1.Condition{released}, saying(metav1.ConditionFalse), []metav1.Condition{released}, false, nil},
-		"TheirsAlone":  {"Also when the Probe is gone.", []metav1.Condition{theirs}, nil, []metav1.Condition{theirs}, false, nil},
+		"Held":         {"A Probe that says no is told to OLM, beside what else is there.", []metav1.Condition{other}, saying(metav1.ConditionFalse), []metav1.Condition{other, no}, true, nil, false},
+		"Released":     {"And that it says yes again.", []metav1.Condition{earlier(no), other}, saying(metav1.ConditionTrue), []metav1.Condition{yes, other}, true, nil, false},
+		"StillHeld":    {"The same answer is no transition.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{earlier(no)}, false, nil, false},
+		"First":        {"The first answer is told, whatever it is.", nil, saying(metav1.ConditionTrue), []metav1.Condition{yes}, true, nil, false},
+		"Unknown":      {"A Probe that does not know changes nothing.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionUnknown), []metav1.Condition{earlier(no)}, false, nil, false},
+		"NoStatus":     {"Nor does one that has not spoken.", nil, &v1alpha1.Probe{}, nil, false, nil, false},
+		"Gone":         {"When the Probe goes ours turns True, and stays.", []metav1.Condition{earlier(no)}, nil, []metav1.Condition{gone}, true, nil, false},
+		"GoneAllowed":  {"If it was True already, there is nothing to write.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{earlier(gone)}, false, nil, false},
+		"NeverThere":   {"Without a Probe there is nothing to say.", []metav1.Condition{other}, nil, []metav1.Condition{other}, false, nil, false},
+		"Theirs":       {"The operator's own word stays.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, nil, false},
+		"Waived":       {"Where the Probe has no say here, what it held goes on.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{waived}, true, waiver, false},
+		"WaivedFirst":  {"And there is nothing to say before it ever had one.", nil, saying(metav1.ConditionFalse), nil, false, waiver, false},
+		"WaivedTheirs": {"The operator's own word stays all the same.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, waiver, false},
+		"LetGo":        {"What was released stays so.", []metav1.Condition{released}, saying(metav1.ConditionFalse), []metav1.Condition{released}, false, nil, false},
+		"NotThereYet":  {"The Probe that an operator asks for is not there: what it watches is not known, and holds.", nil, nil, []metav1.Condition{missing}, true, nil, true},
+		"Deleted":      {"Nor is it known when somebody deletes it.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{missing}, true, nil, true},
+		"NeverRead":    {"Nor before the first read.", []metav1.Condition{earlier(yes)}, asking(saying(metav1.ConditionUnknown)), []metav1.Condition{notRead}, true, nil, true},
+		"Foreign":      {"Nor by one that somebody else created.", []metav1.Condition{earlier(yes)}, owned(saying(metav1.ConditionTrue)), []metav1.Condition{conflict}, true, nil, true},
+		"Known":        {"And when it is known, OLM goes on.", []metav1.Condition{earlier(missing)}, asking(saying(metav1.ConditionTrue)), []metav1.Condition{yes}, true, nil, true},
+		"Unasked":      {"What is waived is not waited for.", nil, nil, nil, false, waiver, true},
+		"TheirsAlone":  {"Also when the Probe is gone.", []metav1.Condition{theirs}, nil, []metav1.Condition{theirs}, false, nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Gate(tc.conditions, tc.probe, tc.waiver, metav1.Unix(2000, 0))
+			running := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
+			got := Gate(tc.conditions, gate.Inputs{Running: running, Probe: tc.probe, OptedIn: tc.optedIn}, tc.waiver, metav1.Unix(2000, 0))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}

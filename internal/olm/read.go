@@ -11,15 +11,18 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/probe"
 )
 
 // read reads a namespace: ClusterServiceVersions, which are long and whose changes nobody is held by, from the cache, and
 // the rest from where it is said. All of it is to be read only: from a cache it comes as the cache holds it.
-func read(ctx context.Context, cache, from client.Reader, namespace string, judged func(*v1alpha1.Probe) bool) (Namespace, error) {
+func read(ctx context.Context, cache, from client.Reader, namespace, identity string) (Namespace, error) {
 	out := Namespace{
 		Probes:             map[string]*v1alpha1.Probe{},
 		OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
-		Judged:             judged,
+		OptedIn:            map[string]bool{},
+		Reader:             identity,
 	}
 	var err error
 	if out.CSVs, err = surroundings.CSVs(ctx, cache, namespace); err != nil {
@@ -38,7 +41,25 @@ func read(ctx context.Context, cache, from client.Reader, namespace string, judg
 	for i := range conditions.Items {
 		out.OperatorConditions[conditions.Items[i].Name] = &conditions.Items[i]
 	}
+	for name, csv := range out.CSVs {
+		if !begun(csv) {
+			continue
+		}
+		if out.OptedIn[name], err = probe.OptedIn(ctx, cache, csv); err != nil {
+			return out, err
+		}
+	}
 	return out, nil
+}
+
+// readAll is read, with what the approval gate needs besides.
+func readAll(ctx context.Context, cache, from client.Reader, namespace, identity string) (Namespace, error) {
+	out, err := read(ctx, cache, from, namespace, identity)
+	if err != nil {
+		return out, err
+	}
+	out.Targets, err = operatorgroup.HashOf(ctx, from, cache, namespace)
+	return out, err
 }
 
 // find is an object, or nil where there is none of that name.

@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -46,8 +47,8 @@ type BridgeInputs struct {
 	// Verdict of the approval gate on the plan, while it waits for approval.
 	Verdict Verdict
 
-	// HeldByOLM is what holds the update that OLM has begun; nil where nothing does.
-	HeldByOLM *subscription.Hold
+	// HeldByOLM is the decision about the update that OLM has begun.
+	HeldByOLM gate.Decision
 
 	Now metav1.Time
 }
@@ -94,7 +95,7 @@ func (in BridgeInputs) inputs() subscription.Inputs {
 		Plan:         in.plan(),
 		Installed:    in.CSVs[sub.Status.InstalledCSV],
 		Current:      in.CSVs[sub.Status.CurrentCSV],
-		Held:         in.held(),
+		Gate:         in.gate(),
 		Now:          in.Now,
 	}
 	if in.CatalogSource != nil {
@@ -114,10 +115,10 @@ func (in BridgeInputs) plan() *olm.InstallPlan {
 	return out
 }
 
-// held is what holds the update of the Subscription, before its approval or after.
-func (in BridgeInputs) held() *subscription.Hold {
+// gate is the decision about the update of the Subscription, before its approval or after.
+func (in BridgeInputs) gate() gate.Decision {
 	if in.Verdict.Ours {
-		return in.Verdict.Hold
+		return in.Verdict.Gate
 	}
 	return in.HeldByOLM
 }
@@ -125,7 +126,7 @@ func (in BridgeInputs) held() *subscription.Hold {
 // running is the name of what does the work; empty at a first install. What was installed and is gone is named too.
 func (in BridgeInputs) running() string {
 	installed := in.Subscription.Status.InstalledCSV
-	switch csv := surroundings.Running(in.CSVs, installed); {
+	switch csv := csvchain.Running(in.CSVs, installed); {
 	case csv != nil && begun(csv):
 		return csv.Name
 	case csv == nil:
@@ -230,8 +231,8 @@ func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Sub
 		out.Message = status.InstalledCSV + " is the newest that OLM knows of, and runs"
 	case held.Status == corev1.ConditionTrue:
 		out.Message = held.Message
-	case in.Verdict.Ours && in.Verdict.Hold.Holds():
-		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Hold.Message)
+	case in.Verdict.Ours && in.Verdict.Gate.Held:
+		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
 	case r == nil && status.GetCondition(v1alpha1.SubscriptionCatalogSourceInvalid).Status == corev1.ConditionFalse:
 		out.Message = "Waiting for OLM to resolve it"
 	}

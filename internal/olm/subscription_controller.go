@@ -25,8 +25,8 @@ import (
 type SubscriptionReconciler struct {
 	Client client.Client
 
-	// Judged is false while a Probe's status may be from before this process began.
-	Judged func(*v1alpha1.Probe) bool
+	// Identity is who reads custom resources in this process.
+	Identity string
 
 	Now func() time.Time
 
@@ -83,7 +83,7 @@ func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 // inputs reads what the conditions of a Subscription depend on.
 func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (BridgeInputs, error) {
 	out := BridgeInputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
-	n, err := read(ctx, r.Client, r.Client, sub.Namespace, r.Judged)
+	n, err := readAll(ctx, r.Client, r.Client, sub.Namespace, r.Identity)
 	if err != nil {
 		return out, err
 	}

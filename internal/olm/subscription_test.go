@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/subscription"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 type row struct {
@@ -430,7 +430,7 @@ func TestUpgradeHeld(t *testing.T) {
 		"NothingToHold": {
 			reason: "Without an update nothing is held.",
 			in: with(settled(), func(in *BridgeInputs) {
-				in.HeldByOLM = &subscription.Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"}
+				in.HeldByOLM = gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"}
 			}), want: "False/NotHeld",
 			message: "No update is held",
 		},

@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/drift"
-	"github.com/operator-status/operator-status/internal/refusal"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // FieldOwner is how the API server knows what was applied for a PlatformOperator.
@@ -41,10 +42,7 @@ type Object struct {
 }
 
 // Problem is what is wrong: a reason and a sentence.
-type Problem struct {
-	Reason  string
-	Message string
-}
+type Problem = condition.Problem
 
 // composer makes the objects of one PlatformOperator.
 type composer struct {
@@ -246,19 +244,19 @@ func problemOf(o *unstructured.Unstructured, err error) *Problem {
 		return nil
 	}
 	if taken, ok := errors.AsType[*conflict](err); ok {
-		return &Problem{v1alpha1.ReasonConflict, taken.words(adopterOf(o))}
+		return &Problem{Reason: v1alpha1.ReasonConflict, Message: taken.words(adopterOf(o))}
 	}
 	status, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case meta.IsNoMatchError(err):
-		return &Problem{v1alpha1.ReasonKindNotFound, fmt.Sprintf("%s: the cluster does not know the kind %s", titleOf(o), o.GroupVersionKind())}
+		return &Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not know the kind %s", titleOf(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &Problem{v1alpha1.ReasonApplyFailed, fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
+		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "): // as RBAC has it; quotas and webhooks refuse, too
-		return &Problem{v1alpha1.ReasonForbidden, fmt.Sprintf("%s: %s. To allow it, label a ClusterRole that does with %s=true",
-			titleOf(o), refusal.Words(err, maxQuoted), labelAggregate)}
+		return &Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. To allow it, label a ClusterRole that does with %s=true",
+			titleOf(o), apierror.Message(err, maxQuoted), labelAggregate)}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):
-		return &Problem{v1alpha1.ReasonApplyFailed, fmt.Sprintf("%s: %s", titleOf(o), refusal.Words(err, maxQuoted))}
+		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", titleOf(o), apierror.Message(err, maxQuoted))}
 	}
 	return nil
 }

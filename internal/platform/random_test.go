@@ -208,7 +208,7 @@ func randomMoment(r *rand.Rand) Inputs {
 		last := &in.Objects[len(in.Objects)-1]
 		switch r.IntN(6) {
 		case 0:
-			last.Live, last.Problem = nil, &Problem{pick(r, "Conflict", "Forbidden", "KindNotFound", "ApplyFailed"), "So it is"}
+			last.Live, last.Problem = nil, &Problem{Reason: pick(r, "Conflict", "Forbidden", "KindNotFound", "ApplyFailed"), Message: "So it is"}
 		case 1:
 			last.Live = nil
 		case 2:

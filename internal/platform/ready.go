@@ -207,7 +207,7 @@ func (in Inputs) worst() Problem {
 	if worst.Ready {
 		worst = in.operator()
 	}
-	return Problem{validReason(worst.Reason, v1alpha1.ReasonDegraded), worst.Message}
+	return Problem{Reason: validReason(worst.Reason, v1alpha1.ReasonDegraded), Message: worst.Message}
 }
 
 // quietIn is when a trouble that has ended will count as over; 0 where there is none.

@@ -13,7 +13,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -79,17 +79,18 @@ func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 // Deleting says what the status of a PlatformOperator is while it is being deleted, given what is not gone yet. Nothing is amiss
 // with it any more; what it consists of stays in the status, so that it is found.
 func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
-	in := Inputs{Operator: op, Objects: left, Now: now.Rfc3339Copy()}
-	out := op.Status.DeepCopy()
 	var titles []string
 	for _, o := range left {
 		titles = append(titles, titleOf(o.Object))
 	}
+	return leavingBecause(op, v1alpha1.ReasonDeleting, "Waiting until these are gone: "+strings.Join(titles, ", "), now)
+}
+
+func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now metav1.Time) v1alpha1.PlatformOperatorStatus {
+	in := Inputs{Operator: op, Now: now.Rfc3339Copy()}
+	out := op.Status.DeepCopy()
 	for _, t := range []string{v1alpha1.ConditionSynced, v1alpha1.ConditionReady} {
-		set(in, out, metav1.Condition{
-			Type: t, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDeleting,
-			Message: "Waiting until these are gone: " + strings.Join(titles, ", "),
-		})
+		set(in, out, metav1.Condition{Type: t, Status: metav1.ConditionFalse, Reason: reason, Message: message})
 	}
 	out.ObservedGeneration = op.Generation
 	out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
@@ -160,7 +161,7 @@ func (in Inputs) duplicate() *Problem {
 	} else {
 		message += "This one is the oldest, and goes on"
 	}
-	return &Problem{v1alpha1.ReasonDuplicatePackage, message}
+	return &Problem{Reason: v1alpha1.ReasonDuplicatePackage, Message: message}
 }
 
 // installed says whether the operator is there: from when everything was ready for the first time, for as long as a version that
@@ -258,8 +259,8 @@ func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
 	if in.Subscription == nil {
 		return nil
 	}
-	csv := surroundings.Running(in.CSVs, in.Subscription.Status.InstalledCSV)
-	if csv == nil || !surroundings.Ran(csv) {
+	csv := csvchain.Running(in.CSVs, in.Subscription.Status.InstalledCSV)
+	if csv == nil || !csvchain.Ran(csv) {
 		return nil
 	}
 	return csv
@@ -295,21 +296,21 @@ func (in Inputs) operatorTrouble() *Problem {
 	case in.Yields:
 		return in.duplicate()
 	case in.NoOLM:
-		return &Problem{v1alpha1.ReasonOLMNotFound, "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
+		return &Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
 	case in.observes() && in.Observed > 1:
-		return &Problem{v1alpha1.ReasonSubscriptionAmbiguous, fmt.Sprintf(
+		return &Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
 			"There are %d Subscriptions to package %s: say in spec.namespace which is meant", in.Observed, in.Operator.Spec.Package.Name)}
 	case in.observes() && in.Subscription == nil:
-		return &Problem{v1alpha1.ReasonSubscriptionNotFound, fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
+		return &Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
 	case in.modesUnsupported():
-		return &Problem{v1alpha1.ReasonInstallModesUnsupported, fmt.Sprintf(
+		return &Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
 			"The operator can look after neither all namespaces nor its own: make an OperatorGroup in namespace %s that fits its install modes, "+
 				"and name the namespace in spec.namespace", in.Operator.GetNamespaceToInstallIn())}
 	case in.Subscription == nil:
 		return nil
 	}
 	if p := subscription.TroubleOf(&in.Subscription.Status); p != nil {
-		return &Problem{validReason(p.Reason, v1alpha1.ReasonFailed), p.Message}
+		return &Problem{Reason: validReason(p.Reason, v1alpha1.ReasonFailed), Message: p.Message}
 	}
 	return nil
 }

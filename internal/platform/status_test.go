@@ -304,7 +304,7 @@ func copied(in Inputs) Inputs {
 	for _, o := range in.Objects {
 		o.Object, o.Live = o.Object.DeepCopy(), o.Live.DeepCopy()
 		if o.Problem != nil {
-			o.Problem = &Problem{o.Problem.Reason, o.Problem.Message}
+			o.Problem = &Problem{Reason: o.Problem.Reason, Message: o.Problem.Message}
 		}
 		out.Objects = append(out.Objects, o)
 	}

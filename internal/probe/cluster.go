@@ -84,6 +84,23 @@ func ownedCRDObjects(ctx context.Context, c client.Reader, csv *v1alpha1.Cluster
 	return out, nil
 }
 
+// OptedIn reports whether a CustomResourceDefinition that a ClusterServiceVersion owns is annotated for its Probe, so that
+// one has to exist while the operator runs.
+func OptedIn(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) (bool, error) {
+	crds, err := ownedCRDObjects(ctx, c, csv)
+	return slices.ContainsFunc(crds, asksForProbe), err
+}
+
+// asksForProbe reports whether a CustomResourceDefinition asks for a Probe.
+func asksForProbe(crd *apiextensions.CustomResourceDefinition) bool {
+	for _, name := range []string{v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant} {
+		if _, ok := crd.Annotations[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // siblings are the ClusterServiceVersions of a namespace.
 func siblings(ctx context.Context, c client.Reader, namespace string) ([]v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
@@ -109,12 +126,12 @@ func findCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.
 	}
 	switch len(group.Items) {
 	case 0:
-		return nil, &Problem{v1alpha1.ReasonResourceNotFound, fmt.Sprintf(
+		return nil, &Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 			"There is no CustomResourceDefinition, and no API group, named %s", name)}, nil
 	case 1:
 		return usable(&group.Items[0])
 	default:
-		return nil, &Problem{v1alpha1.ReasonResourceAmbiguous, fmt.Sprintf(
+		return nil, &Problem{Reason: v1alpha1.ReasonResourceAmbiguous, Message: fmt.Sprintf(
 			"API group %s holds %d CustomResourceDefinitions: name one of them, such as %s",
 			name, len(group.Items), firstName(group.Items))}, nil
 	}
@@ -132,7 +149,7 @@ func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomR
 	if _, ok := servedVersion(crd); ok && established(crd) {
 		return crd, nil, nil
 	}
-	return nil, &Problem{v1alpha1.ReasonResourceNotFound, fmt.Sprintf(
+	return nil, &Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
 }
 

@@ -15,40 +15,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/refusal"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// serviceAccounts are the names of the service accounts that a ClusterServiceVersion's deployments run under and its
-// permissions are for, sorted.
-func serviceAccounts(csv *v1alpha1.ClusterServiceVersion) []string {
-	strategy := csv.Spec.InstallStrategy.StrategySpec
-	var out []string
-	for _, d := range strategy.DeploymentSpecs {
-		if name := d.Spec.Template.Spec.ServiceAccountName; name != "" {
-			out = append(out, name)
-		} else {
-			out = append(out, "default")
-		}
+// targets returns the namespaces in which a Probe's custom resources are read; the empty one means all. They are the target
+// namespaces of the CSV's OperatorGroup now: what the CSV is annotated with is only used where there is no single
+// OperatorGroup, so that nothing else is known.
+func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
+	if csv == nil {
+		return orAll(probe.Spec.Namespaces), nil
 	}
-	for _, p := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
-		out = append(out, p.ServiceAccountName)
+	group, err := r.operatorGroup(ctx, csv.Namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case group == nil:
+		return annotatedTargets(csv), nil
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return operatorgroup.Targets(ctx, r.Client, group)
 }
 
-// targetNamespaces are the namespaces that a Probe's operator looks after; none means all.
-func targetNamespaces(probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) []string {
-	if csv == nil {
-		return probe.Spec.Namespaces
+// operatorGroup returns the one of a namespace; nil where there is not exactly one.
+func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) (*operatorsv1.OperatorGroup, error) {
+	if !r.operatorGroups.Load() {
+		return nil, nil
 	}
+	group, problem, err := operatorgroup.Find(ctx, r.Client, namespace)
+	if err != nil || problem != nil {
+		return nil, err
+	}
+	if group.Spec.Selector != nil {
+		err = r.watchNamespaces()
+	}
+	return group, err
+}
+
+// annotatedTargets are the target namespaces that a ClusterServiceVersion was annotated with.
+func annotatedTargets(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for n := range strings.SplitSeq(csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey], ",") {
 		if n = strings.TrimSpace(n); n != "" {
 			out = append(out, n)
 		}
 	}
+	return orAll(out)
+}
+
+func orAll(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	out := slices.Clone(namespaces)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -61,9 +80,9 @@ func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe
 	case probe.Spec.ServiceAccountName != "":
 		names = []string{probe.Spec.ServiceAccountName}
 	case csv != nil:
-		names = serviceAccounts(csv)
+		names = csv.ServiceAccounts()
 	default:
-		return nil, &Problem{v1alpha1.ReasonNoIdentity, fmt.Sprintf(
+		return nil, &Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 			"There is no ClusterServiceVersion %s to take a service account from: set spec.serviceAccountName", probe.Name)}, nil
 	}
 	var out []types.NamespacedName
@@ -81,10 +100,10 @@ func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe
 		return out, nil, nil
 	}
 	if len(names) == 0 {
-		return nil, &Problem{v1alpha1.ReasonNoIdentity, fmt.Sprintf(
+		return nil, &Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 			"ClusterServiceVersion %s names no service account: set spec.serviceAccountName", probe.Name)}, nil
 	}
-	return nil, &Problem{v1alpha1.ReasonNoIdentity, fmt.Sprintf(
+	return nil, &Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
 }
 
@@ -150,11 +169,11 @@ func readProblem(t watch.Target, err error) Problem {
 		where = "in namespace " + t.Namespace
 	}
 	if apierrors.IsForbidden(err) {
-		return Problem{v1alpha1.ReasonForbidden, fmt.Sprintf(
+		return Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 			"Service account %s may not list and watch %s %s: grant it that", t.Identity, t.Resource.GroupResource(), where)}
 	}
-	return Problem{v1alpha1.ReasonReadFailed, fmt.Sprintf(
-		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, refusal.Words(err, maxQuoted))}
+	return Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
+		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, apierror.Message(err, maxQuoted))}
 }
 
 // maxQuoted bounds how much of an error a message quotes, in bytes.

@@ -3,8 +3,10 @@ package probe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,12 +50,11 @@ func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
 }
 
 // plan decides how each resource of a Probe is read: which kind, in which namespaces, as whom.
-func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (plan, error) {
+func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, namespaces []string) (plan, error) {
 	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
 	if err != nil {
 		return nil, err
 	}
-	namespaces := targetNamespaces(probe, csv)
 	out := make(plan, 0, len(probe.Spec.ProbeResources))
 	for _, spec := range probe.Spec.ProbeResources {
 		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
@@ -103,7 +104,7 @@ func parse(spec v1alpha1.ProbeResource) (out Expressions, problems []Problem) {
 		}
 		e, err := parse(text)
 		if err != nil {
-			problems = append(problems, Problem{v1alpha1.ReasonInvalidExpression, fmt.Sprintf(
+			problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
 				"Field %s of probe resource %s is no expression: %v", field, spec.CRDName(), err)})
 		}
 		return e
@@ -116,7 +117,7 @@ func parse(spec v1alpha1.ProbeResource) (out Expressions, problems []Problem) {
 
 func targetsOf(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
 	resource, _ := servedVersion(crd)
-	if crd.Spec.Scope == apiextensions.ClusterScoped || len(namespaces) == 0 {
+	if crd.Spec.Scope == apiextensions.ClusterScoped || slices.Contains(namespaces, metav1.NamespaceAll) {
 		return []watch.Target{{Resource: resource}}
 	}
 	out := make([]watch.Target, 0, len(namespaces))

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Problem is something that keeps a Probe from telling all: a reason of its condition Synced, and a sentence.
-type Problem struct {
-	Reason  string
-	Message string
-}
+type Problem = condition.Problem
 
 // FromAnnotations is the Probe that the annotations of its CustomResourceDefinitions ask for, under the name of the
 // ClusterServiceVersion that owns them. It is nil where none is annotated.
@@ -39,7 +39,7 @@ func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.
 	}
 	slices.SortFunc(resources, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
 	if cut := len(resources) - v1alpha1.MaxProbeResources; cut > 0 {
-		problems = append(problems, Problem{v1alpha1.ReasonTooManyResources, fmt.Sprintf(
+		problems = append(problems, Problem{Reason: v1alpha1.ReasonTooManyResources, Message: fmt.Sprintf(
 			"%d CustomResourceDefinitions of %s are annotated and a Probe holds %d: the last %d by name are not read",
 			len(resources), csv.Name, v1alpha1.MaxProbeResources, cut)})
 		resources = resources[:v1alpha1.MaxProbeResources]
@@ -52,6 +52,21 @@ func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.
 		},
 		Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources},
 	}, problems
+}
+
+// FromBundle is the Probe that the CustomResourceDefinitions among the objects of a bundle ask for; nil if they do not. It is the
+// one that the definitions ask for once they are installed.
+func FromBundle(csv *v1alpha1.ClusterServiceVersion, objects []*unstructured.Unstructured) *v1alpha1.Probe {
+	var crds []*apiextensions.CustomResourceDefinition
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" && slices.Contains(ownedCRDs(csv), o.GetName()) {
+			crds = append(crds, &apiextensions.CustomResourceDefinition{
+				ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), Annotations: o.GetAnnotations()},
+			})
+		}
+	}
+	out, _ := FromAnnotations(csv, crds)
+	return out
 }
 
 // resourceOf reads the annotations of one CustomResourceDefinition.
@@ -71,7 +86,7 @@ func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.Probe
 		}
 		annotated = true
 		if _, err := a.parse(text); err != nil {
-			problems = append(problems, Problem{v1alpha1.ReasonInvalidExpression, fmt.Sprintf(
+			problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
 				"Annotation %s of CustomResourceDefinition %s is no expression: %v", a.name, crd.Name, err)})
 			continue
 		}

@@ -42,8 +42,8 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if beingReplaced(csv, others) {
-		return reconcile.Result{}, nil
+	if actual != nil && beingReplaced(csv, others) {
+		return reconcile.Result{}, nil // frozen; but one that was deleted meanwhile has to hold again
 	}
 	crds, err := ownedCRDObjects(ctx, r.Client, csv)
 	if err != nil {

@@ -54,18 +54,17 @@ func TestFromAnnotations(t *testing.T) {
 			},
 			want: []v1alpha1.ProbeResource{{Name: "a", Important: "A || B"}, {Name: "b"}},
 			problems: []Problem{
-				{v1alpha1.ReasonInvalidExpression, "Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition a " +
+				{Reason: v1alpha1.ReasonInvalidExpression, Message: "Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition a " +
 					"is no expression: position 1: expected a condition type, found the end"},
-				{v1alpha1.ReasonInvalidExpression, "Annotation olm.operatorframework.io/condition.Important of CustomResourceDefinition b " +
+				{Reason: v1alpha1.ReasonInvalidExpression, Message: "Annotation olm.operatorframework.io/condition.Important of CustomResourceDefinition b " +
 					"is no expression: position 3: only || may join condition types here"},
 			},
 		},
 		"TooMany": {
-			reason: "What a Probe has no room for is told.",
-			crds:   many,
-			count:  v1alpha1.MaxProbeResources,
-			problems: []Problem{{v1alpha1.ReasonTooManyResources,
-				"66 CustomResourceDefinitions of foo.v1 are annotated and a Probe holds 64: the last 2 by name are not read"}},
+			reason:   "What a Probe has no room for is told.",
+			crds:     many,
+			count:    v1alpha1.MaxProbeResources,
+			problems: []Problem{{Reason: v1alpha1.ReasonTooManyResources, Message: "66 CustomResourceDefinitions of foo.v1 are annotated and a Probe holds 64: the last 2 by name are not read"}},
 		},
 	}
 	for name, tc := range cases {
@@ -200,8 +199,8 @@ func must(e *expression.Expression, err error) *expression.Expression {
 func TestParseTellsProblems(t *testing.T) {
 	expressions, problems := parse(v1alpha1.ProbeResource{Resource: "foos.example.com", Upgradeable: "A B", Important: "A || !B"})
 	want := []Problem{
-		{v1alpha1.ReasonInvalidExpression, `Field upgradeable of probe resource foos.example.com is no expression: position 3: expected && or ||, found "B"`},
-		{v1alpha1.ReasonInvalidExpression, "Field important of probe resource foos.example.com is no expression: position 6: " +
+		{Reason: v1alpha1.ReasonInvalidExpression, Message: `Field upgradeable of probe resource foos.example.com is no expression: position 3: expected && or ||, found "B"`},
+		{Reason: v1alpha1.ReasonInvalidExpression, Message: "Field important of probe resource foos.example.com is no expression: position 6: " +
 			"! is not allowed here, only condition types joined by ||"},
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {

@@ -28,6 +28,9 @@ type Inputs struct {
 	// Held are the updates that wait for the Probe.
 	Held []Held
 
+	// Reader is who reads the custom resources, and Targets a hash of the namespaces that they are read in.
+	Reader, Targets string
+
 	Now metav1.Time
 }
 
@@ -74,6 +77,7 @@ func Status(in Inputs) v1alpha1.ProbeStatus {
 		synced,
 		gateConflict,
 		holding,
+		readBy,
 	} {
 		concern(in, f, out)
 	}
@@ -255,6 +259,14 @@ func gateConflict(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 		Type: v1alpha1.ConditionGateConflict, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonSetByOperator, Message: in.GateConflict,
 	})
+}
+
+// readBy records who has read the custom resources, and where, once everything has been read. Where something cannot be
+// read what was recorded before stands.
+func readBy(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
+	if !f.unread {
+		out.Reader, out.ObservedTargets = in.Reader, in.Targets
+	}
 }
 
 // said is true where the status has a word on that condition already.

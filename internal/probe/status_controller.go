@@ -8,6 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/tools/events"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -34,16 +40,24 @@ type StatusReconciler struct {
 	Client client.Client
 	Clock  func() time.Time
 
-	readings *readings
-	judged   sync.Map // the Probes whose status says what is known now
+	Recorder events.EventRecorder
 
-	subscriptions atomic.Bool // whether they are watched
-	queue         workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// Identity is that of this process among those that may read: its leader election identity.
+	Identity string
+
+	readings *readings
+
+	written        apply.Written
+	subscriptions  atomic.Bool // whether they are watched
+	operatorGroups atomic.Bool // likewise
+	namespaces     func() error
+	blind          sync.Map // of types.NamespacedName: since when the last Event about it says that it cannot be read
+	queue          workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // NewStatusReconciler makes a StatusReconciler that reads custom resources through reader.
-func NewStatusReconciler(c client.Client, reader Reader) *StatusReconciler {
-	r := &StatusReconciler{Client: c, Clock: time.Now}
+func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRecorder, identity string) *StatusReconciler {
+	r := &StatusReconciler{Client: c, Clock: time.Now, Recorder: recorder, Identity: identity}
 	r.readings = &readings{
 		reader:  reader,
 		notify:  r.notify,
@@ -70,7 +84,8 @@ func (r *StatusReconciler) notify(probe types.NamespacedName, urgent bool) {
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes/status,verbs=update
-// +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions;operatorconditions;subscriptions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions;operatorconditions;operatorgroups;subscriptions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;impersonate
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -80,7 +95,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	probe := &v1alpha1.Probe{}
 	if err := r.Client.Get(ctx, request.NamespacedName, probe); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.judged.Delete(request.NamespacedName)
+			r.blind.Delete(request.NamespacedName)
 			_, err = r.readings.keep(request.NamespacedName, nil)
 		}
 		return reconcile.Result{}, err
@@ -89,34 +104,23 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		_, err := r.readings.keep(request.NamespacedName, nil)
 		return reconcile.Result{}, err
 	}
+	if r.written.Behind(probe) {
+		return reconcile.Result{}, nil
+	}
 	in, err := r.read(ctx, probe)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading what Probe %s depends on: %w", request, err)
 	}
 	if pending(in) {
-		r.judged.Delete(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	result, err := r.write(ctx, probe, Status(in), in.Now.Time)
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// What the Probe is now is on its way to the cache, and brings it back here.
-		r.judged.Delete(request.NamespacedName)
-		return result, nil
-	case err == nil:
-		r.judged.Store(request.NamespacedName, probe.Generation)
+	status := Status(in)
+	r.reportBlind(probe, status, in.Now.Time)
+	result, err := r.write(ctx, probe, status, in.Now.Time)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return result, nil // what the Probe is now is on its way to the cache, and brings it back here
 	}
 	return result, err
-}
-
-// Judged is true where the status of a Probe says what is known now, and false while what it says is from before this
-// process began, or from before its resources had to be read anew. A gate waits for it.
-func (r *StatusReconciler) Judged(probe *v1alpha1.Probe) bool {
-	if !ours(probe) {
-		return true
-	}
-	generation, ok := r.judged.Load(client.ObjectKeyFromObject(probe))
-	return ok && generation == probe.Generation
 }
 
 // ours is true where operator-status writes the status, and false where the operator does.
@@ -140,7 +144,7 @@ func pending(in Inputs) bool {
 
 // read gathers everything that the status depends on.
 func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inputs, error) {
-	in := Inputs{Probe: probe, Now: metav1.NewTime(r.Clock())}
+	in := Inputs{Probe: probe, Reader: r.Identity, Now: metav1.NewTime(r.Clock())}
 	key := client.ObjectKeyFromObject(probe)
 	csv, err := csvOf(ctx, r.Client, key)
 	if err != nil {
@@ -155,7 +159,12 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 	if in.Held, err = r.held(ctx, key); err != nil {
 		return in, err
 	}
-	plan, err := r.plan(ctx, probe, csv)
+	targets, err := r.targets(ctx, probe, csv)
+	if err != nil {
+		return in, err
+	}
+	in.Targets = operatorgroup.Hash(targets)
+	plan, err := r.plan(ctx, probe, csv, targets)
 	if err != nil {
 		return in, err
 	}
@@ -214,17 +223,49 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 	logTransition(ctx, probe, status)
 	out := probe.DeepCopy()
 	out.Status = status
-	return result, r.Client.Status().Update(ctx, out, client.FieldOwner(FieldOwner))
+	if err := r.Client.Status().Update(ctx, out, client.FieldOwner(FieldOwner)); err != nil {
+		return result, err
+	}
+	r.written.Note(out)
+	return result, nil
 }
 
-// retryAfter is how long to wait before asking for a right or an account again: as long as the problem has lasted, but
-// no less than a second and no more than half a minute.
-func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
+// blindFor is how long custom resources may be unreadable for want of a right or an account before an Event says so.
+const blindFor = 10 * time.Minute
+
+// reportBlind emits an Event about a Probe that has been blind for long, once each time.
+func (r *StatusReconciler) reportBlind(probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) {
+	c := blindness(status)
+	if c == nil || now.Sub(c.LastTransitionTime.Time) < blindFor {
+		return
+	}
+	since, loaded := r.blind.Swap(client.ObjectKeyFromObject(probe), c.LastTransitionTime.Unix())
+	if !loaded || since != c.LastTransitionTime.Unix() {
+		r.Recorder.Eventf(probe, nil, corev1.EventTypeWarning, v1alpha1.EventProbeBlind, v1alpha1.EventActionRead, "%s", c.Message)
+	}
+}
+
+// blindness is the condition of a Probe that cannot read for want of a right or an account; nil where it lacks neither.
+func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced)
-	if c == nil || c.Reason != v1alpha1.ReasonForbidden {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonForbidden && c.Reason != v1alpha1.ReasonNoIdentity {
+		return nil
+	}
+	return c
+}
+
+// retryAfter is how long to wait before asking for a right again: as long as the problem has lasted, but no less than a
+// second and no more than half a minute. An account that is created enqueues the Probe; then only the Event is waited for.
+func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
+	c := blindness(status)
+	if c == nil {
 		return 0
 	}
-	return min(max(now.Sub(c.LastTransitionTime.Time), time.Second), 30*time.Second)
+	lasted := now.Sub(c.LastTransitionTime.Time)
+	if c.Reason == v1alpha1.ReasonNoIdentity {
+		return max(0, blindFor-lasted)
+	}
+	return min(max(lasted, time.Second), 30*time.Second)
 }
 
 // logTransition logs when the answer changes.
@@ -253,6 +294,37 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 			return nil
 		})).
 		Build(r)
+}
+
+// WatchOperatorGroups enqueues the Probes of a namespace when its OperatorGroup changes, once that kind is installed. Where an
+// OperatorGroup selects namespaces by label these are watched too, from when the first one does.
+func (r *StatusReconciler) WatchOperatorGroups(mgr ctrl.Manager, c controller.Controller) error {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	r.namespaces = sync.OnceValue(func() error {
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), namespace, handler.EnqueueRequestsFromMapFunc(r.ofSelectors)))
+	})
+	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
+	r.operatorGroups.Store(err == nil)
+	return err
+}
+
+func (r *StatusReconciler) watchNamespaces() error { return r.namespaces() }
+
+// ofSelectors are the Probes beside OperatorGroups that select namespaces by label.
+func (r *StatusReconciler) ofSelectors(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &operatorsv1.OperatorGroupList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that a namespace may be in")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Spec.Selector != nil {
+			out = append(out, r.ofNamespace(ctx, &list.Items[i])...)
+		}
+	}
+	return out
 }
 
 // namingCRD are the Probes that name a CustomResourceDefinition, or its group.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/events"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +34,7 @@ func telling(name string) watch.Item {
 
 // unreadable is a resource that cannot be read.
 func unreadable(reason string) Resource {
-	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{reason, reason + " it is"}}}
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{Reason: reason, Message: reason + " it is"}}}
 }
 
 func listed(name string, isBlocking bool, reasons ...string) v1alpha1.ProbeResourceStatus {
@@ -133,7 +135,7 @@ func TestStatus(t *testing.T) {
 		"AbsentDoesNotBlock": {
 			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
 			before: held(),
-			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problems: []Problem{{v1alpha1.ReasonResourceNotFound, "It is gone"}}}}},
+			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problems: []Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
 			conditions: []string{
 				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -160,7 +162,7 @@ func TestStatus(t *testing.T) {
 			reason: "The namespaces that can be read have their say, beside the last word about the others.",
 			before: held(),
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problems: []Problem{{v1alpha1.ReasonForbidden, "Not in default"}},
+				Problems: []Problem{{Reason: v1alpha1.ReasonForbidden, Message: "Not in default"}},
 				Read: []Read{
 					{Namespace: "default"},
 					{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 5, Blocking: 1},
@@ -180,7 +182,7 @@ func TestStatus(t *testing.T) {
 		"StaleButKnown": {
 			reason: "What was read before reading failed is still the best there is.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problems: []Problem{{v1alpha1.ReasonReadFailed, "The API server says no"}},
+				Problems: []Problem{{Reason: v1alpha1.ReasonReadFailed, Message: "The API server says no"}},
 				Read:     []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
 			conditions: []string{
 				"Upgradeable=True/AllUpgradeable: None of 4 custom resources holds the update",
@@ -192,8 +194,8 @@ func TestStatus(t *testing.T) {
 		"WorstProblemFirst": {
 			reason: "Synced gives the reason of the worst problem and the sentences of all.",
 			in: Inputs{
-				Resources: []Resource{{CRD: "a", Absent: true, Problems: []Problem{{v1alpha1.ReasonResourceNotFound, "There is no a"}}}, unreadable(v1alpha1.ReasonForbidden)},
-				Problems:  []Problem{{v1alpha1.ReasonInvalidExpression, "Position 1 is wrong"}},
+				Resources: []Resource{{CRD: "a", Absent: true, Problems: []Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "There is no a"}}}, unreadable(v1alpha1.ReasonForbidden)},
+				Problems:  []Problem{{Reason: v1alpha1.ReasonInvalidExpression, Message: "Position 1 is wrong"}},
 			},
 			conditions: []string{
 				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
@@ -288,7 +290,7 @@ func TestRetryAfter(t *testing.T) {
 	now := time.Unix(10000, 0)
 	status := func(reason string, age time.Duration) v1alpha1.ProbeStatus {
 		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{
-			Type: v1alpha1.ConditionSynced, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-age)),
+			Type: v1alpha1.ConditionSynced, Status: "False", Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-age)),
 		}}}
 	}
 	cases := map[string]struct {
@@ -308,5 +310,68 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestReadBy: a gate relies on what a status was computed by, and for which namespaces.
+func TestReadBy(t *testing.T) {
+	read := func(filled bool) []Resource {
+		return []Resource{{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: watch.Snapshot{Filled: filled}}}}}
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		resources []Resource
+		want      string
+	}{
+		"Read":     {"What has been read is recorded with its reader.", read(true), "manager-1 targets-1"},
+		"Nothing":  {"A Probe that names nothing has nothing to read.", nil, "manager-1 targets-1"},
+		"Absent":   {"Nor has one whose kind is not served.", []Resource{{CRD: "foos.example.com", Absent: true}}, "manager-1 targets-1"},
+		"Unread":   {"What has not been read is not claimed.", read(false), "manager-0 targets-0"},
+		"PartRead": {"Nor is a part.", append(read(true), read(false)...), "manager-0 targets-0"},
+		"NoReader": {"Nor what nobody can read.", []Resource{{CRD: "foos.example.com"}}, "manager-0 targets-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			probe := &v1alpha1.Probe{Status: v1alpha1.ProbeStatus{Reader: "manager-0", ObservedTargets: "targets-0"}}
+			out := Status(Inputs{Probe: probe, Resources: tc.resources, Reader: "manager-1", Targets: "targets-1", Now: metav1.Unix(2000, 0)})
+			if got := out.Reader + " " + out.ObservedTargets; got != tc.want {
+				t.Errorf("%s\ngot %s; want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestBlind: that custom resources cannot be read for want of a right or an account is an Event once it has lasted.
+func TestBlind(t *testing.T) {
+	start := metav1.Unix(1000, 0)
+	said := func(status metav1.ConditionStatus, reason string, since metav1.Time) v1alpha1.ProbeStatus {
+		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{Type: "Synced", Status: status, Reason: reason, Message: "grant it", LastTransitionTime: since}}}
+	}
+	recorder := events.NewFakeRecorder(9)
+	r := &StatusReconciler{Recorder: recorder}
+	for _, step := range []struct {
+		reason string
+		after  time.Duration
+		status v1alpha1.ProbeStatus
+		events int
+		again  time.Duration
+	}{
+		{"It has just begun.", 0, said("False", "Forbidden", start), 0, time.Second},
+		{"It may pass.", 9 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
+		{"It lasts.", 10 * time.Minute, said("False", "Forbidden", start), 1, 30 * time.Second},
+		{"Once is enough.", 11 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
+		{"All is well.", 12 * time.Minute, said("True", "Synced", start), 0, 0},
+		{"Another trouble is not about rights.", 30 * time.Minute, said("False", "InvalidExpression", start), 0, 0},
+		{"It is as bad as before.", 30 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
+		{"And has just begun again.", 31 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
+	} {
+		now := start.Add(step.after)
+		r.reportBlind(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)
+		got := len(recorder.Events)
+		for range got {
+			<-recorder.Events
+		}
+		if again := retryAfter(step.status, now); got != step.events || again != step.again {
+			t.Errorf("%s %d events, again in %s; want %d, %s", step.reason, got, again, step.events, step.again)
+		}
 	}
 }

@@ -24,6 +24,7 @@ func catalogRows() map[string]row {
 			message: "There is no CatalogSource global/oprators: create it, or correct spec.source and spec.sourceNamespace",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"CatalogSourceInvalid=True/CatalogSourceNotFound", "ResolutionFailed=True/CatalogSourceNotFound", "PackageChannelInvalid="})...),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"SourceOfAnotherNamespace": {
 			reason: "A CatalogSource in a namespace of somebody else's cannot be used, whether it is there or not.",
@@ -33,6 +34,7 @@ func catalogRows() map[string]row {
 			message: "CatalogSource other/operators cannot be seen from here: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "ResolutionFailed=True/CatalogSourceNotVisible", "PackageChannelInvalid="})...),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSourceAtAll": {
 			reason:  "A namespace that sees no CatalogSource has none that is healthy.",
@@ -41,6 +43,7 @@ func catalogRows() map[string]row {
 			message: "There is no CatalogSource global/operators: create it, or correct spec.source and spec.sourceNamespace",
 			conditions: conditions("CatalogSourceInvalid=True/CatalogSourceNotFound", "CatalogSourcesUnhealthy=True/NoCatalogSourcesFound",
 				"PackageChannelInvalid=", "ResolutionFailed=", "InstalledCSVReplacementAvailable="),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"UnreadableSource": {
 			reason: "Of a catalog that was never read nobody can say whether it has something newer.",
@@ -51,6 +54,7 @@ func catalogRows() map[string]row {
 			message: "CatalogSource global/operators cannot be read: ImagePullFailed: No such image",
 			conditions: conditions("CatalogSourceInvalid=True/CatalogSourceUnreadable", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound",
 				"PackageChannelInvalid=", "ResolutionFailed=True/CatalogSourceUnreadable", "InstalledCSVReplacementAvailable="),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"SourceBeingRead": {
 			reason: "While a catalog is read for the first time nothing is claimed of it.",
@@ -62,6 +66,7 @@ func catalogRows() map[string]row {
 			message: "Waiting for CatalogSource global/operators to be read",
 			conditions: conditions("CatalogSourceInvalid=", "CatalogSourcesUnhealthy=Unknown/MissingCatalogInfo",
 				"PackageChannelInvalid=", "ResolutionFailed=", "InstalledCSVReplacementAvailable="),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"UnhealthyButRead": {
 			reason: "What an unhealthy catalog offered last is judged by, and its health is told.",
@@ -91,6 +96,7 @@ func catalogRows() map[string]row {
 			state:  "", message: "PackageNotFound it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"PackageChannelInvalid=True/PackageNotFound", "ResolutionFailed=True/PackageNotFound"})...),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSuchChannel": {
 			reason:  "A channel that is gone leaves what is installed alone, but nothing is claimed of what is newer.",
@@ -98,6 +104,7 @@ func catalogRows() map[string]row {
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", message: "ChannelNotFound it is",
 			conditions: conditions("PackageChannelInvalid=True/ChannelNotFound", "ResolutionFailed=True/ChannelNotFound",
 				"InstalledCSVReplacementAvailable="),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"Unsatisfiable": {
 			reason: "A newer version that cannot be had is a failure to resolve, of a package and channel that are there.",
@@ -105,6 +112,7 @@ func catalogRows() map[string]row {
 			state:  "", message: "ConstraintsNotSatisfiable it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"ResolutionFailed=True/ConstraintsNotSatisfiable"})...),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoOperatorGroup": {
 			reason: "Nobody has looked for the package, so nothing is said of it.",
@@ -112,6 +120,7 @@ func catalogRows() map[string]row {
 			state:  "", message: "OperatorGroupMissing it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"PackageChannelInvalid=", "ResolutionFailed=True/OperatorGroupMissing"})...),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSpec": {
 			reason: "A Subscription without a spec is answered too.",
@@ -119,6 +128,7 @@ func catalogRows() map[string]row {
 			state:  "/InvalidCatalog", message: "CatalogSource / cannot be seen from here: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "PackageChannelInvalid=", "ResolutionFailed="})...),
+			why: v1alpha1.ReasonNewestNotKnown,
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -60,7 +61,7 @@ func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		c.Message = fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), all, Named(bad))
 	case len(unread) > 0:
 		c.Status, c.Reason = corev1.ConditionUnknown, v1alpha1.ReasonMissingCatalogInfo
-		c.Message = fmt.Sprintf("The health of %d of %d CatalogSources is not known yet: %s", len(unread), all, Named(unread))
+		c.Message = "The health of some CatalogSources is not known yet" // which ones changes with each that is read
 	}
 	set(in, out, c)
 }
@@ -123,20 +124,45 @@ var foundFirst = map[string]bool{
 	v1alpha1.ReasonUnreachable:               true,
 }
 
-// resolutionFailed says whether nothing satisfies the Subscription.
+// resolutionFailed says that nothing satisfies the Subscription.
 func resolutionFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	c := v1alpha1.SubscriptionCondition{
-		Type: v1alpha1.SubscriptionResolutionFailed, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonResolved, Message: "There is a set of bundles that satisfies the Subscription",
+	unknown(out, v1alpha1.SubscriptionResolutionFailed)
+	if problem := in.resolved().Problem; problem != nil {
+		alarm(in, out, v1alpha1.SubscriptionResolutionFailed, problem.Reason, problem.Message)
 	}
-	switch {
-	case in.Resolution == nil:
-		unknown(out, c.Type)
-		return
-	case in.Resolution.Problem != nil:
-		c.Status, c.Reason, c.Message = corev1.ConditionTrue, in.Resolution.Problem.Reason, in.Resolution.Problem.Message
+}
+
+// deprecated says what the catalog has deprecated of what is installed or comes next: the package, the channel, the bundle. The
+// channel counts only where the spec names it. Deprecated sums them up.
+func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	if in.Resolution == nil {
+		return // what was said last stands
 	}
-	set(in, out, c)
+	said := in.Resolution.Deprecations
+	if in.spec().Channel == "" {
+		said.Channel = ""
+	}
+	var all []string
+	for _, level := range []struct {
+		conditionType v1alpha1.SubscriptionConditionType
+		message       string
+	}{
+		{v1alpha1.SubscriptionPackageDeprecated, said.Package},
+		{v1alpha1.SubscriptionChannelDeprecated, said.Channel},
+		{v1alpha1.SubscriptionBundleDeprecated, said.Bundle},
+		{v1alpha1.SubscriptionDeprecated, ""},
+	} {
+		message := level.message
+		if level.conditionType == v1alpha1.SubscriptionDeprecated {
+			message = strings.Join(all, "; ")
+		}
+		if message == "" {
+			unknown(out, level.conditionType)
+			continue
+		}
+		all = append(all, message)
+		alarm(in, out, level.conditionType, v1alpha1.ReasonDeprecated, message)
+	}
 }
 
 // health is the catalog's own word on its health; Unknown where there is none, or it is being read for the first time.

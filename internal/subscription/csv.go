@@ -2,6 +2,9 @@ package subscription
 
 import (
 	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -106,10 +109,10 @@ func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	plan := in.plan(out.CurrentCSV)
 	approved := plan != nil && plan.Spec.Approved && !arrived(out)
 	switch {
-	case waiting && in.Held != nil && in.Held.Overridden:
-		c.Reason, c.Message = in.Held.Reason, in.Held.Message
-	case waiting && in.Held.Holds() && (in.Held.Approved || !approved):
-		c.Status, c.Reason, c.Message = corev1.ConditionTrue, in.Held.Reason, in.Held.Message
+	case waiting && in.Gate.Overridden:
+		c.Reason, c.Message = in.Gate.Reason, in.Gate.Message
+	case waiting && in.Gate.Held && (in.Gate.Approved || !approved):
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, in.Gate.Reason, in.Gate.Message
 	}
 	set(in, out, c)
 }
@@ -142,4 +145,14 @@ func phase(csv *v1alpha1.ClusterServiceVersion) string {
 		return "new"
 	}
 	return string(csv.Status.Phase)
+}
+
+func nameOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
+
+// quote puts somebody else's words at the end of a sentence of ours.
+func quote(message string) string {
+	if message = strings.TrimRight(message, ". \n"); message != "" {
+		return ": " + message
+	}
+	return ""
 }

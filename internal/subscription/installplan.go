@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"cmp"
 	"fmt"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -21,40 +22,43 @@ func installPlanRef(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	out.InstallPlanGeneration = plan.Spec.Generation
 }
 
-// installPlanFailed says whether the InstallPlan of the target failed.
-func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	c := v1alpha1.SubscriptionCondition{
-		Type: v1alpha1.SubscriptionInstallPlanFailed, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonInstallPlanNotFailed, Message: "The InstallPlan has not failed",
-	}
-	switch plan := in.plan(out.CurrentCSV); {
-	case plan != nil && plan.Status.Phase == olm.InstallPlanPhaseFailed:
-		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonInstallPlanFailed
-		c.Message = fmt.Sprintf("InstallPlan %s for %s failed%s. Once that is put right, delete the InstallPlan to have another made",
-			nameOf(plan), out.CurrentCSV, quote(failure(plan)))
-	case plan == nil && !arrived(out):
-		unknown(out, c.Type)
+// installPlanPending says that the InstallPlan of the target has not been applied yet: the reason is its phase, or what keeps it
+// from being applied.
+func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	unknown(out, v1alpha1.SubscriptionInstallPlanPending)
+	plan := in.plan(out.CurrentCSV)
+	if plan == nil || plan.Status.Phase == olm.InstallPlanPhaseComplete || plan.Status.Phase == olm.InstallPlanPhaseFailed {
 		return
 	}
-	set(in, out, c)
+	reason := cmp.Or(string(plan.Status.Phase), v1alpha1.ReasonInstallPlanNotYetReconciled)
+	if c := plan.Status.GetCondition(olm.InstallPlanInstalled); c.Status == corev1.ConditionFalse && plan.Status.Phase == olm.InstallPlanPhaseInstalling {
+		reason = cmp.Or(string(c.Reason), reason)
+	}
+	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason,
+		fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message)))
 }
 
-// installPlanMissing says whether the InstallPlan that the status refers to is gone before its work was done.
+// installPlanFailed says that the InstallPlan of the target failed.
+func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	unknown(out, v1alpha1.SubscriptionInstallPlanFailed)
+	plan := in.plan(out.CurrentCSV)
+	if plan == nil || plan.Status.Phase != olm.InstallPlanPhaseFailed {
+		return
+	}
+	alarm(in, out, v1alpha1.SubscriptionInstallPlanFailed,
+		cmp.Or(string(plan.Status.GetCondition(olm.InstallPlanInstalled).Reason), v1alpha1.ReasonInstallPlanFailed),
+		fmt.Sprintf("InstallPlan %s for %s failed%s", nameOf(plan), out.CurrentCSV, quote(failure(plan))))
+}
+
+// installPlanMissing says that the InstallPlan that the status refers to is gone before its work was done.
 func installPlanMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	c := v1alpha1.SubscriptionCondition{
-		Type: v1alpha1.SubscriptionInstallPlanMissing, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonInstallPlanFound, Message: "The InstallPlan is there, or is needed no more",
+	unknown(out, v1alpha1.SubscriptionInstallPlanMissing)
+	if in.plan(out.CurrentCSV) != nil || arrived(out) || out.InstallPlanRef == nil || out.CurrentCSV == "" {
+		return
 	}
-	if in.plan(out.CurrentCSV) == nil && !arrived(out) {
-		if out.InstallPlanRef == nil || out.CurrentCSV == "" {
-			unknown(out, c.Type)
-			return
-		}
-		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonReferencedInstallPlanNotFound
-		c.Message = fmt.Sprintf("InstallPlan %s/%s is gone before %s was installed: that waits for another",
-			out.InstallPlanRef.Namespace, out.InstallPlanRef.Name, out.CurrentCSV)
-	}
-	set(in, out, c)
+	alarm(in, out, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.ReasonReferencedInstallPlanNotFound,
+		fmt.Sprintf("InstallPlan %s/%s is gone before %s was installed: that waits for another",
+			out.InstallPlanRef.Namespace, out.InstallPlanRef.Name, out.CurrentCSV))
 }
 
 // installPlanAwaitingManualApproval says whether the InstallPlan of the target waits for a person.

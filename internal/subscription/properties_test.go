@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // TestUpToDate goes through all combinations of what it depends on, and of one thing that it does not depend on.
@@ -29,9 +30,13 @@ func TestUpToDate(t *testing.T) {
 			func() { in.Installed.Status.Phase = olm.CSVPhaseInstalling }, // Current is the same one
 			func() { in.Resolution.Newest = "foo.v2" },
 			func() { in.Resolution.Next = "foo.v2" },
-			func() { in.Resolution.Problem = &Problem{v1alpha1.ReasonConstraintsNotSatisfiable, "It is so"} },
+			func() {
+				in.Resolution.Problem = &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: "It is so"}
+			},
 			func() { in.CatalogSources[0].Read = false },
-			func() { in.Held = &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"} },
+			func() {
+				in.Gate = gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"}
+			},
 			func() {
 				in.CatalogSources[0] = unhealthy(in.CatalogSources[0], v1alpha1.ReasonUnreachable, "No answer")
 			},
@@ -82,7 +87,7 @@ func random(r *rand.Rand) Inputs {
 		GlobalNamespace: pick(r, "", "global"),
 		Installed:       csv(),
 		Current:         csv(),
-		Held:            pick(r, nil, &Hold{Reason: v1alpha1.ReasonProbeNotRead, Message: "held"}, &Hold{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true}),
+		Gate:            pick(r, gate.Decision{}, gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead, Message: "held"}, gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true}),
 		Now:             now,
 	}
 	if r.IntN(10) > 0 {
@@ -96,7 +101,7 @@ func random(r *rand.Rand) Inputs {
 	if r.IntN(5) > 0 {
 		in.Resolution = &Resolution{Next: name(), Newest: name()}
 		if r.IntN(3) == 0 {
-			in.Resolution.Problem = &Problem{pick(r, v1alpha1.ReasonPackageNotFound, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonDuplicateSubscription), "broken"}
+			in.Resolution.Problem = &Problem{Reason: pick(r, v1alpha1.ReasonPackageNotFound, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonDuplicateSubscription), Message: "broken"}
 		}
 	}
 	if r.IntN(2) == 0 {
@@ -129,7 +134,7 @@ func TestTimes(t *testing.T) {
 	second := running()
 	second.Subscription.Status = before
 	second.CatalogSources = []CatalogSource{unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer"), source("z"), unhealthy(source("a"), v1alpha1.ReasonUnreachable, "Still none")}
-	second.Resolution = &Resolution{Problem: &Problem{v1alpha1.ReasonBundleInvalid, "It has two"}}
+	second.Resolution = &Resolution{Problem: &Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: "It has two"}}
 	after := Status(second)
 
 	var health []string
@@ -146,7 +151,7 @@ func TestTimes(t *testing.T) {
 	for conditionType, want := range map[v1alpha1.SubscriptionConditionType]int64{
 		v1alpha1.SubscriptionResolutionFailed:        2000, // its status changed
 		v1alpha1.SubscriptionCatalogSourcesUnhealthy: 1000, // its message did
-		v1alpha1.SubscriptionInstallPlanFailed:       1000,
+		v1alpha1.SubscriptionUpgradeHeld:             1000,
 	} {
 		c := after.GetCondition(conditionType)
 		if c.LastTransitionTime == nil || c.LastTransitionTime.Unix() != want {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // rows are the cases of TestStatus, from what is wrong with the catalog to what is wrong with the operator.
@@ -32,7 +33,7 @@ func planRows() map[string]row {
 			in:      with(fresh(), func(in *Inputs) { in.Plan = approved(plan(olm.InstallPlanPhaseInstalling, "bar.v1", "foo.v1")) }),
 			current: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v1",
-			conditions: conditions(nothingInstalled...),
+			conditions: conditions(append(nothingInstalled, "InstallPlanPending=True/Installing")...),
 		},
 		"NotItsPlan": {
 			reason:     "An InstallPlan of other operators says nothing of this one.",
@@ -49,45 +50,72 @@ func planRows() map[string]row {
 			current: "foo.v1", state: "UpgradePending",
 			message: "InstallPlan default/install-1 for foo.v1 waits for a person to approve it: " +
 				`kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`,
-			conditions: conditions(append(nothingInstalled, "InstallPlanAwaitingManualApproval=True/RequiresApproval")...),
+			conditions: conditions(append(nothingInstalled, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval")...),
 		},
 		"ManualApproved": {
 			reason:  "A plan that a person has approved waits for nobody.",
 			in:      with(updating(approved(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
-			conditions: conditions(replacement),
+			conditions: conditions(replacement, "InstallPlanPending=True/RequiresApproval"),
 		},
 		"ManualNotReady": {
 			reason:  "Nobody is asked to approve a plan that is still being made.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhasePlanning, "foo.v2")))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
-			conditions: conditions(replacement),
+			conditions: conditions(replacement, "InstallPlanPending=True/Planning"),
 		},
 		"PlanFailed": {
 			reason: "A failed plan is quoted: it names the step.",
 			in: updating(func() *olm.InstallPlan {
 				p := approved(plan(olm.InstallPlanPhaseFailed, "foo.v2"))
 				p.Status.Message = "no"
-				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Message: "Role foo: forbidden."}}
+				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Reason: v1alpha1.PlanReasonComponentFailed, Message: "Role foo: forbidden."}}
 				return p
 			}()),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradeFailed",
-			message: "InstallPlan default/install-1 for foo.v2 failed: Role foo: forbidden. " +
-				"Once that is put right, delete the InstallPlan to have another made",
-			conditions: conditions(replacement, "InstallPlanFailed=True/InstallPlanFailed"),
+			message:    "InstallPlan default/install-1 for foo.v2 failed: Role foo: forbidden",
+			conditions: conditions(replacement, "InstallPlanFailed=True/InstallComponentFailed"),
 		},
 		"PlanFailedAfterAll": {
-			reason: "An operator may run though the rest of its plan failed: it is up to date, and the failure is told.",
+			reason: "An operator may run though its plan failed: it is not up to date, since of its update something is missing.",
 			in: with(running(), func(in *Inputs) {
 				in.Plan = plan(olm.InstallPlanPhaseFailed, "foo.v1")
 				in.Plan.Status.Message = "ServiceMonitor foo: no such kind"
 			}),
-			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
-			message: "InstallPlan default/install-1 for foo.v1 failed: ServiceMonitor foo: no such kind. " +
-				"Once that is put right, delete the InstallPlan to have another made",
+			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
+			message:    "InstallPlan default/install-1 for foo.v1 failed: ServiceMonitor foo: no such kind",
 			conditions: conditions("InstallPlanFailed=True/InstallPlanFailed"),
+		},
+		"PlanMadeAgain": {
+			reason: "So it is while a plan of what runs is applied once more.",
+			in: with(running(), func(in *Inputs) {
+				in.Plan = plan(olm.InstallPlanPhaseInstalling, "foo.v1")
+				in.Plan.Status.Message = "ServiceMonitor foo: no such kind"
+			}),
+			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
+			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v1: ServiceMonitor foo: no such kind",
+			conditions: conditions("InstallPlanPending=True/Installing"),
+		},
+		"PlanForbidden": {
+			reason: "A plan that lacks a right says which, and so does its Subscription.",
+			in: updating(func() *olm.InstallPlan {
+				p := approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))
+				p.Status.Message = "Role foo: forbidden"
+				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Reason: v1alpha1.PlanReasonForbidden, Message: "Role foo: forbidden"}}
+				return p
+			}()),
+			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
+			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2: Role foo: forbidden",
+			conditions: conditions(replacement, "InstallPlanPending=True/Forbidden"),
+		},
+		"PlanNew": {
+			reason:  "A plan that nobody has looked at has no phase: OLM has a word for that.",
+			in:      updating(plan(olm.InstallPlanPhaseNone, "foo.v2")),
+			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
+			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
+			conditions: conditions(replacement, "InstallPlanPending=True/InstallPlanNotYetReconciled"),
 		},
 		"PlanGone": {
 			reason: "A plan that goes before its work is done is missed, and the reference stays.",
@@ -97,7 +125,7 @@ func planRows() map[string]row {
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "InstallPlan default/install-1 is gone before foo.v2 was installed: that waits for another",
-			conditions: conditions(replacement, "InstallPlanMissing=True/ReferencedInstallPlanNotFound", "InstallPlanFailed=", "InstallPlanAwaitingManualApproval="),
+			conditions: conditions(replacement, "InstallPlanMissing=True/ReferencedInstallPlanNotFound", "InstallPlanAwaitingManualApproval="),
 		},
 		"PlanGoneAfterwards": {
 			reason: "Once its work is done it may go.",
@@ -127,7 +155,7 @@ func planRows() map[string]row {
 		"NotWithdrawn": {
 			reason: "A resolver in trouble has withdrawn nothing.",
 			in: with(updating(nil), func(in *Inputs) {
-				in.Resolution = &Resolution{Newest: "foo.v1", Problem: &Problem{v1alpha1.ReasonDuplicateSubscription, "There are two"}}
+				in.Resolution = &Resolution{Newest: "foo.v1", Problem: &Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: "There are two"}}
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "There are two",
 			conditions: conditions(append(planless, replacement, "ResolutionFailed=True/DuplicateSubscription")...),
@@ -259,7 +287,7 @@ func csvRows() map[string]row {
 		"NewestInTrouble": {
 			reason: "The newest has no replacement, whatever else is wrong.",
 			in: with(running(), func(in *Inputs) {
-				in.Resolution.Problem = &Problem{v1alpha1.ReasonDuplicateSubscription, "There are two"}
+				in.Resolution.Problem = &Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: "There are two"}
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", message: "There are two",
 			conditions: conditions("ResolutionFailed=True/DuplicateSubscription"),
@@ -270,18 +298,21 @@ func csvRows() map[string]row {
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
 			message:    "Waiting to know what the newest of package foo is",
 			conditions: conditions(),
+			why:        v1alpha1.ReasonNewestNotKnown,
 		},
 	}
 }
 
 func heldRows() map[string]row {
-	held := func(in *Inputs) { in.Held = &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"} }
+	held := func(in *Inputs) {
+		in.Gate = gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"}
+	}
 	return map[string]row{
 		"Held": {
 			reason:  "An update that waits for its operator is not up to date, and says whom it waits for.",
 			in:      with(updating(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
-			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable"),
+			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanPending=True/RequiresApproval"),
 		},
 		"HeldBeforePlan": {
 			reason: "An update may be held before there is a plan for it.",
@@ -296,14 +327,14 @@ func heldRows() map[string]row {
 			reason:  "To approve what is held would be of no use: the hold is what is said first.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
-			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval"),
+			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval"),
 		},
 		"HeldTooLate": {
 			reason:  "What is approved is not held any more, whatever the operator says while it is being replaced.",
 			in:      with(updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
-			conditions: conditions(replacement),
+			conditions: conditions(replacement, "InstallPlanPending=True/Installing"),
 		},
 		"NothingToHold": {
 			reason:  "Without an update nothing is held.",
@@ -314,11 +345,11 @@ func heldRows() map[string]row {
 		"Overridden": {
 			reason: "That an administrator allowed the update is told while it is under way.",
 			in: with(updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))), func(in *Inputs) {
-				in.Held = &Hold{Reason: v1alpha1.ReasonOverridden, Message: "Allowed", Overridden: true}
+				in.Gate = gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "Allowed", Overridden: true}
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
-			conditions: conditions(replacement, "UpgradeHeld=False/Overridden"),
+			conditions: conditions(replacement, "UpgradeHeld=False/Overridden", "InstallPlanPending=True/Installing"),
 		},
 	}
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Inputs is everything that a Subscription's status depends on, read at one moment.
@@ -38,8 +40,8 @@ type Inputs struct {
 	// the Subscription, and is adopted. It is nil where there is none yet.
 	Current *v1alpha1.ClusterServiceVersion
 
-	// Held says whether the running operator holds its update; nil where it does not.
-	Held *Hold
+	// Gate is the decision about the update; the zero value where nothing holds it.
+	Gate gate.Decision
 
 	Now metav1.Time
 }
@@ -65,13 +67,18 @@ type Resolution struct {
 
 	// Note is what an admin should know although there is no Problem, such as that the newest cannot be reached.
 	Note string
+
+	// Deprecations are what the catalog says of what is deprecated.
+	Deprecations Deprecations
+}
+
+// Deprecations are what a catalog says of what is deprecated; empty where that is nothing.
+type Deprecations struct {
+	Package, Channel, Bundle string
 }
 
 // Problem is what is wrong: a reason and a sentence.
-type Problem struct {
-	Reason  string
-	Message string
-}
+type Problem = condition.Problem
 
 // Status says what a Subscription's status is, given in. It reads nothing else and changes nothing. Where nothing
 // changed it is the status that the Subscription has.
@@ -87,8 +94,10 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 		catalogSourceInvalid,
 		packageChannelInvalid,
 		resolutionFailed,
+		deprecated,
 		csvNames,
 		installPlanRef,
+		installPlanPending,
 		installPlanFailed,
 		installPlanMissing,
 		installPlanAwaitingManualApproval,
@@ -96,9 +105,10 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 		installedCSVFailed,
 		replacementAvailable,
 		upgradeHeld,
-		state,    // these three sum up what
-		upToDate, // those before them found
+		state, // these sum up what those before them found
+		upToDate,
 		message,
+		upToDateCondition,
 	} {
 		concern(in, out)
 	}
@@ -110,21 +120,28 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 	return *out
 }
 
-// leftByOLM takes away what was only true while an OLM ran the loops, and what stood in for status.UpToDate there.
+// leftByOLM takes away what was only true while an OLM ran the loops.
 func leftByOLM(_ Inputs, out *v1alpha1.SubscriptionStatus) {
-	for _, t := range []olm.SubscriptionConditionType{
-		olm.SubscriptionInstallPlanPending, olm.SubscriptionBundleUnpacking, olm.SubscriptionBundleUnpackFailed,
-		olm.SubscriptionDeprecated, olm.SubscriptionPackageDeprecated, olm.SubscriptionChannelDeprecated, olm.SubscriptionBundleDeprecated,
-	} {
-		unknown(out, v1alpha1.SubscriptionConditionType(t))
-	}
-	unknown(out, v1alpha1.SubscriptionUpToDate)
+	unknown(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking))
+	unknown(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
 }
 
 // set sets a condition, whose time moves only with its status.
 func set(in Inputs, out *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
 	c.LastTransitionTime = in.Now.DeepCopy()
-	out.SetCondition(c)
+	before := in.Subscription.Status.GetCondition(c.Type)
+	if before.Status == c.Status && before.LastTransitionTime != nil {
+		c.LastTransitionTime = before.LastTransitionTime
+	}
+	c.LastHeartbeatTime = before.LastHeartbeatTime
+	unknown(out, c.Type)
+	out.Conditions = append(out.Conditions, c)
+}
+
+// alarm sets a condition of OLM's own types, which scripts written for OLM take for true where they are there at all: as with OLM
+// they are absent while all is well.
+func alarm(in Inputs, out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType, reason, message string) {
+	set(in, out, v1alpha1.SubscriptionCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message})
 }
 
 // unknown takes a condition away: one that is absent reads Unknown.

@@ -1,14 +1,16 @@
 package subscription
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,23 +124,22 @@ func with(in Inputs, changes ...func(*Inputs)) Inputs {
 }
 
 func problem(reason string) func(*Inputs) {
-	return func(in *Inputs) { in.Resolution = &Resolution{Problem: &Problem{reason, reason + " it is"}} }
+	return func(in *Inputs) {
+		in.Resolution = &Resolution{Problem: &Problem{Reason: reason, Message: reason + " it is"}}
+	}
 }
 
-// conditions are those of a Subscription that is up to date, as "Status/Reason" by type, but for changes; an empty one
-// is absent.
+// conditions are those of a Subscription that is up to date, as "Status/Reason" by type, but for UpToDate and for changes; an
+// empty one is absent.
 func conditions(changes ...string) map[string]string {
 	out := map[string]string{
 		"CatalogSourceInvalid":              "False/CatalogSourceValid",
 		"CatalogSourcesUnhealthy":           "False/AllCatalogSourcesHealthy",
 		"InstallPlanAwaitingManualApproval": "False/NotAwaitingApproval",
-		"InstallPlanFailed":                 "False/InstallPlanNotFailed",
-		"InstallPlanMissing":                "False/InstallPlanFound",
 		"InstalledCSVFailed":                "False/CSVNotFailed",
 		"InstalledCSVMissing":               "False/CSVPresent",
 		"InstalledCSVReplacementAvailable":  "False/NoReplacementAvailable",
 		"PackageChannelInvalid":             "False/PackageChannelValid",
-		"ResolutionFailed":                  "False/Resolved",
 		"UpgradeHeld":                       "False/NotHeld",
 	}
 	for _, change := range changes {
@@ -156,7 +157,7 @@ const replacement = "InstalledCSVReplacementAvailable=True/ReplacementAvailable"
 // nothingInstalled are the changes to conditions while nothing is installed, and planless those without an InstallPlan.
 var (
 	nothingInstalled = []string{"InstalledCSVFailed=", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="}
-	planless         = []string{"InstallPlanAwaitingManualApproval=", "InstallPlanFailed=", "InstallPlanMissing="}
+	planless         = []string{"InstallPlanAwaitingManualApproval="}
 )
 
 type row struct {
@@ -167,6 +168,9 @@ type row struct {
 	upToDate           bool
 	message            string
 	conditions         map[string]string
+
+	// why it is not up to date; empty for NewestDoesNotRun.
+	why string
 }
 
 func TestStatus(t *testing.T) {
@@ -176,33 +180,50 @@ func TestStatus(t *testing.T) {
 			got := Status(tc.in)
 			said := map[string]string{}
 			for _, c := range got.Conditions {
-				said[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+				if c.Type != v1alpha1.SubscriptionUpToDate {
+					said[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+				}
 				seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
 				if c.Message == "" {
 					t.Errorf("%s says nothing", c.Type)
 				}
 			}
-			if diff := cmp.Diff(tc.conditions, said); diff != "" {
+			if diff := gocmp.Diff(tc.conditions, said); diff != "" {
 				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 			}
+			checkUpToDate(t, got, tc)
 			want := []any{tc.current, tc.installed, tc.state, tc.upToDate, tc.message, int64(generation)}
 			summary := []any{
 				got.CurrentCSV, got.InstalledCSV, strings.TrimSuffix(fmt.Sprintf("%s/%s", got.State, got.Reason), "/"),
 				got.UpToDate, got.Message, got.ObservedGeneration,
 			}
-			if diff := cmp.Diff(want, summary); diff != "" {
+			if diff := gocmp.Diff(want, summary); diff != "" {
 				t.Errorf("%s\ncurrentCSV, installedCSV, state, UpToDate, message, observedGeneration: -want +got\n%s", tc.reason, diff)
 			}
 			checkFixed(t, tc.in, got)
 			checkSense(t, got)
 		})
 	}
-	for c := range conditions() {
+	always := slices.Collect(maps.Keys(conditions()))
+	for _, c := range append(always, "UpToDate") {
 		for _, status := range []string{"True", "False"} {
 			if !seen[c+"="+status] {
 				t.Errorf("no case shows %s=%s", c, status)
 			}
 		}
+	}
+}
+
+// checkUpToDate: the condition says the same as the field, and why.
+func checkUpToDate(t *testing.T, status v1alpha1.SubscriptionStatus, tc row) {
+	t.Helper()
+	want := []any{corev1.ConditionFalse, cmp.Or(tc.why, v1alpha1.ReasonNewestDoesNotRun), tc.message}
+	if tc.upToDate {
+		want = []any{corev1.ConditionTrue, v1alpha1.ReasonNewestRuns, tc.installed + " is the newest, and runs"}
+	}
+	c := status.GetCondition(v1alpha1.SubscriptionUpToDate)
+	if diff := gocmp.Diff(want, []any{c.Status, c.Reason, c.Message}); diff != "" {
+		t.Errorf("%s\nUpToDate: -want +got\n%s", tc.reason, diff)
 	}
 }
 
@@ -217,15 +238,21 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
 	if err := json.Unmarshal(data, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(kept, status); diff != "" {
+	if diff := gocmp.Diff(kept, status); diff != "" {
 		t.Errorf("what is kept is not what was computed: -kept +computed\n%s", diff)
 	}
 	in.Subscription = in.Subscription.DeepCopy()
 	in.Subscription.Status = kept
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
-	if diff := cmp.Diff(kept, Status(in)); diff != "" {
+	if diff := gocmp.Diff(kept, Status(in)); diff != "" {
 		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
 	}
+}
+
+// alarms are the condition types of OLM's own that say that something is wrong or under way.
+var alarms = map[v1alpha1.SubscriptionConditionType]bool{
+	v1alpha1.SubscriptionResolutionFailed: true, v1alpha1.SubscriptionInstallPlanPending: true,
+	v1alpha1.SubscriptionInstallPlanFailed: true, v1alpha1.SubscriptionInstallPlanMissing: true,
 }
 
 // checkSense: what holds of every status.
@@ -237,7 +264,11 @@ func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
 	well := status.UpToDate
 	for _, c := range status.Conditions {
 		_, ours := conditions()[string(c.Type)]
+		ours = ours || alarms[c.Type]
 		well = well && (!ours || c.Status == corev1.ConditionFalse)
+		if alarms[c.Type] && c.Status != corev1.ConditionTrue {
+			t.Errorf("%s is %s: as with OLM it is there only while it is True", c.Type, c.Status)
+		}
 		if ours && (c.LastTransitionTime == nil || c.LastHeartbeatTime != nil) {
 			t.Errorf("%s has lastTransitionTime %v and lastHeartbeatTime %v", c.Type, c.LastTransitionTime, c.LastHeartbeatTime)
 		}
@@ -245,7 +276,7 @@ func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
 	if well != (status.Message == "") {
 		t.Errorf("a message is for what is not well: UpToDate is %t, message is %q, conditions are %v", status.UpToDate, status.Message, status.Conditions)
 	}
-	if diff := cmp.Diff(v1alpha1.NewInstallPlanReference(status.InstallPlanRef), status.Install); diff != "" {
+	if diff := gocmp.Diff(v1alpha1.NewInstallPlanReference(status.InstallPlanRef), status.Install); diff != "" {
 		t.Errorf("installPlanRef and installplan differ: %s", diff)
 	}
 	if status.UpToDate && (status.CurrentCSV == "" || status.CurrentCSV != status.InstalledCSV) {

@@ -29,18 +29,29 @@ func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	out.Reason = reason
 }
 
-// upToDate is true where the newest of the package and channel is known, installed and running. Of a catalog that was
+// upToDate is true where the newest of the package and channel is known, installed whole and running. Of a catalog that was
 // never read nobody can claim that; of one that cannot be read just now, what was read last decides.
 func upToDate(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	out.UpToDate = arrived(out) && in.resolved().Newest == out.InstalledCSV && succeeded(in.csv(out.InstalledCSV))
-	for _, t := range []v1alpha1.SubscriptionConditionType{
-		v1alpha1.SubscriptionCatalogSourceInvalid,
-		v1alpha1.SubscriptionResolutionFailed,
-		v1alpha1.SubscriptionInstalledCSVReplacementAvailable,
-		v1alpha1.SubscriptionUpgradeHeld,
-	} {
-		out.UpToDate = out.UpToDate && isFalse(out, t)
+	out.UpToDate = arrived(out) && in.resolved().Newest == out.InstalledCSV && succeeded(in.csv(out.InstalledCSV)) &&
+		in.resolved().Problem == nil && whole(in.plan(out.InstalledCSV)) &&
+		isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid) &&
+		isFalse(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable) &&
+		isFalse(out, v1alpha1.SubscriptionUpgradeHeld)
+}
+
+// whole is false for an InstallPlan of which something has not been applied. One that is gone has done its work.
+func whole(plan *olm.InstallPlan) bool {
+	return plan == nil || plan.Status.Phase == olm.InstallPlanPhaseComplete
+}
+
+// upToDateCondition says the same as a condition, as it is there beside a real OLM, which has no field for it.
+func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
+	unknown(out, v1alpha1.SubscriptionUpToDate)
+	c := UpToDateOf(out)
+	if !out.UpToDate && in.resolved().Newest == "" {
+		c.Reason = v1alpha1.ReasonNewestNotKnown
 	}
+	set(in, out, c)
 }
 
 // worst are the conditions that speak for the Subscription, before anything that is merely under way: first what keeps
@@ -80,10 +91,10 @@ func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	switch {
 	case out.UpToDate:
 		return ""
+	case plan != nil && !whole(plan):
+		return fmt.Sprintf("Waiting for InstallPlan %s, which is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
 	case target != nil && !succeeded(target):
 		return fmt.Sprintf("Waiting for %s, which is %s", title(target), words(target))
-	case plan != nil && !arrived(out):
-		return fmt.Sprintf("Waiting for InstallPlan %s, which is to install %s", nameOf(plan), out.CurrentCSV)
 	case in.Resolution == nil || !isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid):
 		return fmt.Sprintf("Waiting for CatalogSource %s/%s to be read", spec.CatalogSourceNamespace, spec.CatalogSource)
 	case r.Next != "" && r.Next != out.InstalledCSV:

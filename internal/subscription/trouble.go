@@ -24,7 +24,24 @@ var troubles = slices.Insert(slices.DeleteFunc(slices.Clone(worst), func(t v1alp
 
 // TroubleOf is the worst that is wrong with a Subscription, in the words of its condition; nil where nothing is, though it may
 // wait for something.
-func TroubleOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, troubles) }
+func TroubleOf(status *v1alpha1.SubscriptionStatus) *Problem {
+	if out := first(status, troubles); out != nil {
+		return out
+	}
+	if out := first(status, []v1alpha1.SubscriptionConditionType{v1alpha1.SubscriptionInstallPlanPending}); out != nil && !goesOn[out.Reason] {
+		return out
+	}
+	return nil
+}
+
+// goesOn are the reasons of InstallPlanPending of a plan that nothing keeps from being applied but an approval.
+var goesOn = map[string]bool{
+	v1alpha1.ReasonInstallPlanNotYetReconciled:      true,
+	string(olm.InstallPlanPhasePlanning):            true,
+	string(olm.InstallPlanPhaseRequiresApproval):    true,
+	string(olm.InstallPlanPhaseInstalling):          true,
+	string(v1alpha1.SubscriptionInstallPlanPending): true, // an older OLM gives no reason
+}
 
 // WaitOf is what a Subscription waits for that nothing is wrong with; nil where it waits for nobody.
 func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waits) }
@@ -39,7 +56,7 @@ func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionCon
 	return nil
 }
 
-// UpToDateOf is what a Subscription says of being up to date, be it in the field or, beside a real OLM, in the condition.
+// UpToDateOf is what a Subscription says of being up to date: in the condition, or, where that has not been written yet, in the field.
 func UpToDateOf(status *v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
 	if c := status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Status != corev1.ConditionUnknown {
 		return c

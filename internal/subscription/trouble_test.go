@@ -38,7 +38,7 @@ func TestTroubleAndWait(t *testing.T) {
 		approval = "InstallPlanAwaitingManualApproval=True/RequiresApproval: approve it"
 		unpack   = "BundleUnpackFailed=True/BundleUnpackFailed: DeadlineExceeded"
 	)
-	isHeld, awaits := &Problem{"ProbeNotUpgradeable", "foo.v1 is busy"}, &Problem{"RequiresApproval", "approve it"}
+	isHeld, awaits := &Problem{Reason: "ProbeNotUpgradeable", Message: "foo.v1 is busy"}, &Problem{Reason: "RequiresApproval", Message: "approve it"}
 	for name, tc := range map[string]struct {
 		reason  string
 		status  *v1alpha1.SubscriptionStatus
@@ -59,31 +59,31 @@ func TestTroubleAndWait(t *testing.T) {
 		"Failed": {
 			reason:  "What is wrong is told in the words of its condition.",
 			status:  telling("InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
-			trouble: &Problem{"CSVFailed", "foo.v1 is Failed"},
+			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"WithoutReason": {
 			reason: "OLM leaves reasons out where the type says it all.", status: telling("ResolutionFailed=True: no operators found"),
-			trouble: &Problem{"ResolutionFailed", "no operators found"},
+			trouble: &Problem{Reason: "ResolutionFailed", Message: "no operators found"},
 		},
 		"UnpackFailed": {
 			reason: "OLM's word for a bundle that it cannot unpack counts, since no condition of ours says it.", status: telling(unpack),
-			trouble: &Problem{"BundleUnpackFailed", "DeadlineExceeded"},
+			trouble: &Problem{Reason: "BundleUnpackFailed", Message: "DeadlineExceeded"},
 		},
 		"UnpackAndResolution": {
 			reason:  "It says more than that nothing can be resolved, which follows from it.",
 			status:  telling("ResolutionFailed=True/ErrorPreventedResolution: bundle unpacking failed", unpack),
-			trouble: &Problem{"BundleUnpackFailed", "DeadlineExceeded"},
+			trouble: &Problem{Reason: "BundleUnpackFailed", Message: "DeadlineExceeded"},
 		},
 		"UnpackAndFailed": {
 			reason:  "That the operator does not run is worse than that its update cannot be had.",
 			status:  telling(unpack, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
-			trouble: &Problem{"CSVFailed", "foo.v1 is Failed"},
+			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"Worst": {
 			reason: "The worst comes first, whatever the order that they come in.",
 			status: telling("ResolutionFailed=True/PackageNotFound: no package", "CatalogSourceInvalid=True/CatalogSourceNotFound: no catalog",
 				"InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed", "InstallPlanFailed=True/InstallPlanFailed: refused"),
-			trouble: &Problem{"CSVFailed", "foo.v1 is Failed"},
+			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"NoTrouble": {
 			reason: "That there is something newer, or that another catalog is unwell, is none, nor what OLM is about to do.",
@@ -92,6 +92,11 @@ func TestTroubleAndWait(t *testing.T) {
 				"InstallPlanPending=True/Installing: soon", "Deprecated=True/Deprecated: old",
 				"UpToDate=True/NewestRuns: yes", "Zebra=True/Striped: it is"),
 		},
+		"PlanForbidden": {
+			reason:  "A plan that somebody has to give a right for goes on only then.",
+			status:  telling("InstallPlanPending=True/Forbidden: may not create Roles"),
+			trouble: &Problem{Reason: "Forbidden", Message: "may not create Roles"},
+		},
 		"Held":     {reason: "Who is held waits, and nothing is wrong.", status: telling(held), wait: isHeld},
 		"Approval": {reason: "So does who waits for a person.", status: telling(approval), wait: awaits},
 		"HeldAndApproval": {
@@ -99,11 +104,11 @@ func TestTroubleAndWait(t *testing.T) {
 		},
 		"WaitWithoutReason": {
 			reason: "A wait without a reason has the type's word.", status: telling("UpgradeHeld=True: it is so"),
-			wait: &Problem{"UpgradeHeld", "it is so"},
+			wait: &Problem{Reason: "UpgradeHeld", Message: "it is so"},
 		},
 		"HeldAndFailed": {
 			reason: "Who waits may be in trouble all the same.", status: telling(held, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
-			trouble: &Problem{"CSVFailed", "foo.v1 is Failed"}, wait: isHeld,
+			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"}, wait: isHeld,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,9 @@ const (
 	// CSVReasonRequirementsNotMet: something that the operator needs is not there. The message names it.
 	CSVReasonRequirementsNotMet = "RequirementsNotMet"
 
+	// CSVReasonInstallPlanIncomplete: the InstallPlan that brought it has not been applied whole. The message says how it stands.
+	CSVReasonInstallPlanIncomplete = "InstallPlanIncomplete"
+
 	// CSVReasonRequirementsMet: all that the operator needs is there.
 	CSVReasonRequirementsMet = "AllRequirementsMet"
 

@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"cmp"
+	"slices"
+
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,6 +161,21 @@ func (c *ClusterServiceVersion) IsCopied() bool {
 // GetAllCRDs are the CustomResourceDefinitions that the operator owns or requires, each once, sorted by name.
 func (c *ClusterServiceVersion) GetAllCRDs() []olm.CRDDescription {
 	return olm.ClusterServiceVersion{Spec: c.Spec}.GetAllCRDDescriptions()
+}
+
+// ServiceAccounts are the names of the service accounts that the operator's deployments run under and its permissions are for,
+// sorted.
+func (c *ClusterServiceVersion) ServiceAccounts() []string {
+	strategy := c.Spec.InstallStrategy.StrategySpec
+	var out []string
+	for _, d := range strategy.DeploymentSpecs {
+		out = append(out, cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"))
+	}
+	for _, p := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
+		out = append(out, p.ServiceAccountName)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // GetCondition is the condition of that type, and Unknown where there is none.

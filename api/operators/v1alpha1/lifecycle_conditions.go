@@ -46,6 +46,10 @@ const (
 const (
 	// PlanReasonTooLarge: the plan's manifests do not fit into one object, even compressed.
 	PlanReasonTooLarge = "PlanTooLarge"
+
+	// PlanReasonServiceAccountRequired: a bundle is from a catalog that is not trusted with the cluster, and the OperatorGroup
+	// names no service account to install it as. The message says what to do.
+	PlanReasonServiceAccountRequired = "ServiceAccountRequired"
 )
 
 // Reasons of Installed on an InstallPlan.
@@ -59,12 +63,25 @@ const (
 	// PlanReasonRetrying: a step failed for a reason that may pass. It is tried again.
 	PlanReasonRetrying = "Retrying"
 
+	// PlanReasonForbidden: the identity that the plan is applied as lacks a right, or a quota or a policy is in the way. It is
+	// tried again, since rights may be granted.
+	PlanReasonForbidden = "Forbidden"
+
+	// PlanReasonKindNotServed: the API server does not serve the kind of an object that a bundle brings.
+	PlanReasonKindNotServed = "KindNotServed"
+
+	// PlanReasonContentGone: the content of a plan that had been begun was lost. The message names the steps that are missing.
+	PlanReasonContentGone = "ContentGone"
+
+	// PlanReasonContentChanged: what the catalog offers by the same name is not what was shown when the plan was approved.
+	PlanReasonContentChanged = "ContentChanged"
+
+	// PlanReasonIdentityChanged: the OperatorGroup names another service account than when the plan was begun.
+	PlanReasonIdentityChanged = "IdentityChanged"
+
 	// PlanReasonCRDUpdateUnsafe: the new CustomResourceDefinition would make existing custom resources invalid, or drop
 	// a version that they are stored in.
 	PlanReasonCRDUpdateUnsafe = "CRDUpdateUnsafe"
-
-	// PlanReasonNotAllowed: the plan would reach beyond the namespace, which a bundle from this catalog may not.
-	PlanReasonNotAllowed = "NotAllowed"
 
 	// PlanReasonServiceAccountMissing: the OperatorGroup's service account, as which the plan is to run, is not there.
 	PlanReasonServiceAccountMissing = "ServiceAccountMissing"
@@ -74,6 +91,22 @@ const (
 const (
 	// EventUpgradeOverridden: an update goes on that the running operator would hold, because an administrator said so.
 	EventUpgradeOverridden = "UpgradeOverridden"
+
+	// EventProbeBlind: for ten minutes the custom resources of a Probe could not be read, so that an update may wait for a
+	// right or an account that somebody has to grant or create.
+	EventProbeBlind = "ProbeBlind"
+
+	// EventActionRead is what failed then.
+	EventActionRead = "Read"
+
+	// EventActionRemake is what is done to an InstallPlan that must not go on: it is deleted, and its Subscription makes another.
+	EventActionRemake = "Remake"
+
+	// EventNotHandedOver: objects of a kind could not be read when a ClusterServiceVersion handed over what it owns.
+	EventNotHandedOver = "NotHandedOver"
+
+	// EventActionHandOver is what failed then.
+	EventActionHandOver = "HandOver"
 
 	// EventActionApprove is what is done to an InstallPlan by that.
 	EventActionApprove = "Approve"

@@ -112,7 +112,7 @@ const (
 // IsGateReason is true for the reasons by which operator-status knows its own entry in an OperatorCondition.
 func IsGateReason(reason string) bool {
 	switch reason {
-	case ReasonProbeNotUpgradeable, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden, ReasonReleased:
+	case ReasonProbeNotUpgradeable, ReasonProbeNotRead, ReasonProbeConflict, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden, ReasonReleased:
 		return true
 	}
 	return false

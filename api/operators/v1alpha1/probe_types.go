@@ -139,6 +139,18 @@ type ProbeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// Reader is who last read every custom resource that the spec asks for: the identity under which a manager holds its
+	// leader election lease. A gate lets an update go ahead only by what the present holder has read.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Reader string `json:"reader,omitempty"`
+
+	// ObservedTargets is a hash of the namespaces in which they were read. A gate compares it with the target namespaces
+	// of the OperatorGroup.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ObservedTargets string `json:"observedTargets,omitempty"`
+
 	// Conditions are Upgradeable, Important and Synced.
 	// +optional
 	// +listType=map

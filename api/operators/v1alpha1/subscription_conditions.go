@@ -1,11 +1,38 @@
 package v1alpha1
 
-// Condition types of a Subscription. All are abnormal-true: True says that something is not as it should be, and one
-// that is absent reads Unknown. Source: OLM's proposal "Improved Subscription Status".
+// Condition types of a Subscription that OLM has too. All are abnormal-true. As with OLM they are there only while they are True:
+// scripts that were written for OLM take some of them for true where they are there at all.
 const (
 	// SubscriptionResolutionFailed is True where no set of bundles satisfies the Subscription.
 	SubscriptionResolutionFailed SubscriptionConditionType = "ResolutionFailed"
 
+	// SubscriptionInstallPlanPending is True while the InstallPlan of the current ClusterServiceVersion has not been applied.
+	SubscriptionInstallPlanPending SubscriptionConditionType = "InstallPlanPending"
+
+	// SubscriptionInstallPlanFailed is True where the InstallPlan of the current ClusterServiceVersion failed.
+	SubscriptionInstallPlanFailed SubscriptionConditionType = "InstallPlanFailed"
+
+	// SubscriptionInstallPlanMissing is True where the InstallPlan that the status refers to is gone although the
+	// current ClusterServiceVersion is not installed.
+	SubscriptionInstallPlanMissing SubscriptionConditionType = "InstallPlanMissing"
+
+	// SubscriptionPackageDeprecated is True where the catalog has deprecated the package. The message is the catalog's.
+	SubscriptionPackageDeprecated SubscriptionConditionType = "PackageDeprecated"
+
+	// SubscriptionChannelDeprecated is True where the catalog has deprecated the channel that the spec names.
+	SubscriptionChannelDeprecated SubscriptionConditionType = "ChannelDeprecated"
+
+	// SubscriptionBundleDeprecated is True where the catalog has deprecated the bundle that is installed, or comes next.
+	SubscriptionBundleDeprecated SubscriptionConditionType = "BundleDeprecated"
+
+	// SubscriptionDeprecated is True where one of the three is.
+	SubscriptionDeprecated SubscriptionConditionType = "Deprecated"
+)
+
+// Condition types of a Subscription that are abnormal-true as well, and are there as soon as they are known, True or False: one that
+// is absent reads Unknown. Source: OLM's proposal "Improved Subscription Status". OLM itself has CatalogSourcesUnhealthy too, and
+// keeps it as well.
+const (
 	// SubscriptionCatalogSourcesUnhealthy is True where a CatalogSource that the Subscription can see is unhealthy.
 	SubscriptionCatalogSourcesUnhealthy SubscriptionConditionType = "CatalogSourcesUnhealthy"
 
@@ -14,13 +41,6 @@ const (
 
 	// SubscriptionPackageChannelInvalid is True where the catalog has no such package, or the package no such channel.
 	SubscriptionPackageChannelInvalid SubscriptionConditionType = "PackageChannelInvalid"
-
-	// SubscriptionInstallPlanFailed is True where the InstallPlan of the current ClusterServiceVersion failed.
-	SubscriptionInstallPlanFailed SubscriptionConditionType = "InstallPlanFailed"
-
-	// SubscriptionInstallPlanMissing is True where the InstallPlan that the status refers to is gone although the
-	// current ClusterServiceVersion is not installed.
-	SubscriptionInstallPlanMissing SubscriptionConditionType = "InstallPlanMissing"
 
 	// SubscriptionInstallPlanAwaitingManualApproval is True where a person has to approve the InstallPlan.
 	SubscriptionInstallPlanAwaitingManualApproval SubscriptionConditionType = "InstallPlanAwaitingManualApproval"
@@ -40,8 +60,8 @@ const (
 
 // The condition type of a Subscription of which True is good.
 const (
-	// SubscriptionUpToDate is, beside a real OLM, the condition that says what `status.UpToDate` says where operator-status
-	// runs the loops: True where the newest of the package and channel is installed and running.
+	// SubscriptionUpToDate is True where the newest of the package and channel is installed and running. Where operator-status runs
+	// the loops `status.UpToDate` says the same; OLM's schema has no field for it.
 	SubscriptionUpToDate SubscriptionConditionType = "UpToDate"
 )
 
@@ -59,7 +79,7 @@ const (
 
 // Reasons of ResolutionFailed. Those of CatalogSourceInvalid and PackageChannelInvalid are reasons of it too.
 const (
-	// ReasonResolved: a set of bundles satisfies the Subscription.
+	// ReasonResolved: a set of bundles satisfies what is asked for. It is a reason of Resolved on an InstallPlan.
 	ReasonResolved = "Resolved"
 
 	// ReasonConstraintsNotSatisfiable: a bundle needs what no catalog and no installed operator provides, or what
@@ -86,6 +106,12 @@ const (
 
 	// ReasonTooManyOperatorGroups: the namespace has more than one OperatorGroup.
 	ReasonTooManyOperatorGroups = "TooManyOperatorGroups"
+)
+
+// The reason of Deprecated, PackageDeprecated, ChannelDeprecated and BundleDeprecated.
+const (
+	// ReasonDeprecated: the catalog says so. The message quotes it.
+	ReasonDeprecated = "Deprecated"
 )
 
 // Reasons of CatalogSourcesUnhealthy.
@@ -138,14 +164,12 @@ const (
 	// ReasonReferencedInstallPlanNotFound: the InstallPlan that the status refers to is gone.
 	ReasonReferencedInstallPlanNotFound = "ReferencedInstallPlanNotFound"
 
-	// ReasonInstallPlanFound: it is there, or is needed no more.
-	ReasonInstallPlanFound = "InstallPlanFound"
+	// ReasonInstallPlanNotYetReconciled: it is there, and nobody has looked at it. Other reasons of InstallPlanPending are its phases,
+	// and the reasons of its Installed condition where something keeps it from being applied.
+	ReasonInstallPlanNotYetReconciled = "InstallPlanNotYetReconciled"
 
-	// ReasonInstallPlanFailed: it failed. The message quotes it.
+	// ReasonInstallPlanFailed: it failed, and its Installed condition has no reason, which otherwise is given. The message quotes it.
 	ReasonInstallPlanFailed = "InstallPlanFailed"
-
-	// ReasonInstallPlanNotFailed: it has not failed.
-	ReasonInstallPlanNotFailed = "InstallPlanNotFailed"
 
 	// ReasonRequiresApproval: a person has to approve it.
 	ReasonRequiresApproval = "RequiresApproval"
@@ -177,8 +201,12 @@ const (
 
 // Reasons of UpgradeHeld, on a Subscription and on an InstallPlan. ReasonProbeNotUpgradeable is one too.
 const (
-	// ReasonProbeNotRead: what the Probe of the running operator watches has not been read yet.
+	// ReasonProbeNotRead: the Probe that the running operator asks for does not exist, or what it watches has not been read
+	// since its spec, its target namespaces or the manager changed. The message says which, and what ends it.
 	ReasonProbeNotRead = "ProbeNotRead"
+
+	// ReasonProbeConflict: the running operator asks for a Probe, and another one exists by that name.
+	ReasonProbeConflict = "ProbeConflict"
 
 	// ReasonOperatorConditionNotUpgradeable: the running operator says so in its OperatorCondition.
 	ReasonOperatorConditionNotUpgradeable = "OperatorConditionNotUpgradeable"

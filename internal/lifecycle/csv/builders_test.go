@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/events"
+
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -17,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
 type option func(*v1alpha1.ClusterServiceVersion)
@@ -53,10 +55,9 @@ func created(seconds int64) option {
 // elsewhere is one of another namespace.
 func elsewhere(c *v1alpha1.ClusterServiceVersion) { c.Namespace = "other" }
 
-func watching(targets string) option {
-	return func(c *v1alpha1.ClusterServiceVersion) {
-		c.Annotations = map[string]string{operatorsv1.OperatorGroupTargetsAnnotationKey: targets}
-	}
+// targets has the OperatorGroup of namespace other target those.
+func targets(names ...string) *operatorsv1.OperatorGroup {
+	return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "theirs"}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: names}}
 }
 
 func owning(crds ...string) option {
@@ -112,8 +113,12 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 	for kind := range known.AllKnownTypes() {
 		kinds.Add(kind, apimeta.RESTScopeNamespace)
 	}
-	c := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).Build()
-	return &Reconciler{Client: c, Reader: c, Vouchers: &installplan.Vouchers{}, Now: func() time.Time { return time.Unix(3000, 0) }}
+	c := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).
+		WithIndex(&v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string { return crdsOf(o.(*v1alpha1.ClusterServiceVersion)) }).Build()
+	return &Reconciler{
+		Client: c, Reader: c, Records: &record.Store{Client: c, Live: c, Namespace: "system"}, Recorder: events.NewFakeRecorder(9),
+		Now: func() time.Time { return time.Unix(3000, 0) },
+	}
 }
 
 func objects(csvs ...*v1alpha1.ClusterServiceVersion) (out []client.Object) {

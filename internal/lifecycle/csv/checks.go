@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/blang/semver/v4"
-	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
 func fails(reason, message string) *Verdict {
@@ -24,7 +22,7 @@ func fails(reason, message string) *Verdict {
 
 // groups finds the OperatorGroup of the namespace and what it looks after.
 func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error) {
-	group, problem, err := surroundings.Group(ctx, r.Client, s.csv.Namespace)
+	group, problem, err := operatorgroup.Find(ctx, r.Client, s.csv.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +34,7 @@ func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error)
 		return fails(reason, problem.Message), nil
 	}
 	s.group = group
-	s.targets, err = surroundings.Targets(ctx, r.Client, group)
+	s.targets, err = operatorgroup.Targets(ctx, r.Client, group)
 	return nil, err
 }
 
@@ -60,19 +58,21 @@ func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, er
 	return nil, nil
 }
 
-// ownerConflict refuses to have two operators look after one kind in one namespace. The older one stays.
+// ownerConflict refuses to have two operators watch one kind in one namespace. The older one stays.
 func (r *Reconciler) ownerConflict(ctx context.Context, s *situation) (*Verdict, error) {
-	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the ClusterServiceVersions: %w", err)
-	}
-	for i := range list.Items {
-		other := &list.Items[i]
-		if other.IsCopied() || !olderThan(other, s.csv) || s.related(other) || !overlap(s, other) {
-			continue
+	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
+		list := &v1alpha1.ClusterServiceVersionList{}
+		if err := r.Client.List(ctx, list, client.MatchingFields{IndexCRD: owned.Name}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the ClusterServiceVersions for CustomResourceDefinition %s: %w", owned.Name, err)
 		}
-		for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
-			if owns(other, owned.Name) {
+		for i := range list.Items {
+			other := &list.Items[i]
+			if other.IsCopied() || !owns(other, owned.Name) || !olderThan(other, s.csv) || s.related(other) {
+				continue
+			}
+			if overlap, err := r.overlap(ctx, s, other); err != nil {
+				return nil, err
+			} else if overlap {
 				return fails(v1alpha1.CSVReasonOwnerConflict, fmt.Sprintf(
 					"ClusterServiceVersion %s/%s owns CustomResourceDefinition %s in the same namespaces already", other.Namespace, other.Name, owned.Name)), nil
 			}
@@ -111,17 +111,23 @@ func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
 	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
 }
 
-// overlap is true where both look after a namespace.
-func overlap(s *situation, other *v1alpha1.ClusterServiceVersion) bool {
-	annotation, ok := other.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey]
-	if !ok {
-		return other.Namespace == s.csv.Namespace
+// overlap reports whether both watch a namespace. Without an OperatorGroup one watches its own.
+func (r *Reconciler) overlap(ctx context.Context, s *situation, other *v1alpha1.ClusterServiceVersion) (bool, error) {
+	if other.Namespace == s.csv.Namespace {
+		return true, nil
 	}
-	others := strings.Split(annotation, ",")
+	group, problem, err := operatorgroup.Find(ctx, r.Client, other.Namespace)
+	if err != nil || problem != nil {
+		return false, err
+	}
+	others, err := operatorgroup.Targets(ctx, r.Client, group)
+	if err != nil {
+		return false, err
+	}
 	if slices.Contains(s.targets, metav1.NamespaceAll) || slices.Contains(others, metav1.NamespaceAll) {
-		return true
+		return true, nil
 	}
-	return slices.ContainsFunc(s.targets, func(n string) bool { return slices.Contains(others, n) })
+	return slices.ContainsFunc(s.targets, func(n string) bool { return slices.Contains(others, n) }), nil
 }
 
 // strategy refuses what cannot be installed as it is written.

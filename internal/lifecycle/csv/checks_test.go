@@ -104,6 +104,7 @@ func TestOwnerConflict(t *testing.T) {
 		csv     *v1alpha1.ClusterServiceVersion
 		targets []string // default unless told
 		others  []*v1alpha1.ClusterServiceVersion
+		group   *operatorsv1.OperatorGroup // of namespace other
 		want    string
 	}{
 		"Alone":         {reason: "It does not conflict with itself.", csv: mine()},
@@ -118,12 +119,12 @@ func TestOwnerConflict(t *testing.T) {
 		"ReplacesGone":  {reason: "What it replaces need not be there for it to be another operator.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}, want: conflict("default/w1")},
 		"Circle":        {reason: "A circle is gone round once.", csv: mine(replaces("x1")), others: []*v1alpha1.ClusterServiceVersion{csv("x1", replaces("v2")), csv("w1", owning(foos))}, want: conflict("default/w1")},
 		"Copied":        {reason: "A copy is nobody.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), copied)}},
-		"Elsewhere":     {reason: "Who looks after other namespaces is no rival.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching("other"))}},
-		"ElsewhereHere": {reason: "Who looks after this one from elsewhere is.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching("a,default"))}, want: conflict("other/w1")},
-		"ElsewhereAll":  {reason: "Who looks after all looks after this one.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching(""))}, want: conflict("other/w1")},
-		"All":           {reason: "Who looks after all is everybody's rival.", csv: mine(), targets: []string{""}, others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), watching("other"))}, want: conflict("other/w1")},
-		"Unannotated":   {reason: "One that does not say what it looks after looks after its own.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}},
-		"SameNameOther": {reason: "A version of the same name elsewhere replaces nobody here.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("v1", elsewhere, owning(foos), watching("default"))}, want: conflict("other/v1")},
+		"Elsewhere":     {reason: "Who looks after other namespaces is no rival.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("other")},
+		"ElsewhereHere": {reason: "Who looks after this one from elsewhere is.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("a", "default"), want: conflict("other/w1")},
+		"ElsewhereAll":  {reason: "Who looks after all looks after this one.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets(), want: conflict("other/w1")},
+		"All":           {reason: "Who looks after all is everybody's rival.", csv: mine(), targets: []string{""}, others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("other"), want: conflict("other/w1")},
+		"Unannotated":   {reason: "One without an OperatorGroup watches nothing here.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}},
+		"SameNameOther": {reason: "A version of the same name elsewhere replaces nobody here.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("v1", elsewhere, owning(foos))}, group: targets("default"), want: conflict("other/v1")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +139,11 @@ func TestOwnerConflict(t *testing.T) {
 			if tc.targets != nil {
 				s.targets = tc.targets
 			}
-			verdict, err := reconciler(t, objects(all...)...).ownerConflict(t.Context(), s)
+			there := objects(all...)
+			if tc.group != nil {
+				there = append(there, tc.group)
+			}
+			verdict, err := reconciler(t, there...).ownerConflict(t.Context(), s)
 			if got := word(verdict); err != nil || got != tc.want {
 				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
 			}

@@ -4,30 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
-
-// beyond are the kinds of which a ClusterServiceVersion may have objects outside its namespace. The garbage collector
-// does not take those: they carry the owner as labels.
-func beyond() []client.ObjectList {
-	return []client.ObjectList{
-		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
-		&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{},
-	}
-}
 
 // gone collects what a ClusterServiceVersion has left that is not in the cache. Whether it is gone is asked live: an
 // InstallPlan applies it with all that comes with it, and of that the cache may hear before.
@@ -37,37 +27,66 @@ func (r *Reconciler) gone(ctx context.Context, csv types.NamespacedName) error {
 	if err := r.Reader.Get(ctx, csv, live); !apierrors.IsNotFound(err) {
 		return err // it is there: the cache is about to tell
 	}
-	r.Vouchers.Forget(csv)
 	return r.collect(ctx, csv)
 }
 
-// collect deletes what a ClusterServiceVersion that is gone has left outside its namespace, and never a custom resource
-// or its definition. It needs no memory of it, so it does not matter whether we saw it go.
+// collect deletes what a ClusterServiceVersion that is gone has left outside its namespace, where the garbage collector does not
+// reach, and never a custom resource or its definition. That is recorded, so that it does not matter whether we saw it go.
 func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) error {
-	labels := client.MatchingLabels{
-		install.LabelOwner: csv.Name, install.LabelOwnerNamespace: csv.Namespace, install.LabelOwnerKind: v1alpha1.ClusterServiceVersionKind,
+	grant, err := r.Records.Grant(ctx, csv)
+	if err != nil {
+		return err
 	}
-	for _, list := range beyond() {
-		if err := r.Client.List(ctx, list, labels); err != nil {
-			return fmt.Errorf("listing what ClusterServiceVersion %s left: %w", csv, err)
-		}
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			o := item.(client.Object)
-			if _, ours := o.GetAnnotations()[install.AnnotationApplied]; !ours {
-				return nil
-			}
-			uid := o.GetUID()
-			if err := r.Client.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("deleting %s, which ClusterServiceVersion %s left: %w", o.GetName(), csv, err)
-			}
-			log.FromContext(ctx).Info("Deleted what a ClusterServiceVersion left", "name", o.GetName())
-			return nil
-		})
+	if grant != nil {
+		as, err := r.collector(grant)
 		if err != nil {
 			return err
 		}
+		for _, ref := range grant.Beyond {
+			if err := r.collectOne(ctx, as, csv, ref); err != nil {
+				return err
+			}
+		}
 	}
-	return r.unconvert(ctx, csv)
+	if err := r.unconvert(ctx, csv); err != nil || grant == nil {
+		return err
+	}
+	return r.Records.DropGrant(ctx, csv)
+}
+
+// collector is who deletes: whom the operator was installed as. Where that service account does not exist any more the manager
+// does, and only objects of which it is recorded that we wrote them.
+func (r *Reconciler) collector(grant *record.Grant) (client.Client, error) {
+	if grant.Identity.IsManager() {
+		return r.Client, nil
+	}
+	as, err := r.As(grant.Identity.Account())
+	if apierrors.IsNotFound(err) {
+		return r.Client, nil
+	}
+	return as, err
+}
+
+// collectOne deletes an object that was written for a ClusterServiceVersion, provided that it is still the same and belongs to it.
+func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types.NamespacedName, ref record.Reference) error {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kindOf(ref))
+	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, live)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting %s %s, which ClusterServiceVersion %s left: %w", ref.Kind, ref.Name, csv, err)
+	}
+	if ref.UID != "" && live.UID != ref.UID || !slices.Contains(install.Owners(live), csv) {
+		return nil
+	}
+	uid := live.GetUID()
+	if err := as.Delete(ctx, live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %s %s, which ClusterServiceVersion %s left: %w", ref.Kind, ref.Name, csv, err)
+	}
+	log.FromContext(ctx).Info("Deleted what a ClusterServiceVersion left", "kind", ref.Kind, "name", ref.Name)
+	return nil
 }
 
 // unconvert takes the conversion webhook of an operator that is gone from its CustomResourceDefinitions: nothing

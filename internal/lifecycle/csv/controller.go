@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,15 +25,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	report "github.com/operator-status/operator-status/internal/csv"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// FieldOwner is who the API server says applied what an operator consists of.
-const FieldOwner = client.FieldOwner("operator-status-csv")
+// FieldOwner is the field manager of what an operator consists of.
+const FieldOwner = install.FieldOwner
 
 // Reconciler installs ClusterServiceVersions.
 type Reconciler struct {
@@ -43,11 +48,16 @@ type Reconciler struct {
 	// As is a client that acts as a service account.
 	As func(types.NamespacedName) (client.Client, error)
 
-	// Vouchers tell what an operator may be given.
-	Vouchers *installplan.Vouchers
+	// Records tell what InstallPlans have granted.
+	Records *record.Store
 
-	// GlobalNamespace holds the catalogs that are trusted with the cluster.
-	GlobalNamespace string
+	// Trust decides as whom operators are installed.
+	Trust apply.Trust
+
+	// Rights enqueues what waits for a right when one may have been granted.
+	Rights *apply.Rights
+
+	Recorder events.EventRecorder
 
 	// Kubernetes is the version of the API server.
 	Kubernetes version.Info
@@ -57,11 +67,12 @@ type Reconciler struct {
 
 	Now func() time.Time
 
-	written surroundings.Written
+	written    apply.Written
+	controller controller.Controller
 }
 
 // soon is when the cache should have caught up.
-const soon = 10 * time.Millisecond
+const soon = 100 * time.Millisecond
 
 // Verdict is what is decided about a ClusterServiceVersion.
 type Verdict struct {
@@ -81,6 +92,8 @@ type situation struct {
 	running *v1alpha1.ClusterServiceVersion            // what it replaces and what still does the work; nil at a first install
 	group   *operatorsv1.OperatorGroup
 	targets []string
+
+	grant *record.Grant // nil where no InstallPlan granted anything
 
 	requirements []olm.RequirementStatus // nil until they have been checked
 	installer    func() (client.Client, error)
@@ -124,7 +137,7 @@ func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	out := &situation{csv: csv, csvs: csvs}
 	out.installer = sync.OnceValues(func() (client.Client, error) { return r.installer(ctx, out) })
 	if csv.Spec.Replaces != csv.Name {
-		out.running = surroundings.Running(csvs, csv.Spec.Replaces)
+		out.running = csvchain.Running(csvs, csv.Spec.Replaces)
 	}
 	return out, nil
 }
@@ -135,6 +148,8 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 	for _, step := range []func(context.Context, *situation) (*Verdict, error){
 		r.replaced,
 		r.groups,
+		r.annotate,
+		r.granted,
 		r.installModes,
 		r.ownerConflict,
 		r.strategy,

@@ -2,30 +2,73 @@ package csv
 
 import (
 	"context"
+	"fmt"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
 )
 
-// grant is what the operator may be given: what the manifest in the InstallPlan says that installed it. Without a plan
-// nothing is granted.
-func (r *Reconciler) grant(ctx context.Context, s *situation) (install.Grant, error) {
+// granted reads what the operator was granted by the InstallPlan that installed it. Until that has been applied whole a
+// ClusterServiceVersion that never ran is not installed: half of a bundle must not run.
+func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error) {
+	var err error
+	if s.grant, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil {
+		return nil, err
+	}
 	name := s.csv.Annotations[v1alpha1.AnnotationInstallPlan]
-	if name == "" {
-		return install.Grant{}, nil
+	if s.grant != nil || name == "" || csvchain.Ran(s.csv) {
+		return nil, nil
 	}
+	out := &Verdict{Phase: olm.CSVPhasePending, Reason: v1alpha1.CSVReasonInstallPlanIncomplete}
 	plan := &olm.InstallPlan{}
-	if err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.csv.Namespace, Name: name}, plan); err != nil {
-		return install.Grant{}, client.IgnoreNotFound(err)
+	switch err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.csv.Namespace, Name: name}, plan); {
+	case apierrors.IsNotFound(err):
+		out.Message = fmt.Sprintf("InstallPlan %s, which was to install it, was deleted before it was applied whole: its Subscription makes another", name)
+	case err != nil:
+		return nil, err
+	case plan.Status.Message != "":
+		out.Message = fmt.Sprintf("Waiting for InstallPlan %s, which is %s: %s", name, plan.Status.Phase, plan.Status.Message)
+	default:
+		out.Message = fmt.Sprintf("Waiting for InstallPlan %s, which is %s", name, plan.Status.Phase)
 	}
-	vouched, err := r.Vouchers.Of(ctx, r.Reader, client.ObjectKeyFromObject(s.csv), plan)
-	if err != nil || vouched.Spec == nil {
-		return install.Grant{}, err
-	}
-	return install.GrantOf(vouched.Spec, installplan.MayReachBeyond(s.group, vouched.CatalogNamespace, r.GlobalNamespace)), nil
+	return out, nil
 }
+
+// grant is what the operator may be given: what its InstallPlan granted. One that was applied by hand is granted nothing, unless
+// every catalog is trusted: then its webhooks are registered, as OLM does.
+func (s *situation) mayHave(trust apply.Trust) install.Grant {
+	switch {
+	case s.grant != nil:
+		return s.grant.Grant
+	case trust.All:
+		all := install.GrantOf(&s.csv.Spec)
+		return install.Grant{Webhooks: all.Webhooks, APIs: all.APIs}
+	}
+	return install.Grant{}
+}
+
+// identity is as whom the operator is installed: the service account that the OperatorGroup names, and where it names none the
+// manager, provided that the catalog that the operator came from is trusted.
+func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
+	var catalogs []types.NamespacedName
+	if s.grant != nil {
+		catalogs = append(catalogs, s.grant.Catalog)
+	}
+	out, problem := r.Trust.Identity(s.group, catalogs...)
+	if problem != nil {
+		return out, &untrusted{problem.Message}
+	}
+	return out, nil
+}
+
+// untrusted means that nothing may be written for an operator without a service account.
+type untrusted struct{ message string }
+
+func (e *untrusted) Error() string { return e.message }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
+	"github.com/operator-status/operator-status/internal/apierror"
 )
 
 // replaced is the verdict on a ClusterServiceVersion that another one replaces: it stays as it is until one of those
@@ -101,9 +103,14 @@ func (r *Reconciler) adopt(ctx context.Context, old, heir *v1alpha1.ClusterServi
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)
 		err := r.Reader.List(ctx, list, client.InNamespace(old.Namespace))
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) {
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), apierrors.IsForbidden(err):
 			continue // the kind is gone meanwhile, or is one that nobody may own anything of
-		} else if err != nil {
+		case apierrors.IsInternalError(err): // such as a conversion webhook that does not answer
+			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
+				"What ClusterServiceVersion %s owns of %s cannot be read, so that it is not handed over, and goes with it: %s", old.Name, kind.Kind, apierror.Message(err, maxQuoted))
+			continue
+		case err != nil:
 			return fmt.Errorf("listing what ClusterServiceVersion %s owns: %s: %w", old.Name, kind.Kind, err)
 		}
 		for i := range list.Items {
@@ -133,7 +140,7 @@ func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetada
 	return nil
 }
 
-// handedOver are the references with the heir in place of the old one.
+// handedOver are the references with the heir in place of the old one, as the controller unless another one is.
 func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServiceVersion) ([]metav1.OwnerReference, bool) {
 	i := slices.IndexFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == old.UID })
 	if i < 0 {
@@ -142,11 +149,15 @@ func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServi
 	moved := owners[i]
 	moved.Name, moved.UID = heir.Name, heir.UID
 	out := slices.Delete(slices.Clone(owners), i, i+1)
+	taken := slices.ContainsFunc(out, func(o metav1.OwnerReference) bool { return o.UID != heir.UID && o.Controller != nil && *o.Controller })
 	if j := slices.IndexFunc(out, func(o metav1.OwnerReference) bool { return o.UID == heir.UID }); j >= 0 {
-		if moved.Controller != nil && *moved.Controller {
-			out[j].Controller = moved.Controller
+		if !taken {
+			out[j].Controller = new(true)
 		}
 		return out, true
+	}
+	if !taken {
+		moved.Controller = new(true)
 	}
 	return append(out, moved), true
 }
@@ -155,7 +166,7 @@ func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServi
 // is left goes with the old one.
 func madeByUs(o client.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == string(FieldOwner) || m.Manager == string(installplan.FieldOwner)
+		return m.Manager == string(FieldOwner) || m.Manager == "operator-status-installplan"
 	}) || isOurKind(o)
 }
 

@@ -3,9 +3,12 @@ package csv
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -14,43 +17,66 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/drift"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/waves"
 )
 
-// lookAgain is how long to wait for what nothing tells us of.
-const lookAgain = 15 * time.Second
+// Between tries that somebody has to make succeed the time grows with how long that has lasted, within these limits.
+const (
+	backOffLeast = time.Second
+	backOffMost  = 10 * time.Minute
+)
 
-// install applies what the operator consists of where it differs, and says how the deployments do.
+// backOff is when to try again what a right or a quota is missing for, or what the API server refuses. Rights enqueue the
+// ClusterServiceVersion when they change; of what else may have to be mended nothing tells.
+func (r *Reconciler) backOff(s *situation) time.Duration {
+	if s.csv.Status.LastTransitionTime == nil {
+		return backOffLeast
+	}
+	return min(max(r.Now().Sub(s.csv.Status.LastTransitionTime.Time), backOffLeast), backOffMost)
+}
+
+// install applies what the operator consists of where it differs, deletes what it does not consist of any more, and reports
+// how the deployments are.
 func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error) {
 	rendered, certificates, err := r.render(ctx, s)
 	if err != nil {
 		return faulty(err)
 	}
-	if len(rendered.LeftOut) > 0 {
+	if s.grant == nil || len(rendered.LeftOut) > 0 {
 		if verdict, err := r.permissions(ctx, s, rendered.LeftOut); verdict != nil || err != nil {
 			return verdict, err
 		}
 	}
-	if err := waves.Each(rendered.Objects, install.Object.Wave, func(object install.Object) error {
+	if verdict, err := r.replaceDeployments(ctx, s, rendered); verdict != nil || err != nil {
+		return verdict, err
+	}
+	if err := r.remember(ctx, s, rendered); err != nil {
+		return nil, err
+	}
+	if err := apply.InPhases(rendered.Objects, install.Object.Phase, func(object install.Object) error {
 		if err := r.ensure(ctx, s, object); err != nil {
 			return fmt.Errorf("the %s: %w", object.For, err)
 		}
 		return nil
 	}); err != nil {
-		return refused(err)
+		return r.refused(s, err)
 	}
 	for _, c := range rendered.Conversions {
 		if err := r.convert(ctx, s, c); err != nil {
-			return nil, err
+			return r.refused(s, err)
 		}
+	}
+	if err := r.prune(ctx, s, rendered); err != nil {
+		return r.refused(s, err)
+	}
+	if err := r.remember(ctx, s, rendered); err != nil {
+		return nil, err
 	}
 	verdict, err := r.health(ctx, s, rendered)
 	if verdict != nil {
@@ -62,8 +88,8 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 	return verdict, err
 }
 
-// installer is who applies: we, or the OperatorGroup's service account. Before the first write the group is read live,
-// since it says what may be done, and a cache may not have heard yet.
+// installer is who applies. Before the first write the OperatorGroup is read live, since it decides what may be done, and a cache
+// may not have been told yet.
 func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client, error) {
 	live := &operatorsv1.OperatorGroup{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(s.group), live); err != nil {
@@ -72,21 +98,16 @@ func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client
 	if live.UID != s.group.UID || live.Generation != s.group.Generation {
 		return nil, fmt.Errorf("OperatorGroup %s has just changed", client.ObjectKeyFromObject(s.group))
 	}
-	return r.installerOf(s)
-}
-
-func (r *Reconciler) installerOf(s *situation) (client.Client, error) {
-	if name := s.group.Spec.ServiceAccountName; name != "" {
-		return r.As(types.NamespacedName{Namespace: s.csv.Namespace, Name: name})
+	identity, err := r.identity(s)
+	if err != nil || identity.IsManager() {
+		return r.Client, err
 	}
-	return r.Client, nil
+	return r.As(identity.Account())
 }
 
 func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rendered, certificates install.Certificates, err error) {
 	in := install.Install{CSV: s.csv, Group: s.group, Targets: s.targets, CRDs: map[string]types.UID{}}
-	if in.Grant, err = r.grant(ctx, s); err != nil {
-		return out, nil, err
-	}
+	in.Grant = s.mayHave(r.Trust)
 	if in.Config, err = r.config(ctx, s); err != nil {
 		return out, nil, err
 	}
@@ -125,12 +146,9 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 	return nil, nil
 }
 
-// ensure applies an object unless it is there as it should be.
+// ensure applies an object unless it exists as it should be.
 func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object) error {
 	desired := o.Object
-	if err := drift.Seal(desired, install.AnnotationApplied); err != nil {
-		return err
-	}
 	actual, err := r.actual(ctx, desired)
 	if err != nil {
 		return err
@@ -142,7 +160,13 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 		if account, ok := desired.(*corev1.ServiceAccount); ok {
 			s.share(account, actual)
 		}
-		if is, err := same(desired, actual); is || err != nil {
+	}
+	sealed, err := install.Sealed(desired)
+	if err != nil {
+		return err
+	}
+	if actual != nil {
+		if is, err := same(desired, actual, sealed.GetAnnotations()[install.AnnotationApplied]); is || err != nil {
 			return err
 		}
 	}
@@ -150,14 +174,7 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 	if err != nil {
 		return err
 	}
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
-	if err != nil {
-		return err
-	}
-	unstructured.RemoveNestedField(raw, "status")
-	unstructured.RemoveNestedField(raw, "metadata", "creationTimestamp")
-	applied := &unstructured.Unstructured{Object: raw}
-	return as.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership)
+	return apply.Writer{Client: as, Owner: FieldOwner}.Apply(ctx, sealed)
 }
 
 // share has a service account belong to the other operators of the namespace that run as it too, so that it goes with
@@ -192,14 +209,30 @@ func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.
 	return out, err
 }
 
-// refused is the verdict on an object that the API server would not have.
-func refused(err error) (*Verdict, error) {
-	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) {
+// refused is the verdict on something that the API server would not have, or that nobody may write.
+func (r *Reconciler) refused(s *situation, err error) (*Verdict, error) {
+	var out *Verdict
+	without, ok := errors.AsType[*untrusted](err)
+	switch {
+	case ok:
+		return fails(v1alpha1.PlanReasonServiceAccountRequired, without.message), nil
+	case apierror.Transient(err) && !apierror.Denied(err):
 		return nil, fmt.Errorf("applying %w", err)
+	default:
+		out = fails(v1alpha1.CSVReasonComponentFailed, "The API server refuses "+apierror.Message(err, maxQuoted))
 	}
-	out := fails(v1alpha1.CSVReasonComponentFailed, fmt.Sprintf("The API server refuses %v", err))
-	out.Again = lookAgain
-	return out, nil
+	out.Again = r.backOff(s)
+	return out, r.Rights.Watch(r.controller, r.refusedOnes)
+}
+
+// maxQuoted bounds how much of an error a message quotes, in bytes.
+const maxQuoted = 1024
+
+// refusedOnes are the ClusterServiceVersions that wait for a right.
+func (r *Reconciler) refusedOnes(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.Status.Reason == v1alpha1.CSVReasonComponentFailed || csv.Status.Reason == v1alpha1.CSVReasonRequirementsNotMet
+	})
 }
 
 // convert has a CustomResourceDefinition converted by the operator's webhook.
@@ -248,7 +281,11 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), deployment); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("getting Deployment %s: %w", client.ObjectKeyFromObject(desired), err)
 		}
-		if deployment.Annotations[install.AnnotationApplied] != desired.Annotations[install.AnnotationApplied] {
+		sealed, err := install.Sealed(desired)
+		if err != nil {
+			return nil, err
+		}
+		if deployment.Annotations[install.AnnotationApplied] != sealed.GetAnnotations()[install.AnnotationApplied] {
 			deployment = &appsv1.Deployment{} // as it was before
 		}
 		switch available, stuck, why := rollout(deployment); {

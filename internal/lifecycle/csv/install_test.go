@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -18,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/internal/drift"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
@@ -53,13 +53,21 @@ func desiredAccount() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: named("foo")}
 }
 
+// seal is the hash by which it is known what was applied.
+func seal(t *testing.T, o client.Object) string {
+	t.Helper()
+	sealed, err := install.Sealed(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed.GetAnnotations()[install.AnnotationApplied]
+}
+
 // applied is an object as the API server gives it back through a cache, a while after it was applied.
 func applied[T client.Object](t *testing.T, desired T, more ...func(T)) T {
 	t.Helper()
 	out := desired.DeepCopyObject().(T)
-	if err := drift.Seal(out, install.AnnotationApplied); err != nil {
-		t.Fatal(err)
-	}
+	install.Annotate(out, install.AnnotationApplied, seal(t, desired))
 	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	out.SetUID("uid")
 	out.SetResourceVersion("1234")
@@ -131,11 +139,8 @@ func TestSame(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if err := drift.Seal(tc.desired, install.AnnotationApplied); err != nil {
-				t.Fatal(err)
-			}
 			before := tc.actual.DeepCopyObject()
-			got, err := same(tc.desired, tc.actual)
+			got, err := same(tc.desired, tc.actual, seal(t, tc.desired))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,10 +158,7 @@ func TestSeal(t *testing.T) {
 	hash := func(change func(*rbacv1.Role)) string {
 		role := desiredRole()
 		change(role)
-		if err := drift.Seal(role, install.AnnotationApplied); err != nil {
-			t.Fatal(err)
-		}
-		return role.Annotations[install.AnnotationApplied]
+		return seal(t, role)
 	}
 	plain := hash(func(*rbacv1.Role) {})
 	if again := hash(func(*rbacv1.Role) {}); plain == "" || again != plain {
@@ -236,6 +238,7 @@ func renderedFor(s *situation) (out install.Rendered) {
 func TestHealth(t *testing.T) {
 	called := func(name string, d *appsv1.Deployment) client.Object {
 		d.Name = name
+		install.Annotate(d, install.AnnotationApplied, seal(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
 		return d
 	}
 	up := func(name string) client.Object { return called(name, deployment(new(int32(1)), 1, 1, 1)) }
@@ -273,16 +276,16 @@ func TestHealth(t *testing.T) {
 	t.Run("AsItWasBefore", func(t *testing.T) {
 		s := about(csv("v1", phase("Installing"), deploying("a")))
 		rendered := renderedFor(s)
-		if err := drift.Seal(rendered.Objects[0], install.AnnotationApplied); err != nil {
-			t.Fatal(err)
-		}
 		const want = "Installing/InstallWaiting: Deployment a is not available: it has just been applied"
-		verdict, err := reconciler(t, up("a")).health(t.Context(), s, rendered)
+		before := up("a")
+		install.Annotate(before, install.AnnotationApplied, "another")
+		verdict, err := reconciler(t, before).health(t.Context(), s, rendered)
 		if got := word(verdict); err != nil || got != want {
 			t.Errorf("The pods of the version before say nothing of this one\ngot  %s, %v\nwant %s", got, err, want)
 		}
 		now := deployment(new(int32(1)), 1, 1, 1)
-		now.Name, now.Annotations = "a", rendered.Objects[0].GetAnnotations()
+		now.Name = "a"
+		install.Annotate(now, install.AnnotationApplied, seal(t, rendered.Objects[0].Object))
 		if verdict, err := reconciler(t, now).health(t.Context(), s, rendered); err != nil || verdict.Phase != olm.CSVPhaseSucceeded {
 			t.Errorf("What was applied is there: %s, %v", word(verdict), err)
 		}
@@ -299,22 +302,36 @@ func TestHealth(t *testing.T) {
 func TestRefused(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	for name, tc := range map[string]struct {
-		err   error
-		final bool
+		err    error
+		reason string // of the verdict; empty where it is tried again
 	}{
-		"Invalid":    {apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), true},
-		"Forbidden":  {apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "foo", errors.New("no rights")), true},
-		"BadRequest": {apierrors.NewBadRequest("no"), true},
-		"Internal":   {apierrors.NewInternalError(errors.New("webhook away")), false},
-		"Away":       {errors.New("away"), false},
+		"Invalid":    {apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), "InstallComponentFailed"},
+		"Forbidden":  {apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "foo", errors.New("no rights")), "InstallComponentFailed"},
+		"BadRequest": {apierrors.NewBadRequest("no"), "InstallComponentFailed"},
+		"Untrusted":  {&untrusted{"the deployment foo: name an account"}, "ServiceAccountRequired"},
+		"Internal":   {apierrors.NewInternalError(errors.New("webhook away")), ""},
+		"Away":       {errors.New("away"), ""},
 	} {
-		verdict, err := refused(fmt.Errorf("the deployment foo: %w", tc.err))
-		if tc.final && (err != nil || verdict == nil || verdict.Phase != olm.CSVPhaseFailed || verdict.Reason != "InstallComponentFailed" ||
-			verdict.Again == 0 || !strings.HasPrefix(verdict.Message, "The API server refuses the deployment foo: ")) {
-			t.Errorf("%s: %s, %v; want a verdict that is looked at again, since nothing tells when it changes", name, word(verdict), err)
-		}
-		if !tc.final && (verdict != nil || !errors.Is(err, tc.err)) {
+		verdict, err := reconciler(t).refused(about(csv("v1")), fmt.Errorf("the deployment foo: %w", tc.err))
+		switch {
+		case tc.reason == "" && (verdict != nil || !errors.Is(err, tc.err)):
 			t.Errorf("%s: %s, %v; want it tried again", name, word(verdict), err)
+		case tc.reason != "" && (err != nil || verdict == nil || verdict.Phase != olm.CSVPhaseFailed || verdict.Reason != tc.reason || !strings.Contains(verdict.Message, "the deployment foo: ")):
+			t.Errorf("%s: %s, %v; want a verdict", name, word(verdict), err)
+		case tc.reason == "InstallComponentFailed" && verdict.Again == 0:
+			t.Errorf("%s: it is never tried again", name)
+		}
+	}
+}
+
+// TestBackOff: what somebody has to mend is tried ever less often, so that a cluster where nothing changes is quiet.
+func TestBackOff(t *testing.T) {
+	r := reconciler(t)
+	for since, want := range map[time.Duration]time.Duration{0: time.Second, -time.Hour: time.Second, time.Minute: time.Minute, time.Hour: 10 * time.Minute} {
+		c := csv("v1")
+		c.Status.LastTransitionTime = new(metav1.NewTime(r.Now().Add(-since)))
+		if got := r.backOff(about(c)); got != want {
+			t.Errorf("after %s it is tried again in %s; want %s", since, got, want)
 		}
 	}
 }

@@ -115,10 +115,33 @@ func (r *Reconciler) kindStatus(kind, name string, gvk schema.GroupVersionKind) 
 	return out
 }
 
-// permissions checks what the operator is not given here, because nothing vouches for it: whether others gave it.
+// permissions checks what the operator is not given here, because no InstallPlan granted it: whether others gave it. Webhooks that
+// nobody granted are not registered, so that the operator cannot work.
 func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []string) (*Verdict, error) {
+	met, statuses, err := r.permissionStatuses(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	s.requirements = append(s.requirements, statuses...)
+	if met && len(leftOut) == 0 {
+		return nil, nil
+	}
+	out := pending(statuses)
+	if met {
+		out.Message = "Not registered: " + listed(leftOut)
+	}
+	out.Message += fmt.Sprintf(". No InstallPlan in namespace %s granted it that", s.csv.Namespace)
+	out.Again = r.backOff(s)
+	return out, r.Rights.Watch(r.controller, r.refusedOnes)
+}
+
+// permissionStatuses compares what the operator asks for with what its service accounts may do.
+func (r *Reconciler) permissionStatuses(ctx context.Context, s *situation) (bool, []olm.RequirementStatus, error) {
+	strategy := s.csv.Spec.InstallStrategy.StrategySpec
+	if s.grant != nil || len(strategy.Permissions)+len(strategy.ClusterPermissions) == 0 {
+		return true, nil, nil
+	}
 	accounts := &corev1.ServiceAccountList{}
-	rights := install.Rights{}
 	roles, bindings := &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}
 	clusterRoles, clusterBindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
 	here := client.InNamespace(s.csv.Namespace)
@@ -127,18 +150,10 @@ func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []st
 		options []client.ListOption
 	}{{accounts, []client.ListOption{here}}, {roles, []client.ListOption{here}}, {bindings, []client.ListOption{here}}, {clusterRoles, nil}, {clusterBindings, nil}} {
 		if err := r.Reader.List(ctx, read.list, read.options...); err != nil {
-			return nil, fmt.Errorf("listing what service accounts may do: %w", err)
+			return false, nil, fmt.Errorf("listing what service accounts may do: %w", err)
 		}
 	}
-	rights.Roles, rights.RoleBindings = roles.Items, bindings.Items
-	rights.ClusterRoles, rights.ClusterRoleBindings = clusterRoles.Items, clusterBindings.Items
+	rights := install.Rights{Roles: roles.Items, RoleBindings: bindings.Items, ClusterRoles: clusterRoles.Items, ClusterRoleBindings: clusterBindings.Items}
 	met, statuses := install.PermissionStatuses(s.csv, accounts.Items, rights)
-	s.requirements = append(s.requirements, statuses...)
-	if met {
-		return nil, nil
-	}
-	out := pending(statuses)
-	out.Message += fmt.Sprintf(". Nothing vouches for %s: no InstallPlan in namespace %s installed this from a catalog that may grant it", listed(leftOut), s.csv.Namespace)
-	out.Again = lookAgain
-	return out, nil
+	return met, statuses, nil
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// same is true where all that is desired is so. What the API server or others add is not ours to take away.
-func same(desired, actual client.Object) (bool, error) {
+// same reports whether an object is as it was applied, by the hash of that. What the API server or others add is not ours to take
+// away.
+func same(desired, actual client.Object, applied string) (bool, error) {
 	if !ownedAlike(desired, actual) || !drift.Within(labels(desired), labels(actual)) {
 		return false, nil
 	}
 	if _, bare := actual.(*metav1.PartialObjectMetadata); bare {
 		return true, nil
 	}
-	if desired.GetAnnotations()[install.AnnotationApplied] != actual.GetAnnotations()[install.AnnotationApplied] {
+	if actual.GetAnnotations()[install.AnnotationApplied] != applied {
 		return false, nil // something is desired no more
 	}
 	is, err := fields(actual)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
 // IndexCRD finds ClusterServiceVersions by the CustomResourceDefinitions that they own or require.
@@ -34,11 +35,7 @@ const concurrency = 8
 // consists of, what vouches for it, or its Probe. around is what the switch puts around the reconciler.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string {
-		var out []string
-		for _, d := range o.(*v1alpha1.ClusterServiceVersion).GetAllCRDs() {
-			out = append(out, d.Name)
-		}
-		return out
+		return crdsOf(o.(*v1alpha1.ClusterServiceVersion))
 	}); err != nil {
 		return err
 	}
@@ -48,9 +45,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.needing)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.recorded)).
 		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
-		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.vouchedFor)).
+		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.brought)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		WatchesMetadata(namespace(), handler.EnqueueRequestsFromMapFunc(r.selecting))
 	for _, part := range []client.Object{
@@ -60,13 +58,32 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 	} {
 		builder = builder.Watches(part, handler.EnqueueRequestsFromMapFunc(owners))
 	}
-	return builder.Complete(around(r))
+	var err error
+	r.controller, err = builder.Build(around(r))
+	return err
+}
+
+// crdsOf are the CustomResourceDefinitions that a ClusterServiceVersion owns or requires.
+func crdsOf(csv *v1alpha1.ClusterServiceVersion) []string {
+	var out []string
+	for _, d := range csv.GetAllCRDs() {
+		out = append(out, d.Name)
+	}
+	return out
 }
 
 func namespace() *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{}
 	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return out
+}
+
+// recorded is the ClusterServiceVersion that a record is about.
+func (r *Reconciler) recorded(_ context.Context, o client.Object) []reconcile.Request {
+	if csv, ok := record.GrantOf(o); ok {
+		return []reconcile.Request{{NamespacedName: csv}}
+	}
+	return nil
 }
 
 // owners are the ClusterServiceVersions that an object belongs to.
@@ -79,15 +96,15 @@ func owners(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.list(ctx, client.InNamespace(o.GetNamespace()))
+	return r.list(ctx, all, client.InNamespace(o.GetNamespace()))
 }
 
 func (r *Reconciler) needing(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.list(ctx, client.MatchingFields{IndexCRD: o.GetName()})
+	return r.list(ctx, all, client.MatchingFields{IndexCRD: o.GetName()})
 }
 
-// vouchedFor are those that an InstallPlan brings.
-func (r *Reconciler) vouchedFor(_ context.Context, o client.Object) []reconcile.Request {
+// brought are those that an InstallPlan brings.
+func (r *Reconciler) brought(_ context.Context, o client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, name := range o.(*olm.InstallPlan).Spec.ClusterServiceVersionNames {
 		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
@@ -105,13 +122,15 @@ func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile
 	var out []reconcile.Request
 	for i := range list.Items {
 		if list.Items[i].Spec.Selector != nil {
-			out = append(out, r.list(ctx, client.InNamespace(list.Items[i].Namespace))...)
+			out = append(out, r.list(ctx, all, client.InNamespace(list.Items[i].Namespace))...)
 		}
 	}
 	return out
 }
 
-func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+func all(*v1alpha1.ClusterServiceVersion) bool { return true }
+
+func (r *Reconciler) list(ctx context.Context, which func(*v1alpha1.ClusterServiceVersion) bool, options ...client.ListOption) []reconcile.Request {
 	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that an event is about")
@@ -119,7 +138,7 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []r
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if !list.Items[i].IsCopied() {
+		if !list.Items[i].IsCopied() && which(&list.Items[i]) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
@@ -50,34 +51,28 @@ func configMap(name string) *unstructured.Unstructured {
 	return object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"},"data":{"a":"b"}}`)
 }
 
-func clusterRole(name string) *unstructured.Unstructured {
-	return object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"` + name + `"}}`)
-}
-
-func roleBinding(name string) *unstructured.Unstructured {
-	return object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"` + name + `"}}`)
-}
-
 // bundle is one of the catalog olm/community.
-func bundle(name, replaces string, objects ...*unstructured.Unstructured) Bundle {
-	return Bundle{
-		Choice: resolve.Choice{
-			Bundle: &catalog.Bundle{Name: name, Properties: []property.Property{
-				{Type: property.TypePackage, Value: json.RawMessage(`{"packageName":"foo","version":"1.0.0"}`)},
-			}},
-			Package: "foo", Channel: "stable", Replaces: replaces,
-			Catalog: types.NamespacedName{Namespace: "olm", Name: "community"},
-		},
-		Objects:      objects,
-		Subscription: "foo",
+func bundle(name, replaces string, objects ...*unstructured.Unstructured) record.Bundle {
+	out, err := newBundle(runtime.NewScheme(), choice(name, replaces), objects)
+	if err != nil {
+		panic(err)
+	}
+	out.Subscription = "foo"
+	return out
+}
+
+func choice(name, replaces string) resolve.Choice {
+	return resolve.Choice{
+		Bundle: &catalog.Bundle{Name: name, Properties: []property.Property{
+			{Type: property.TypePackage, Value: json.RawMessage(`{"packageName":"foo","version":"1.0.0"}`)},
+		}},
+		Package: "foo", Channel: "stable", Replaces: replaces,
+		Catalog: types.NamespacedName{Namespace: "olm", Name: "community"},
 	}
 }
 
-func plan(steps ...*olm.Step) *olm.InstallPlan {
-	return &olm.InstallPlan{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-1"},
-		Status:     olm.InstallPlanStatus{Plan: steps},
-	}
+func plan() *olm.InstallPlan {
+	return &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-1"}}
 }
 
 func group() *operatorsv1.OperatorGroup {
@@ -86,12 +81,20 @@ func group() *operatorsv1.OperatorGroup {
 
 func scope(targets ...string) Scope { return Scope{Group: group(), Targets: targets} }
 
-// stepsOf are those of one bundle, from a catalog in that namespace.
-func stepsOf(t *testing.T, catalogNamespace string, objects ...*unstructured.Unstructured) []*olm.Step {
+// tasks are those of bundles in namespace default.
+func tasks(t *testing.T, bundles ...record.Bundle) []task {
 	t.Helper()
-	b := bundle("foo.v1", "", objects...)
-	b.Catalog.Namespace = catalogNamespace
-	out, problem := Steps(runtime.NewScheme(), []Bundle{b}, plan(), scope("default"))
+	out, err := tasksOf(&record.Content{Bundles: bundles}, plan().Name, scope("default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// shown are the steps of one bundle.
+func shown(t *testing.T, objects ...*unstructured.Unstructured) []*olm.Step {
+	t.Helper()
+	out, problem := stepsOf(tasks(t, bundle("foo.v1", "", objects...)))
 	if problem != nil {
 		t.Fatal(problem.Message)
 	}
@@ -108,8 +111,9 @@ func kinds() meta.RESTMapper {
 		{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}:                               meta.RESTScopeRoot,
 		{Group: rbacv1.GroupName, Version: "v1", Kind: "RoleBinding"}:                               meta.RESTScopeNamespace,
 		{Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition"}:           meta.RESTScopeRoot,
-		{Group: "example.com", Version: "v1", Kind: "Foo"}:                                          meta.RESTScopeNamespace,
-		{Group: "example.com", Version: "v2", Kind: "Foo"}:                                          meta.RESTScopeNamespace,
+		{Version: "v1", Kind: "ServiceAccount"}:                                                     meta.RESTScopeNamespace,
+		{Group: rbacv1.GroupName, Version: "v1", Kind: "Role"}:                                      meta.RESTScopeNamespace,
+		{Group: "apps", Version: "v1", Kind: "Deployment"}:                                          meta.RESTScopeNamespace,
 		v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind):                          meta.RESTScopeNamespace,
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind):                                   meta.RESTScopeNamespace,
 		v1alpha1.GroupVersion.WithKind("Probe"):                                                     meta.RESTScopeNamespace,

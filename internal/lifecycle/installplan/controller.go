@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
-	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,11 +26,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
-	"github.com/operator-status/operator-status/internal/refusal"
-	"github.com/operator-status/operator-status/internal/subscription"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Catalogs offer bundles: a *catalog.Store.
@@ -52,17 +58,23 @@ type Reconciler struct {
 
 	Catalogs Catalogs
 
-	// Vouchers are told of what is installed.
-	Vouchers *Vouchers
+	// Records keep the content of plans that are being applied.
+	Records *record.Store
 
-	// GlobalNamespace holds the catalogs that every namespace can see, and that are trusted with the cluster.
-	GlobalNamespace string
+	// Trust decides as whom plans are applied.
+	Trust apply.Trust
 
-	// Judged is false while a Probe's status may be from before this process began.
-	Judged func(*v1alpha1.Probe) bool
+	// Rights enqueues what waits for a right when one may have been granted.
+	Rights *apply.Rights
+
+	// Identity is who reads custom resources in this process.
+	Identity string
 
 	Recorder events.EventRecorder
 	Now      func() time.Time
+
+	controller controller.Controller
+	swept      atomic.Bool
 }
 
 // A plan may hold any kind, and grant an operator any right: so installing operators takes them all, as with OLM.
@@ -71,93 +83,127 @@ type Reconciler struct {
 
 // Reconcile moves one InstallPlan as far as it goes.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if !r.swept.Swap(true) { // what was left when the last process ended
+		if err := r.sweep(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	cached := &olm.InstallPlan{}
-	if err := r.Client.Get(ctx, request.NamespacedName, cached); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, request.NamespacedName, cached); apierrors.IsNotFound(err) {
+		return reconcile.Result{}, r.sweep(ctx)
+	} else if err != nil {
+		return reconcile.Result{}, err
 	}
 	if settled(cached) {
 		return reconcile.Result{}, nil
 	}
 	plan := &olm.InstallPlan{}
-	if err := r.Reader.Get(ctx, request.NamespacedName, plan); err != nil {
+	if err := r.Reader.Get(ctx, request.NamespacedName, plan); err != nil || settled(plan) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	result, err := r.advance(ctx, plan)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: time.Millisecond}, nil // someone wrote to it meanwhile: look again
+		return reconcile.Result{RequeueAfter: soon}, nil // another client wrote to it meanwhile
 	}
 	return result, err
 }
 
-// settled is true for a plan in which nothing happens any more.
+// soon is when the cache should have caught up.
+const soon = 100 * time.Millisecond
+
+// settled reports whether nothing happens in a plan any more.
 func settled(plan *olm.InstallPlan) bool {
 	return plan.Status.Phase == olm.InstallPlanPhaseComplete || plan.Status.Phase == olm.InstallPlanPhaseFailed ||
 		!plan.DeletionTimestamp.IsZero()
 }
 
-// advance goes through the states: resolve, wait for approval, install. What is decided is written before it is acted
-// upon, so that a plan that is cut off goes on where it was.
+// advance takes the next steps of a plan: resolve it, ask the gate, dry-run it, and write it. Each is recorded before the next, so
+// that a plan that is cut off goes on where it was.
 func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconcile.Result, error) {
-	if settled(plan) {
-		return reconcile.Result{}, nil
+	if plan.Status.Phase == olm.InstallPlanPhaseInstalling {
+		content, err := r.Records.Content(ctx, client.ObjectKeyFromObject(plan), plan.UID)
+		switch {
+		case err != nil:
+			return reconcile.Result{}, err
+		case content != nil:
+			return r.resume(ctx, plan, content)
+		}
+		if begun, err := r.begun(ctx, plan); begun || err != nil {
+			return reconcile.Result{}, errors.Join(err, r.contentGone(ctx, plan))
+		}
 	}
 	before := plan.Status.DeepCopy()
-	var group *operatorsv1.OperatorGroup
-	var err error
-	if len(plan.Status.Plan) == 0 {
-		group, err = r.resolve(ctx, plan)
-		if err != nil {
-			return reconcile.Result{}, errors.Join(err, r.write(ctx, plan, before))
-		}
-		if plan.Status.Phase == olm.InstallPlanPhasePlanning {
-			return reconcile.Result{RequeueAfter: lookAgainAtBundles}, r.write(ctx, plan, before)
-		}
+	p, err := r.propose(ctx, plan)
+	if err != nil {
+		return reconcile.Result{}, errors.Join(err, r.write(ctx, plan, before))
 	}
-	var result reconcile.Result
-	if plan.Status.Phase != olm.InstallPlanPhaseInstalling {
-		if result, err = r.approve(ctx, plan); err != nil {
-			return reconcile.Result{}, err
-		}
+	if p == nil {
+		return reconcile.Result{RequeueAfter: retryBundles}, r.write(ctx, plan, before)
+	}
+	again, err := r.approve(ctx, plan, p)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	if err := r.write(ctx, plan, before); err != nil || plan.Status.Phase != olm.InstallPlanPhaseInstalling {
-		return result, err
+		return reconcile.Result{RequeueAfter: again}, err
 	}
-	return reconcile.Result{}, r.install(ctx, plan, group)
+	return r.begin(ctx, plan, p)
 }
 
-// lookAgainAtBundles is how often to look whether a plan can be resolved by now, though nothing told of it: the image of a
-// bundle may have been mended in its place.
-const lookAgainAtBundles = 15 * time.Minute
+// retryBundles is how often a plan is resolved anew that cannot be, though no event tells that it could: the image of a bundle may
+// have been replaced under its name.
+const retryBundles = 15 * time.Minute
 
-// resolve finds the steps of a plan, and says so where there are none to be had. The OperatorGroup is read live, since it
-// says what the plan may do.
-func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*operatorsv1.OperatorGroup, error) {
+// proposal is what a plan would install, read at one moment.
+type proposal struct {
+	scope         Scope
+	choices       []resolve.Choice
+	identity      apply.Identity
+	subscriptions []v1alpha1.Subscription
+
+	// content is nil until it is asked for.
+	content *record.Content
+}
+
+// propose resolves a plan. It is nil where that is not possible, as the status then says. The OperatorGroup is read live, since it
+// decides what the plan may do.
+func (r *Reconciler) propose(ctx context.Context, plan *olm.InstallPlan) (*proposal, error) {
 	now := metav1.NewTime(r.Now())
-	group, problem, err := surroundings.Group(ctx, r.Reader, plan.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	var steps []*olm.Step
-	if problem == nil {
-		var targets []string
-		if targets, err = surroundings.Targets(ctx, r.Client, group); err != nil {
-			return nil, err
+	p, problem, err := r.resolve(ctx, plan)
+	if problem == nil && err == nil && (len(plan.Status.Plan) == 0 || !plan.Spec.Approved && anotherImage(plan, p.choices)) {
+		var steps []*olm.Step
+		if steps, problem, err = r.steps(ctx, plan, p); problem == nil && err == nil {
+			resolved(&plan.Status, steps, now)
+			plan.Status.CatalogSources = sources(steps)
+			plan.Status.BundleLookups = lookups(p.choices)
+			plan.Status.AttenuatedServiceAccountRef = reference(p.identity)
 		}
-		steps, problem, err = r.steps(ctx, plan, Scope{group, targets})
 	}
-	if problem != nil {
-		unresolved(&plan.Status, problem, now)
-		return nil, err // so that what may pass is tried again
+	switch {
+	case problem == nil:
+		return p, err
+	case len(plan.Status.Plan) > 0 && r.unreadYet(plan.Namespace):
+		return nil, err // what was resolved before stands until the catalogs have been read
 	}
+	unresolved(&plan.Status, problem, now)
+	return nil, err // which may pass
+}
+
+// steps are what a proposal would write, as the status shows it.
+func (r *Reconciler) steps(ctx context.Context, plan *olm.InstallPlan, p *proposal) ([]*olm.Step, *condition.Problem, error) {
+	if p.content == nil {
+		var problem *condition.Problem
+		var err error
+		if p.content, problem, err = r.content(ctx, plan, p); problem != nil || err != nil {
+			return nil, problem, err
+		}
+	}
+	tasks, err := tasksOf(p.content, plan.Name, p.scope)
 	if err != nil {
-		return nil, err
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: err.Error()}, nil
 	}
-	resolved(&plan.Status, steps, now)
-	plan.Status.CatalogSources = sources(steps)
-	if group.Spec.ServiceAccountName != "" {
-		plan.Status.AttenuatedServiceAccountRef = &corev1.ObjectReference{Kind: "ServiceAccount", Namespace: plan.Namespace, Name: group.Spec.ServiceAccountName}
-	}
-	return group, nil
+	steps, problem := stepsOf(tasks)
+	return steps, problem, nil
 }
 
 func sources(steps []*olm.Step) []string {
@@ -169,40 +215,66 @@ func sources(steps []*olm.Step) []string {
 	return slices.Compact(out)
 }
 
+// lookups name the bundles of a plan, and their images.
+func lookups(choices []resolve.Choice) []olm.BundleLookup {
+	var out []olm.BundleLookup
+	for _, c := range choices {
+		out = append(out, olm.BundleLookup{
+			Path: c.Bundle.Image, Identifier: c.Bundle.Name, Replaces: c.Replaces,
+			CatalogSourceRef: &corev1.ObjectReference{Namespace: c.Catalog.Namespace, Name: c.Catalog.Name},
+		})
+	}
+	return out
+}
+
+// anotherImage reports whether a plan was shown with other images than the catalog has for its bundles now.
+func anotherImage(plan *olm.InstallPlan, choices []resolve.Choice) bool {
+	return !slices.EqualFunc(plan.Status.BundleLookups, lookups(choices), func(a, b olm.BundleLookup) bool {
+		return a.Path == b.Path && a.Identifier == b.Identifier && a.Replaces == b.Replaces
+	})
+}
+
+func reference(i apply.Identity) *corev1.ObjectReference {
+	if i.IsManager() {
+		return nil
+	}
+	return &corev1.ObjectReference{Kind: "ServiceAccount", Namespace: i.Namespace, Name: i.Name}
+}
+
 // approve decides whether a plan goes on. A person's approval does not overrule an operator that holds its update: for
 // that there is an override, which names what it allows.
-func (r *Reconciler) approve(ctx context.Context, plan *olm.InstallPlan) (reconcile.Result, error) {
+func (r *Reconciler) approve(ctx context.Context, plan *olm.InstallPlan, p *proposal) (time.Duration, error) {
 	now := metav1.NewTime(r.Now())
-	hold, err := r.hold(ctx, plan)
+	decision, err := r.decide(ctx, plan.Namespace, p.choices)
 	if err != nil {
-		return reconcile.Result{}, err
+		return 0, err
 	}
-	held(&plan.Status, hold, now)
+	held(&plan.Status, decision, now)
 	switch {
-	case hold.Holds():
-		return reconcile.Result{RequeueAfter: r.lookAgain(hold)}, nil
+	case decision.Held:
+		return r.untilRead(decision), nil
 	case plan.Spec.Approval != olm.ApprovalAutomatic && !plan.Spec.Approved:
 		awaiting(&plan.Status, fmt.Sprintf(
 			"Waiting for a person to approve: kubectl patch installplan -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", plan.Namespace, plan.Name))
-		return reconcile.Result{}, nil
+		return 0, nil
 	}
-	if hold != nil {
-		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", hold.Message)
+	if decision.Overridden {
+		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", decision.Message)
 	}
 	if !plan.Spec.Approved {
 		if err := r.setApproved(ctx, plan); err != nil {
-			return reconcile.Result{}, err
+			return 0, err
 		}
+		log.FromContext(ctx).Info("Approved InstallPlan", "installs", plan.Spec.ClusterServiceVersionNames)
 	}
-	log.FromContext(ctx).Info("Approved an InstallPlan", "installs", plan.Spec.ClusterServiceVersionNames)
 	installing(&plan.Status, now)
-	return reconcile.Result{}, nil
+	return 0, nil
 }
 
-// lookAgain is when to ask again whether a Probe has been read, which changes nothing that we would be told of. What
-// else ends a hold, we are.
-func (r *Reconciler) lookAgain(hold *subscription.Hold) time.Duration {
-	if hold.Reason == v1alpha1.ReasonProbeNotRead {
+// untilRead is when to evaluate the gate again because of a Probe that has not been read, of which no event may tell. Whatever
+// else ends a hold is an event.
+func (r *Reconciler) untilRead(d gate.Decision) time.Duration {
+	if d.Reason == v1alpha1.ReasonProbeNotRead {
 		return time.Second
 	}
 	return 0
@@ -220,76 +292,220 @@ func (r *Reconciler) setApproved(ctx context.Context, plan *olm.InstallPlan) err
 	return nil
 }
 
-// write writes a status that changed.
-func (r *Reconciler) write(ctx context.Context, plan *olm.InstallPlan, before *olm.InstallPlanStatus) error {
-	if plan.Status.CatalogSources == nil {
-		plan.Status.CatalogSources = []string{} // the field is required
+// begin dry-runs an approved plan, asks the gate for the last time, and writes it.
+func (r *Reconciler) begin(ctx context.Context, plan *olm.InstallPlan, p *proposal) (reconcile.Result, error) {
+	before := plan.Status.DeepCopy()
+	steps, problem, err := r.steps(ctx, plan, p)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case problem != nil:
+		unresolved(&plan.Status, problem, metav1.NewTime(r.Now()))
+		return reconcile.Result{RequeueAfter: retryBundles}, r.write(ctx, plan, before)
+	case !sameSteps(steps, plan.Status.Plan):
+		if plan.Spec.Approval != olm.ApprovalAutomatic {
+			return reconcile.Result{}, r.remake(ctx, plan, v1alpha1.PlanReasonContentChanged,
+				"What the plan installs has changed since it was shown for approval")
+		}
+		resolved(&plan.Status, steps, metav1.NewTime(r.Now()))
+		installing(&plan.Status, metav1.NewTime(r.Now()))
 	}
-	if equality.Semantic.DeepEqual(before, &plan.Status) {
-		return nil
+	run, err := r.newRun(plan, p.content, p.scope)
+	if err != nil {
+		return r.conclude(ctx, plan, before, err)
 	}
-	out := plan.DeepCopy()
-	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
-		return err
+	run.configs = configs(p.subscriptions)
+	if err := run.preflight(ctx); err != nil {
+		return r.conclude(ctx, plan, before, err)
 	}
-	plan.ResourceVersion = out.ResourceVersion
-	return nil
+	decision, err := r.decide(ctx, plan.Namespace, p.choices)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if decision.Held {
+		held(&plan.Status, decision, metav1.NewTime(r.Now()))
+		return reconcile.Result{RequeueAfter: r.untilRead(decision)}, r.write(ctx, plan, before)
+	}
+	if err := r.Records.KeepContent(ctx, client.ObjectKeyFromObject(plan), plan.UID, p.content); err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.conclude(ctx, plan, before, run.apply(ctx))
 }
 
-// install applies the steps and writes how that went.
-func (r *Reconciler) install(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup) error {
+// configs are what Subscriptions add to their operators' pods, by the name of the Subscription.
+func configs(subs []v1alpha1.Subscription) map[string]*olm.SubscriptionConfig {
+	out := map[string]*olm.SubscriptionConfig{}
+	for i := range subs {
+		if subs[i].Spec != nil {
+			out[subs[i].Name] = subs[i].Spec.Config
+		}
+	}
+	return out
+}
+
+// resume goes on writing a plan that was begun, by the content that was kept of it.
+func (r *Reconciler) resume(ctx context.Context, plan *olm.InstallPlan, content *record.Content) (reconcile.Result, error) {
 	before := plan.Status.DeepCopy()
-	err := r.apply(ctx, plan, group)
+	scope, problem, err := r.scope(ctx, plan.Namespace)
+	if err == nil && problem != nil {
+		err = errors.New(problem.Message)
+	}
+	if err != nil {
+		return r.conclude(ctx, plan, before, err)
+	}
+	run, err := r.newRun(plan, content, scope)
+	if err == nil {
+		err = run.apply(ctx)
+	}
+	return r.conclude(ctx, plan, before, err)
+}
+
+// conclude reports how a plan went, and when to try again.
+func (r *Reconciler) conclude(ctx context.Context, plan *olm.InstallPlan, before *olm.InstallPlanStatus, err error) (reconcile.Result, error) {
 	now := metav1.NewTime(r.Now())
-	var rejected *rejection
+	var refused *refusal
+	var changed *identityChanged
 	switch {
 	case err == nil:
 		complete(&plan.Status, now)
-		log.FromContext(ctx).Info("Applied an InstallPlan", "installs", plan.Spec.ClusterServiceVersionNames)
-	case errors.As(err, &rejected):
-		failed(&plan.Status, rejected.reason, rejected.message, now)
-		err = nil
-	default:
-		retrying(&plan.Status, reasonOf(err), messageOf(err), now)
+		log.FromContext(ctx).Info("Applied InstallPlan", "installs", plan.Spec.ClusterServiceVersionNames)
+		if err := r.write(ctx, plan, before); err != nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{}, r.Records.DropContent(ctx, plan.UID)
+	case errors.As(err, &changed):
+		return reconcile.Result{}, r.remake(ctx, plan, v1alpha1.PlanReasonIdentityChanged, changed.Error())
+	case errors.As(err, &refused):
+		failed(&plan.Status, refused.reason, refused.message+written(plan), now)
+		return reconcile.Result{}, r.write(ctx, plan, before)
 	}
-	return errors.Join(err, r.write(ctx, plan, before))
+	reason := reasonOf(err)
+	retrying(&plan.Status, reason, messageOf(err), now)
+	if writeErr := r.write(ctx, plan, before); writeErr != nil || reason == v1alpha1.PlanReasonRetrying {
+		return reconcile.Result{}, errors.Join(err, writeErr)
+	}
+	if err := r.Rights.Watch(r.controller, r.waitingForRights); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: backOff(&plan.Status, now.Time)}, nil
 }
 
-// reasonOf says why a plan is tried again.
+// Between tries that somebody has to make succeed the time grows with how long that has lasted, within these limits.
+const (
+	backOffLeast = time.Second
+	backOffMost  = 10 * time.Minute
+)
+
+// backOff is when to try again what a right, an account or a quota is missing for. Rights and accounts enqueue the plan when they
+// change; of a quota nothing tells.
+func backOff(status *olm.InstallPlanStatus, now time.Time) time.Duration {
+	c := status.GetCondition(olm.InstallPlanInstalled)
+	if c.LastTransitionTime == nil {
+		return backOffLeast
+	}
+	return min(max(now.Sub(c.LastTransitionTime.Time), backOffLeast), backOffMost)
+}
+
+// reasonOf is why a plan is tried again.
 func reasonOf(err error) string {
 	if _, ok := errors.AsType[*noAccount](err); ok {
 		return v1alpha1.PlanReasonServiceAccountMissing
+	}
+	if apierror.Denied(err) {
+		return v1alpha1.PlanReasonForbidden
 	}
 	return v1alpha1.PlanReasonRetrying
 }
 
 func messageOf(err error) string {
-	if p, ok := errors.AsType[*passing](err); ok {
-		return p.Error()
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.Error()
 	}
-	return refusal.Words(err, maxQuoted)
+	return apierror.Message(err, maxQuoted)
 }
 
-// noAccount says that the service account is not there, as which a plan is to run.
-type noAccount struct{ error }
+// written names what a plan that failed has written already.
+func written(plan *olm.InstallPlan) string {
+	var out []string
+	for _, s := range plan.Status.Plan {
+		if s.Status == olm.StepStatusPresent {
+			out = append(out, s.Resource.Kind+" "+s.Resource.Name)
+		}
+	}
+	if len(out) == 0 {
+		return ". Nothing has been written"
+	}
+	return ". Written so far: " + listed(out)
+}
 
-// apply runs the steps as whom the OperatorGroup says.
-func (r *Reconciler) apply(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup) error {
-	if group == nil {
-		var problem *resolve.Problem
-		var err error
-		if group, problem, err = surroundings.Group(ctx, r.Reader, plan.Namespace); err != nil {
-			return err
-		} else if problem != nil {
-			return errors.New(problem.Message)
+// maxListed bounds how many things a message names.
+const maxListed = 5
+
+func listed(names []string) string {
+	if cut := len(names) - maxListed; cut > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), cut)
+	}
+	return strings.Join(names, ", ")
+}
+
+// begun reports whether something of a plan has been written.
+func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, error) {
+	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range plan.Spec.ClusterServiceVersionNames {
+		if csv := csvs[name]; csv != nil && csv.Annotations[v1alpha1.AnnotationInstallPlan] == plan.Name {
+			return true, nil
 		}
 	}
-	as := r.Client
-	if name := group.Spec.ServiceAccountName; name != "" {
-		var err error
-		if as, err = r.As(types.NamespacedName{Namespace: plan.Namespace, Name: name}); err != nil {
-			return &noAccount{err}
-		}
+	return false, nil
+}
+
+// contentGone fails a plan that was begun, and of which nobody knows any more what is left to do.
+func (r *Reconciler) contentGone(ctx context.Context, plan *olm.InstallPlan) error {
+	before := plan.Status.DeepCopy()
+	failed(&plan.Status, v1alpha1.PlanReasonContentGone, "What the plan installs was kept in Secrets of the manager's namespace, and is gone. "+
+		"Not known to be written: "+listed(missing(plan.Status.Plan)), metav1.NewTime(r.Now()))
+	return r.write(ctx, plan, before)
+}
+
+// remake has another plan made in the place of one that must not go on. A Subscription makes it; a plan that a person made fails.
+func (r *Reconciler) remake(ctx context.Context, plan *olm.InstallPlan, reason, message string) error {
+	ofSubscription := slices.ContainsFunc(plan.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == v1alpha1.SubscriptionKind })
+	if !ofSubscription {
+		before := plan.Status.DeepCopy()
+		failed(&plan.Status, reason, message, metav1.NewTime(r.Now()))
+		return r.write(ctx, plan, before)
 	}
-	return (&run{as: as, reader: r.Reader, vouchers: r.Vouchers, plan: plan}).all(ctx)
+	r.Recorder.Eventf(plan, nil, corev1.EventTypeNormal, reason, v1alpha1.EventActionRemake, "%s: it is made again", message)
+	log.FromContext(ctx).Info("Deleted InstallPlan to have it made again", "reason", reason, "message", message)
+	if err := r.Client.Delete(ctx, plan, client.Preconditions{UID: &plan.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting InstallPlan %s: %w", client.ObjectKeyFromObject(plan), err)
+	}
+	return r.Records.DropContent(ctx, plan.UID)
+}
+
+// sweep deletes the content of plans that do not exist any more, or are Complete.
+func (r *Reconciler) sweep(ctx context.Context) error {
+	list := &olm.InstallPlanList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the InstallPlans: %w", err)
+	}
+	needed := map[types.UID]bool{}
+	for i := range list.Items {
+		needed[list.Items[i].UID] = list.Items[i].Status.Phase != olm.InstallPlanPhaseComplete
+	}
+	return r.Records.SweepContents(ctx, func(plan types.UID) bool { return needed[plan] })
+}
+
+// write writes a status that changed.
+func (r *Reconciler) write(ctx context.Context, plan *olm.InstallPlan, before *olm.InstallPlanStatus) error {
+	if equality.Semantic.DeepEqual(&plan.Status, before) {
+		return nil
+	}
+	if plan.Status.CatalogSources == nil {
+		plan.Status.CatalogSources = []string{} // the field is required
+	}
+	return r.Client.Status().Update(ctx, plan, FieldOwner)
 }

@@ -4,79 +4,48 @@ import (
 	"context"
 	"fmt"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/probe"
-	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// update is a ClusterServiceVersion of a plan that replaces a running one.
-type update struct {
-	target  string
-	running *v1alpha1.ClusterServiceVersion
-}
-
-// hold asks every operator that the plan would update whether it may: a plan is approved whole or not at all. It is
-// nil where none has anything against it. Probes and OperatorConditions are read live, since a cache may not have
-// heard yet.
-func (r *Reconciler) hold(ctx context.Context, plan *olm.InstallPlan) (*subscription.Hold, error) {
-	updates, err := r.updates(ctx, plan)
-	if err != nil {
-		return nil, err
+// decide evaluates the gate for every operator that the plan would update. Probes, OperatorConditions, Subscriptions and the
+// OperatorGroup are read live, since a cache may not have been told yet.
+func (r *Reconciler) decide(ctx context.Context, namespace string, choices []resolve.Choice) (gate.Decision, error) {
+	updates, err := r.updates(ctx, namespace, choices)
+	if err != nil || len(updates) == 0 {
+		return gate.Decision{}, err
 	}
-	var overridden *subscription.Hold
+	targets, err := operatorgroup.HashOf(ctx, r.Reader, r.Client, namespace)
+	if err != nil {
+		return gate.Decision{}, err
+	}
+	var inputs []gate.Inputs
 	for _, u := range updates {
-		in, err := r.holdInputs(ctx, u)
+		in, err := r.gateInputs(ctx, u, targets)
 		if err != nil {
-			return nil, err
+			return gate.Decision{}, err
 		}
-		hold := subscription.Held(in)
-		if hold.Holds() {
-			return hold, nil
-		}
-		if hold != nil {
-			overridden = hold
-		}
+		inputs = append(inputs, in)
 	}
-	return overridden, nil
+	return gate.EvaluatePlan(inputs), nil
 }
 
-// updates are the running ClusterServiceVersions that the plan would replace.
-func (r *Reconciler) updates(ctx context.Context, plan *olm.InstallPlan) ([]update, error) {
-	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	var out []update
-	for _, step := range plan.Status.Plan {
-		if step.Resource.Kind != v1alpha1.ClusterServiceVersionKind {
-			continue
-		}
-		object, err := Object(step)
-		if err != nil {
-			return nil, err
-		}
-		replaces, _, _ := unstructured.NestedString(object.Object, "spec", "replaces")
-		if running := surroundings.Running(csvs, replaces); running != nil {
-			out = append(out, update{step.Resource.Name, running})
-		}
-	}
-	return out, nil
-}
-
-func (r *Reconciler) holdInputs(ctx context.Context, u update) (out subscription.HoldInputs, err error) {
-	out.Running, out.Target = u.running, u.target
+func (r *Reconciler) gateInputs(ctx context.Context, u update, targets string) (out gate.Inputs, err error) {
+	out.Running, out.Target, out.Reader, out.Targets = u.running, u.target, r.Identity, targets
 	key := client.ObjectKeyFromObject(u.running)
 	if out.Probe, err = probe.Find(ctx, r.Reader, key); err != nil {
 		return out, err
 	}
-	out.Unread = out.Probe != nil && !r.Judged(out.Probe)
+	if out.OptedIn, err = probe.OptedIn(ctx, r.Client, u.running); err != nil {
+		return out, err
+	}
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
 		return out, err
 	}
@@ -99,7 +68,7 @@ func (r *Reconciler) operatorCondition(ctx context.Context, key types.Namespaced
 // has the running one installed.
 func (r *Reconciler) allowing(ctx context.Context, u update) (*v1alpha1.Subscription, error) {
 	list := &v1alpha1.SubscriptionList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(u.running.Namespace)); err != nil {
+	if err := r.Reader.List(ctx, list, client.InNamespace(u.running.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", u.running.Namespace, err)
 	}
 	var out *v1alpha1.Subscription

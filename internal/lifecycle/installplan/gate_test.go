@@ -6,10 +6,10 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
 // running is a ClusterServiceVersion that is there and has Succeeded.
@@ -40,31 +40,25 @@ func subscribing(name, installed, allows string) *v1alpha1.Subscription {
 	return out
 }
 
-// updating is a plan that replaces ClusterServiceVersions: each by the one of that name.
-func updating(t *testing.T, replaces map[string]string) *olm.InstallPlan {
-	t.Helper()
-	var bundles []Bundle
+// updating are choices that replace ClusterServiceVersions: each by the one of that name.
+func updating(replaces map[string]string) []resolve.Choice {
+	var out []resolve.Choice
 	for _, name := range []string{"bar.v2", "foo.v2"} {
 		if old, ok := replaces[name]; ok {
-			bundles = append(bundles, bundle(name, old, csv(name)))
+			out = append(out, choice(name, old))
 		}
 	}
-	steps, problem := Steps(runtime.NewScheme(), bundles, plan(), scope("default"))
-	if problem != nil {
-		t.Fatal(problem.Message)
-	}
-	return plan(steps...)
+	return out
 }
 
-func TestHold(t *testing.T) {
+func TestDecide(t *testing.T) {
 	both := map[string]string{"foo.v2": "foo.v1", "bar.v2": "bar.v1"}
 	foo := map[string]string{"foo.v2": "foo.v1"}
-	unread := func(*v1alpha1.Probe) bool { return false }
 	cases := map[string]struct {
 		reason   string
 		there    []client.Object
 		replaces map[string]string
-		judged   func(*v1alpha1.Probe) bool
+		reader   string
 		want     []string // "reason holds message"
 	}{
 		"FirstInstall": {reason: "Nothing runs that could hold.", replaces: map[string]string{"foo.v2": ""},
@@ -90,7 +84,7 @@ func TestHold(t *testing.T) {
 		"StaleOverride": {reason: "An override of an earlier update allows nothing now.", replaces: foo,
 			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", "foo.v1"), probing("foo.v1", "False", "Foo is busy")},
 			want:  []string{"ProbeNotUpgradeable holds", "--overwrite"}},
-		"NotJudged": {reason: "What a Probe said before this process began may be out of date.", replaces: foo, judged: unread,
+		"NotJudged": {reason: "What a Probe said before this process began may be out of date.", replaces: foo, reader: "another",
 			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", ""), probing("foo.v1", "True", "")},
 			want:  []string{"ProbeNotRead holds", "foo.v2", "Probe default/foo.v1"}},
 		"BehindOneThatNeverRan": {reason: "Who does the work is asked, and not who was to follow it and failed.", replaces: map[string]string{"foo.v2": "foo.v1.5"},
@@ -107,17 +101,14 @@ func TestHold(t *testing.T) {
 					t.Errorf("%s\npanic: %v", tc.reason, p)
 				}
 			}()
-			if tc.judged == nil {
-				tc.judged = func(*v1alpha1.Probe) bool { return true }
-			}
 			c := cluster(t, nothing, tc.there...)
-			hold, err := (&Reconciler{Client: c, Reader: c, Judged: tc.judged}).hold(t.Context(), updating(t, tc.replaces))
+			decision, err := (&Reconciler{Client: c, Reader: c, Identity: tc.reader}).decide(t.Context(), "default", updating(tc.replaces))
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := ""
-			if hold != nil {
-				got = hold.Reason + map[bool]string{true: " holds ", false: " passes "}[hold.Holds()] + hold.Message
+			if decision.Reason != "" {
+				got = decision.Reason + map[bool]string{true: " holds ", false: " passes "}[decision.Held] + decision.Message
 			}
 			if tc.want == nil && got != "" {
 				t.Errorf("%s\ngot %s; want nothing", tc.reason, got)
@@ -153,7 +144,8 @@ func TestAllowing(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			sub, err := (&Reconciler{Client: cluster(t, nothing, tc.there...)}).allowing(t.Context(), update{"foo.v2", tc.running})
+			c := cluster(t, nothing, tc.there...)
+			sub, err := (&Reconciler{Client: c, Reader: c}).allowing(t.Context(), update{"foo.v2", tc.running})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,21 +161,6 @@ func TestAllowing(t *testing.T) {
 }
 
 // TestAllowedWebhooks: a webhook may refuse what anybody does in any namespace, and without it the operator is not whole.
-func TestAllowedWebhooks(t *testing.T) {
-	hooked := csv("foo.v1")
-	hooked.Object["spec"].(map[string]any)["webhookdefinitions"] = []any{
-		object(`{"type":"ValidatingAdmissionWebhook","generateName":"v.foo.io","admissionReviewVersions":["v1"],"sideEffects":"None"}`).Object,
-	}
-	for from, refused := range map[string]bool{"olm": false, "default": true} {
-		steps := stepsOf(t, from, hooked)
-		problem := Allowed(steps, scope("default"), "olm", (&Reconciler{Client: cluster(t, nothing)}).scopes(steps))
-		if (problem != nil) != refused {
-			t.Errorf("from a catalog in %s: %+v; want refused %t", from, problem, refused)
-		}
-	}
-}
-
-// TestSubscribed: a bundle is installed for the oldest Subscription to its package.
 func TestSubscribed(t *testing.T) {
 	at := func(name, pkg string, seconds int64) v1alpha1.Subscription {
 		return v1alpha1.Subscription{

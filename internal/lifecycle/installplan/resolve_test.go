@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
 // shelf is a catalog with one bundle, foo.v1, whose objects nobody can get for that reason.
@@ -82,8 +84,8 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 				ClusterServiceVersionNames: []string{"foo.v1"},
 			}
 			c := cluster(t, nothing, group())
-			r := &Reconciler{Client: c, Reader: c, Catalogs: shelf{tc.err}, GlobalNamespace: "olm", Now: time.Now}
-			_, err := r.resolve(t.Context(), p)
+			r := &Reconciler{Client: c, Reader: c, Catalogs: shelf{tc.err}, Records: &record.Store{Client: c, Live: c}, Trust: apply.Trust{GlobalNamespace: "olm"}, Now: time.Now}
+			_, err := r.propose(t.Context(), p)
 			if (err != nil) != tc.again {
 				t.Errorf("%s: the error is %v", tc.reason, err)
 			}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -35,8 +38,11 @@ const (
 // around is what the switch puts around the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))
-	resolving := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning))
-	return ctrl.NewControllerManagedBy(mgr).
+	unfinished := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseInstalling))
+	account := &metav1.PartialObjectMetadata{}
+	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	var err error
+	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named("installplan").
 		For(&olm.InstallPlan{}).
 		WithOptions(controller.Options{
@@ -47,27 +53,35 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 		Watches(&operatorsv2.OperatorCondition{}, deciding).
 		Watches(&v1alpha1.ClusterServiceVersion{}, deciding).
 		Watches(&v1alpha1.Subscription{}, deciding).
-		Watches(&operatorsv1.OperatorGroup{}, resolving).
+		Watches(&operatorsv1.OperatorGroup{}, unfinished).
+		WatchesMetadata(account, handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseInstalling))).
 		WatchesRawSource(catalogs(handler.EnqueueRequestsFromMapFunc(r.seeing))).
-		Complete(around(r))
+		Build(around(r))
+	return err
 }
 
-// in are the plans of a namespace that are in that phase.
-func (r *Reconciler) in(phase olm.InstallPlanPhase) handler.MapFunc {
+// in are the plans of a namespace that are in one of those phases.
+func (r *Reconciler) in(phases ...olm.InstallPlanPhase) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		return r.list(ctx, phase, client.InNamespace(o.GetNamespace()))
+		return r.list(ctx, phases, client.InNamespace(o.GetNamespace()))
 	}
 }
 
-// seeing are the unresolved plans of the namespaces that can see a CatalogSource.
+// seeing are the plans that are not begun of the namespaces that can see a CatalogSource.
 func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetNamespace() == r.GlobalNamespace {
-		return r.list(ctx, olm.InstallPlanPhasePlanning)
+	phases := []olm.InstallPlanPhase{olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval}
+	if o.GetNamespace() == r.Trust.GlobalNamespace {
+		return r.list(ctx, phases)
 	}
-	return r.list(ctx, olm.InstallPlanPhasePlanning, client.InNamespace(o.GetNamespace()))
+	return r.list(ctx, phases, client.InNamespace(o.GetNamespace()))
 }
 
-func (r *Reconciler) list(ctx context.Context, phase olm.InstallPlanPhase, options ...client.ListOption) []reconcile.Request {
+// waitingForRights are the plans that wait until their identity may do more.
+func (r *Reconciler) waitingForRights(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.list(ctx, []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling})
+}
+
+func (r *Reconciler) list(ctx context.Context, phases []olm.InstallPlanPhase, options ...client.ListOption) []reconcile.Request {
 	list := &olm.InstallPlanList{}
 	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the InstallPlans that an event is about")
@@ -75,9 +89,9 @@ func (r *Reconciler) list(ctx context.Context, phase olm.InstallPlanPhase, optio
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if list.Items[i].Status.Phase == phase {
+		if slices.Contains(phases, list.Items[i].Status.Phase) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
-	return slices.Clip(out)
+	return out
 }

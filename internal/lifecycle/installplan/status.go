@@ -6,15 +6,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
-	"github.com/operator-status/operator-status/internal/subscription"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // The states of a plan, on OLM's names for them. Each function below puts a status into one.
 
 // unresolved: what the plan names cannot be had. It stays in Planning, and is tried again when a catalog changes.
-func unresolved(status *olm.InstallPlanStatus, p *resolve.Problem, now metav1.Time) {
-	status.Phase, status.Message, status.Plan = olm.InstallPlanPhasePlanning, p.Message, nil
+func unresolved(status *olm.InstallPlanStatus, p *condition.Problem, now metav1.Time) {
+	status.Phase, status.Message = olm.InstallPlanPhasePlanning, p.Message
 	set(status, olm.InstallPlanResolved, corev1.ConditionFalse, p.Reason, p.Message, now)
 }
 
@@ -30,13 +30,13 @@ func awaiting(status *olm.InstallPlanStatus, message string) {
 }
 
 // held: a running operator does not allow its update. A plan that holds for nobody loses the condition.
-func held(status *olm.InstallPlanStatus, hold *subscription.Hold, now metav1.Time) {
+func held(status *olm.InstallPlanStatus, d gate.Decision, now metav1.Time) {
 	switch {
-	case hold.Holds():
-		status.Phase, status.Message = olm.InstallPlanPhaseRequiresApproval, hold.Message
-		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionTrue, hold.Reason, hold.Message, now)
-	case hold != nil:
-		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionFalse, hold.Reason, hold.Message, now)
+	case d.Held:
+		status.Phase, status.Message = olm.InstallPlanPhaseRequiresApproval, d.Message
+		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionTrue, d.Reason, d.Message, now)
+	case d.Overridden:
+		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionFalse, d.Reason, d.Message, now)
 	case status.GetCondition(v1alpha1.ConditionUpgradeHeld).Status != corev1.ConditionUnknown:
 		set(status, v1alpha1.ConditionUpgradeHeld, corev1.ConditionFalse, v1alpha1.ReasonNotHeld, "", now)
 	}
@@ -66,9 +66,6 @@ func failed(status *olm.InstallPlanStatus, reason, message string, now metav1.Ti
 // complete: every step has been applied.
 func complete(status *olm.InstallPlanStatus, now metav1.Time) {
 	status.Phase, status.Message = olm.InstallPlanPhaseComplete, ""
-	for _, step := range status.Plan {
-		step.Status = olm.StepStatusPresent
-	}
 	set(status, olm.InstallPlanInstalled, corev1.ConditionTrue, v1alpha1.PlanReasonInstalled, "", now)
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
-	"github.com/operator-status/operator-status/internal/subscription"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // said tells a status in lines: phase, message, steps, start, and each condition with its two times.
@@ -44,7 +47,7 @@ type state func(*olm.InstallPlanStatus, metav1.Time)
 
 func noSuch(what string) state {
 	return func(s *olm.InstallPlanStatus, now metav1.Time) {
-		unresolved(s, &resolve.Problem{Reason: "ConstraintsNotSatisfiable", Message: "There is no " + what}, now)
+		unresolved(s, &condition.Problem{Reason: "ConstraintsNotSatisfiable", Message: "There is no " + what}, now)
 	}
 }
 
@@ -52,15 +55,15 @@ func found(s *olm.InstallPlanStatus, now metav1.Time) { resolved(s, []*olm.Step{
 
 func holding(message string) state {
 	return func(s *olm.InstallPlanStatus, now metav1.Time) {
-		held(s, &subscription.Hold{Reason: "ProbeNotUpgradeable", Message: message}, now)
+		held(s, gate.Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: message}, now)
 	}
 }
 
 func overridden(s *olm.InstallPlanStatus, now metav1.Time) {
-	held(s, &subscription.Hold{Reason: "Overridden", Message: "It goes on", Overridden: true}, now)
+	held(s, gate.Decision{Reason: "Overridden", Message: "It goes on", Overridden: true}, now)
 }
 
-func notHeld(s *olm.InstallPlanStatus, now metav1.Time) { held(s, nil, now) }
+func notHeld(s *olm.InstallPlanStatus, now metav1.Time) { held(s, gate.Decision{}, now) }
 
 func waiting(s *olm.InstallPlanStatus, _ metav1.Time) { awaiting(s, "Waiting for a person") }
 
@@ -126,17 +129,6 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestCompleteSteps: a plan that is complete has every step present.
-func TestCompleteSteps(t *testing.T) {
-	status := olm.InstallPlanStatus{Plan: []*olm.Step{{Status: olm.StepStatusUnknown}, {Status: olm.StepStatusPresent}}}
-	complete(&status, metav1.Unix(1, 0))
-	for i, s := range status.Plan {
-		if s.Status != olm.StepStatusPresent {
-			t.Errorf("step %d is %s", i, s.Status)
-		}
-	}
-}
-
 func TestSettled(t *testing.T) {
 	for phase, want := range map[olm.InstallPlanPhase]bool{
 		"": false, olm.InstallPlanPhasePlanning: false, olm.InstallPlanPhaseRequiresApproval: false, olm.InstallPlanPhaseInstalling: false,
@@ -177,35 +169,35 @@ func TestExplain(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 40123}, Err: syscall.ECONNREFUSED}
 	cases := map[string]struct {
 		err    error
-		reason string // of a rejection; empty for what is tried again
+		reason string // of a refusal; empty for what is tried again
 		quoted string
 	}{
-		"Invalid":        {err: apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reason: "InstallComponentFailed", quoted: `Foo.example.com "foo" is invalid: spec: Required value`},
-		"Forbidden":      {err: apierrors.NewForbidden(foos, "foo", errors.New("no rights")), reason: "InstallComponentFailed", quoted: `foos.example.com "foo" is forbidden: no rights`},
-		"BadRequest":     {err: apierrors.NewBadRequest("unknown field"), reason: "InstallComponentFailed", quoted: "unknown field"},
-		"TooLarge":       {err: apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reason: "InstallComponentFailed", quoted: "Request entity too large: limit is 3145728"},
-		"Unsafe":         {err: &rejection{"CRDUpdateUnsafe", "it has no version v1"}, reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
-		"UnsafeWrapped":  {err: fmt.Errorf("checking: %w", &rejection{"CRDUpdateUnsafe", "it has no version v1"}), reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
-		"Conflict":       {err: apierrors.NewConflict(foos, "foo", errors.New("changed"))},
-		"Timeout":        {err: apierrors.NewTimeoutError("slow", 1)},
-		"ServerTimeout":  {err: apierrors.NewServerTimeout(foos, "patch", 1)},
-		"TooMany":        {err: apierrors.NewTooManyRequests("busy", 1)},
-		"Internal":       {err: apierrors.NewInternalError(errors.New("failed calling webhook"))},
-		"Unavailable":    {err: apierrors.NewServiceUnavailable("starting")},
-		"BadGateway":     {err: apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", foos, "foo", "", 0, true)},
-		"NotServedYet":   {err: &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{"v1"}}},
-		"NotServedYet2":  {err: fmt.Errorf("mapping: %w", &meta.NoKindMatchError{GroupKind: kind})},
+		"Invalid":       {err: apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reason: "InstallComponentFailed", quoted: `Foo.example.com "foo" is invalid: spec: Required value`},
+		"Forbidden":     {err: apierrors.NewForbidden(foos, "foo", errors.New("no rights"))},
+		"BadRequest":    {err: apierrors.NewBadRequest("unknown field"), reason: "InstallComponentFailed", quoted: "unknown field"},
+		"TooLarge":      {err: apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reason: "InstallComponentFailed", quoted: "Request entity too large: limit is 3145728"},
+		"Unsafe":        {err: &refusal{"CRDUpdateUnsafe", "it has no version v1"}, reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
+		"UnsafeWrapped": {err: fmt.Errorf("checking: %w", &refusal{"CRDUpdateUnsafe", "it has no version v1"}), reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
+		"Conflict":      {err: apierrors.NewConflict(foos, "foo", errors.New("changed"))},
+		"Timeout":       {err: apierrors.NewTimeoutError("slow", 1)},
+		"ServerTimeout": {err: apierrors.NewServerTimeout(foos, "patch", 1)},
+		"TooMany":       {err: apierrors.NewTooManyRequests("busy", 1)},
+		"Internal":      {err: apierrors.NewInternalError(errors.New("failed calling webhook"))},
+		"Unavailable":   {err: apierrors.NewServiceUnavailable("starting")},
+		"BadGateway":    {err: apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", foos, "foo", "", 0, true)},
+		"Terminating": {err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}},
 		"NoAPIServer":    {err: &url.Error{Op: "Patch", URL: "https://10.0.0.1:6443/apis", Err: dial}},
 		"ConnectionLost": {err: dial},
 		"Cancelled":      {err: fmt.Errorf("patching: %w", context.Canceled)},
 		"Deadline":       {err: context.DeadlineExceeded},
 		"AnythingElse":   {err: errors.New("unexpected EOF")},
 	}
-	s := &olm.Step{Resolving: "foo.v1", Resource: olm.StepResource{Kind: "Foo", Name: "foo"}}
+	s := task{bundle: &record.Bundle{Name: "foo.v1"}, object: object(`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"foo"}}`)}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := explain(s, tc.err)
-			rejected, final := errors.AsType[*rejection](got)
+			rejected, final := errors.AsType[*refusal](got)
 			if final != (tc.reason != "") {
 				t.Fatalf("%v: final %t; want %t", got, final, tc.reason != "")
 			}
@@ -213,13 +205,24 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%v: it does not name the step", got)
 			}
 			if final {
-				if diff := cmp.Diff(rejection{tc.reason, "Foo foo of foo.v1: " + tc.quoted}, *rejected, cmp.AllowUnexported(rejection{})); diff != "" {
+				if diff := cmp.Diff(refusal{tc.reason, "Foo foo of foo.v1: " + tc.quoted}, *rejected, cmp.AllowUnexported(refusal{})); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			} else if !errors.Is(got, tc.err) {
 				t.Errorf("%v does not tell its cause", got)
 			}
 		})
+	}
+}
+
+// TestNotServed: a kind that there is none of is named, and not waited for.
+func TestNotServed(t *testing.T) {
+	s := task{bundle: &record.Bundle{Name: "foo.v1"}, object: object(`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"foos"}}`)}
+	got := explain(s, fmt.Errorf("mapping: %w", &meta.NoKindMatchError{}))
+	refused, final := errors.AsType[*refusal](got)
+	if !final || refused.reason != "KindNotServed" || !strings.Contains(refused.message,
+		"installing CustomResourceDefinition foos of foo.v1: GroupVersionKind apiextensions.k8s.io/v1beta1, Kind=CustomResourceDefinition not found on the cluster") {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -4,21 +4,44 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
+
+// generated is the end of a name that is a hash.
+var generated = regexp.MustCompile(`-[0-9A-Za-z]{36,38}$`)
+
+// asking has the CSV ask for permissions in its namespace.
+func asking(csv *unstructured.Unstructured) *unstructured.Unstructured {
+	spec := csv.Object["spec"].(map[string]any)
+	spec["customresourcedefinitions"] = object(`{"owned":[{"name":"foos.example.com","version":"v1","kind":"Foo"}]}`).Object
+	spec["install"] = object(`{"strategy":"deployment","spec":{"permissions":[{"serviceAccountName":"foo","rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]}]}}`).Object
+	return csv
+}
+
+// annotated is a definition that asks for a Probe.
+func annotated() *unstructured.Unstructured {
+	out := crd()
+	out.SetAnnotations(map[string]string{v1alpha1.AnnotationUpgradeable: "!Migrating"})
+	return out
+}
 
 // lines tells steps in one line each.
 func lines(steps []*olm.Step) []string {
 	var out []string
 	for _, s := range steps {
 		out = append(out, fmt.Sprintf("%s/%s %s/%s/%s %s %s/%s", s.Resolving, s.Status,
-			s.Resource.Group, s.Resource.Version, s.Resource.Kind, s.Resource.Name,
+			s.Resource.Group, s.Resource.Version, s.Resource.Kind, generated.ReplaceAllString(s.Resource.Name, "-*"),
 			s.Resource.CatalogSourceNamespace, s.Resource.CatalogSource))
 	}
 	return out
@@ -33,27 +56,35 @@ func TestSteps(t *testing.T) {
 	)
 	cases := map[string]struct {
 		reason  string
-		bundles []Bundle
+		bundles []record.Bundle
 		want    []string
 	}{
 		"None": {reason: "Nothing takes no step."},
 		"FirstInstall": {"The definitions come first, since the operator needs them; the rest as the bundle has it.",
-			[]Bundle{bundle("foo.v1", "", configMap("foo"), csv("foo.v1"), configMap("bar"), crd())},
+			[]record.Bundle{bundle("foo.v1", "", configMap("foo"), csv("foo.v1"), configMap("bar"), crd())},
 			[]string{definition, version, config, other}},
 		"Update": {"That the old one is replaced is known before anything else changes.",
-			[]Bundle{bundle("foo.v1", "foo.v0", configMap("foo"), crd(), csv("foo.v1"), configMap("bar"))},
+			[]record.Bundle{bundle("foo.v1", "foo.v0", configMap("foo"), crd(), csv("foo.v1"), configMap("bar"))},
 			[]string{version, definition, config, other}},
 		"Dependency": {"One bundle is through before the next begins, whatever kind its objects are of.",
-			[]Bundle{bundle("etcd.v1", "", configMap("etcd"), csv("etcd.v1")), bundle("foo.v1", "foo.v0", crd(), csv("foo.v1"))},
+			[]record.Bundle{bundle("etcd.v1", "", configMap("etcd"), csv("etcd.v1")), bundle("foo.v1", "foo.v0", crd(), csv("foo.v1"))},
 			[]string{
 				"etcd.v1/Unknown operators.coreos.com/v1alpha1/ClusterServiceVersion etcd.v1 olm/community",
 				"etcd.v1/Unknown /v1/ConfigMap etcd olm/community",
 				version, definition,
 			}},
+		"Rights": {"Whoever approves the plan sees what the operator may do, and its Probe.",
+			[]record.Bundle{bundle("foo.v1", "", asking(csv("foo.v1")), annotated())},
+			[]string{definition, version,
+				"foo.v1/Unknown /v1/ServiceAccount foo olm/community",
+				"foo.v1/Unknown rbac.authorization.k8s.io/v1/Role foo.v1-foo-* olm/community",
+				"foo.v1/Unknown rbac.authorization.k8s.io/v1/RoleBinding foo.v1-foo-* olm/community",
+				"foo.v1/Unknown operators.coreos.com/v1alpha1/Probe foo.v1 olm/community",
+			}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, problem := Steps(runtime.NewScheme(), tc.bundles, plan(), scope("default"))
+			got, problem := stepsOf(tasks(t, tc.bundles...))
 			if problem != nil {
 				t.Fatal(problem.Message)
 			}
@@ -104,19 +135,12 @@ func TestStamp(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := tc.csv.DeepCopy()
-			steps, problem := Steps(runtime.NewScheme(), []Bundle{bundle("foo.v1", tc.replaces, tc.csv)}, plan(), scope(tc.targets...))
-			if problem != nil {
-				t.Fatal(problem.Message)
-			}
-			got, err := Object(steps[0])
+			tasks, err := tasksOf(&record.Content{Bundles: []record.Bundle{bundle("foo.v1", tc.replaces, tc.csv)}}, plan().Name, scope(tc.targets...))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got.Object); diff != "" {
+			if diff := cmp.Diff(tc.want, tasks[0].object.Object); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
-			}
-			if steps[0].Resource.Group != "operators.coreos.com" {
-				t.Errorf("the step is of group %s", steps[0].Resource.Group)
 			}
 			if diff := cmp.Diff(before, tc.csv); diff != "" {
 				t.Errorf("The catalog's object, which is shared, was changed:\n%s", diff)
@@ -125,46 +149,32 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestObject: what a step applies is what the catalog has, to the digit.
-func TestObject(t *testing.T) {
+// TestContentIsExact: what a plan writes is what the catalog has, to the digit, also after it was kept.
+func TestContentIsExact(t *testing.T) {
 	exact := object(`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"foo"},
 		"spec":{"large":9007199254740993,"most":9223372036854775807,"one":1,"half":0.5,"list":[1,null,"<>"],"empty":{}}}`)
-	for name, filler := range map[string]int{"Plain": 0, "Compressed": maxManifest} {
-		t.Run(name, func(t *testing.T) {
-			padding := configMap("padding")
-			padding.Object["data"] = map[string]any{"a": strings.Repeat("a", filler)}
-			steps := stepsOf(t, "olm", csv("foo.v1"), exact, padding)
-			if got := strings.HasPrefix(steps[1].Resource.Manifest, compressed); got != (filler > 0) {
-				t.Fatalf("compressed: %t", got)
-			}
-			got, err := Object(steps[1])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(exact.Object, got.Object); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+	c := cluster(t, nothing)
+	store := &record.Store{Client: c, Live: c, Namespace: "system"}
+	content := &record.Content{Bundles: []record.Bundle{bundle("foo.v1", "", csv("foo.v1"), exact)}}
+	key := types.NamespacedName{Namespace: "default", Name: "install-1"}
+	if err := store.KeepContent(t.Context(), key, "uid", content); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestObjectOfGarbage(t *testing.T) {
-	for name, manifest := range map[string]string{
-		"NoJSON":      "{",
-		"Empty":       "",
-		"NoBase64":    compressed + "!",
-		"NoGzip":      compressed + "aGFsbG8=",
-		"CutOff":      compressed + "H4sIAAAAAAAA",
-		"NotAnObject": `"ConfigMap"`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			step := &olm.Step{Resolving: "foo.v1", Resource: olm.StepResource{Kind: "ConfigMap", Name: "foo", Manifest: manifest}}
-			if got, err := Object(step); err == nil {
-				t.Errorf("got %v; want an error", got)
-			} else if !strings.Contains(err.Error(), "ConfigMap foo of foo.v1") {
-				t.Errorf("%v: it does not name the step", err)
-			}
-		})
+	kept, err := store.Content(t.Context(), key, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !kept.Equal(content) {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(content, kept))
+	}
+	if diff := cmp.Diff(exact.Object, kept.Bundles[0].Objects[1].Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := store.SweepContents(t.Context(), func(types.UID) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := store.Content(t.Context(), key, "uid"); gone != nil || err != nil {
+		t.Errorf("it is still there, %v", err)
 	}
 }
 
@@ -216,14 +226,13 @@ func TestStepsTooLarge(t *testing.T) {
 	}
 	large := configMap("large")
 	large.Object["data"] = map[string]any{"a": hex.EncodeToString(noise)}
-	steps, problem := Steps(runtime.NewScheme(), []Bundle{bundle("foo.v1", "", csv("foo.v1"), large)}, plan(), scope("default"))
+	steps, problem := stepsOf(tasks(t, bundle("foo.v1", "", csv("foo.v1"), large)))
 	if steps != nil || problem == nil || problem.Reason != "PlanTooLarge" || !strings.Contains(problem.Message, "one by one") {
 		t.Errorf("%d steps, %+v", len(steps), problem)
 	}
 }
 
 func TestDependencySubscription(t *testing.T) {
-	got := DependencySubscription(bundle("foo.v1", "").Choice, "default")
 	want := map[string]any{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
 		"metadata": map[string]any{"namespace": "default", "name": "foo-stable-community-olm"},
@@ -232,24 +241,42 @@ func TestDependencySubscription(t *testing.T) {
 			"startingCSV": "foo.v1", "installPlanApproval": "Automatic",
 		},
 	}
+	got := DependencySubscription(choice("foo.v1", ""), plan())
 	if diff := cmp.Diff(want, got.Object); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if again := DependencySubscription(bundle("foo.v1", "").Choice, "default"); !cmp.Equal(got, again) {
-		t.Error("It is another one the second time")
+	manual := plan()
+	manual.Spec.Approval = olm.ApprovalManual
+	approval, _, _ := unstructured.NestedString(DependencySubscription(choice("foo.v1", ""), manual).Object, "spec", "installPlanApproval")
+	if approval != "Manual" {
+		t.Errorf("the dependency of a plan that a person approves is updated %sally", approval)
 	}
-	steps := stepsOf(t, "olm", csv("foo.v1"), got)
+	steps := shown(t, csv("foo.v1"), got)
 	if got := steps[len(steps)-1].Resource.Kind; got != "Subscription" {
 		t.Errorf("the last step is a %s; want the Subscription, for it is resolved at once", got)
 	}
 }
 
-// TestStepsOfABadObject: what cannot be stamped is said of the bundle.
-func TestStepsOfABadObject(t *testing.T) {
+func TestObjectName(t *testing.T) {
+	for want, parts := range map[string][]string{
+		"foo-stable-community-olm": {"foo", "stable", "community", "olm"},
+		"my-foo-4.x-c-olm":         {"My_Foo", "4.x", "c", "olm"},
+		"foo":                      {"-Foo", "."},
+	} {
+		if got := objectName(parts...); got != want {
+			t.Errorf("%v: %s; want %s", parts, got, want)
+		}
+	}
+}
+
+// TestBadBundles: what cannot be written is said of the bundle.
+func TestBadBundles(t *testing.T) {
 	bad := csv("foo.v1")
 	bad.Object["spec"] = "none"
-	_, problem := Steps(runtime.NewScheme(), []Bundle{bundle("foo.v1", "foo.v0", bad)}, plan(), scope("default"))
-	if problem == nil || problem.Reason != "BundleInvalid" || !strings.HasPrefix(problem.Message, "Bundle foo.v1 of CatalogSource olm/community: ") {
-		t.Errorf("got %+v", problem)
+	for name, objects := range map[string][]*unstructured.Unstructured{"NoSpec": {bad}, "NoCSV": {crd()}} {
+		_, err := tasksOf(&record.Content{Bundles: []record.Bundle{bundle("foo.v1", "foo.v0", objects...)}}, "install-1", scope("default"))
+		if err == nil || !strings.HasPrefix(err.Error(), "bundle foo.v1 of CatalogSource olm/community: ") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
 // FieldOwner is who the API server says wrote an OperatorGroup's status.
@@ -55,7 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // status says which namespaces an OperatorGroup covers.
 func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGroup) error {
-	targets, err := surroundings.Targets(ctx, r.Client, group)
+	targets, err := operatorgroup.Targets(ctx, r.Client, group)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func update(name string, options ...option) *Installed {
 type want struct {
 	Choices      []string
 	Newest, Note string
-	Deprecations []string
+	Deprecations Deprecations
 	Problem      *Problem
 }
 

@@ -115,12 +115,13 @@ func (e *entry) names(name string) bool {
 	return e.Replaces == name || slices.Contains(e.Skips, name)
 }
 
-// updates is true where the entry can take the place of what is installed. An older version never does.
+// updates reports whether the entry can replace what is installed: by its name, whatever its version, as its author wants it, or
+// by a range of versions that never leads to an older one.
 func (e *entry) updates(name string, version semver.Version) bool {
-	if e.name == name || e.Bundle.Version.LT(version) {
+	if e.name == name {
 		return false
 	}
-	return e.names(name) || e.skipsOver(version)
+	return e.names(name) || !e.Bundle.Version.LT(version) && e.skipsOver(version)
 }
 
 func (e *entry) skipsOver(version semver.Version) bool {
@@ -160,8 +161,12 @@ func newest(line []*entry, installed Installed) string {
 // unreachable tells of a newer entry that what is installed cannot become.
 func unreachable(from channelOffer, line []*entry, installed *Installed) string {
 	at := slices.IndexFunc(line, func(e *entry) bool { return !e.skipped })
-	if at < 0 || line[at].name == installed.Name || line[at].Bundle.Version.LE(installed.Version) {
+	if at < 0 || line[at].name == installed.Name {
 		return ""
+	}
+	if line[at].Bundle.Version.LT(installed.Version) {
+		return clip(fmt.Sprintf("The newest of channel %s of package %s is %s, which is older than %s: that stays until the channel has something to replace it",
+			from.channel.Name, from.name, line[at].name, installed.Name))
 	}
 	where := ""
 	if from.channel.Entries[installed.Name] == nil {
@@ -171,18 +176,11 @@ func unreachable(from channelOffer, line []*entry, installed *Installed) string 
 		from.channel.Name, from.name, line[at].name, installed.Name, where, installed.Name))
 }
 
-// deprecations tell what is deprecated of a package, a channel and, where it is not nil, a bundle.
-func deprecations(pkg *catalog.Package, ch *catalog.Channel, b *catalog.Bundle) []string {
-	var out []string
-	say := func(what, deprecation string) {
-		if deprecation != "" {
-			out = append(out, clip(fmt.Sprintf("%s is deprecated: %s", what, strings.TrimSpace(deprecation))))
-		}
-	}
-	say("package "+pkg.Name, pkg.Deprecation)
-	say(fmt.Sprintf("channel %s of package %s", ch.Name, pkg.Name), ch.Deprecation)
+// deprecations are those of a package, a channel and, where it is not nil, a bundle.
+func deprecations(pkg *catalog.Package, ch *catalog.Channel, b *catalog.Bundle) Deprecations {
+	out := Deprecations{Package: clip(strings.TrimSpace(pkg.Deprecation)), Channel: clip(strings.TrimSpace(ch.Deprecation))}
 	if b != nil {
-		say(b.Name, b.Deprecation)
+		out.Bundle = clip(strings.TrimSpace(b.Deprecation))
 	}
 	return out
 }

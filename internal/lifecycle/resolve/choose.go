@@ -43,6 +43,15 @@ func (s *search) choose(asked []*node) []*offer {
 	return c.offers
 }
 
+// literals are those of needs.
+func literals(nodes []*node) []z.Lit {
+	var out []z.Lit
+	for _, n := range nodes {
+		out = append(out, n.lit)
+	}
+	return out
+}
+
 // settle chooses what meets a need.
 func (c *selection) settle(n *node) {
 	switch {

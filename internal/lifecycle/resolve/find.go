@@ -44,7 +44,7 @@ func find(in Inputs) (channelOffer, *Problem) {
 		}
 	}
 	if out.channel = out.pkg.Channels[name]; out.channel == nil {
-		return out, &Problem{v1alpha1.ReasonChannelNotFound, clip(fmt.Sprintf("Package %s has no channel %s: it has %s",
+		return out, &Problem{Reason: v1alpha1.ReasonChannelNotFound, Message: clip(fmt.Sprintf("Package %s has no channel %s: it has %s",
 			in.Package, name, listing(slices.Collect(maps.Keys(out.pkg.Channels)), name)))}
 	}
 	if len(entries(out.channel)) == 0 {
@@ -60,18 +60,18 @@ func contentOf(sub Subscription, visible []catalog.Catalog) (*catalog.Content, *
 		for _, c := range visible {
 			names = append(names, c.Key.String())
 		}
-		return nil, &Problem{v1alpha1.ReasonCatalogSourceNotFound, clip(fmt.Sprintf("There is no CatalogSource %s%s",
+		return nil, &Problem{Reason: v1alpha1.ReasonCatalogSourceNotFound, Message: clip(fmt.Sprintf("There is no CatalogSource %s%s",
 			sub.Catalog, didYouMean(sub.Catalog.String(), names)))}
 	}
 	if visible[i].Content == nil {
-		return nil, &Problem{v1alpha1.ReasonCatalogSourceUnreadable, clip(fmt.Sprintf(
+		return nil, &Problem{Reason: v1alpha1.ReasonCatalogSourceUnreadable, Message: clip(fmt.Sprintf(
 			"CatalogSource %s has not been read yet: its status says why", sub.Catalog))}
 	}
 	return visible[i].Content, nil
 }
 
 func invalid(sub Subscription, why string) *Problem {
-	return &Problem{v1alpha1.ReasonPackageInvalid, clip(fmt.Sprintf("Package %s of CatalogSource %s makes no sense: %s",
+	return &Problem{Reason: v1alpha1.ReasonPackageInvalid, Message: clip(fmt.Sprintf("Package %s of CatalogSource %s makes no sense: %s",
 		sub.Package, sub.Catalog, why))}
 }
 
@@ -88,7 +88,7 @@ func noPackage(in Inputs, content *catalog.Content) *Problem {
 	} else {
 		message += didYouMean(in.Package, slices.Collect(maps.Keys(content.Packages)))
 	}
-	return &Problem{v1alpha1.ReasonPackageNotFound, clip(message)}
+	return &Problem{Reason: v1alpha1.ReasonPackageNotFound, Message: clip(message)}
 }
 
 // defaultChannel is the name of a package's default channel, or of the only one it has; empty where it has neither.
@@ -142,5 +142,5 @@ func (c channelOffer) notInChannel(name string, line []*entry) *Problem {
 	if hint == "" {
 		hint = ": it has " + listing(names, name)
 	}
-	return &Problem{v1alpha1.ReasonCSVNotInChannel, clip(fmt.Sprintf("Channel %s of package %s has no %s%s", c.channel.Name, c.name, name, hint))}
+	return &Problem{Reason: v1alpha1.ReasonCSVNotInChannel, Message: clip(fmt.Sprintf("Channel %s of package %s has no %s%s", c.channel.Name, c.name, name, hint))}
 }

@@ -52,12 +52,10 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 			c.Replaces = wanted[i].replaces.Name
 		}
 		out.Choices = append(out.Choices, c)
-		out.Deprecations = append(out.Deprecations, deprecations(o.parent, o.channel, o.bundle)...)
 	}
 	if s.gaveUp {
 		return Solution{}, tooHard(wanted[0].offers[0].name)
 	}
-	out.Deprecations = unique(out.Deprecations)
 	return out, nil
 }
 
@@ -67,7 +65,7 @@ func (s *search) planProblem(agreed scene, w wish) *Problem {
 	if s.gaveUp {
 		return tooHard(w.offers[0].name)
 	}
-	return &Problem{t.reason, clip(t.String())}
+	return &Problem{Reason: t.reason, Message: clip(t.String())}
 }
 
 // wish is a bundle that was asked for by name: those that bear it, the preferred one first, and what it replaces.
@@ -100,10 +98,10 @@ func (m *market) find(name string, preferred types.NamespacedName, present []Ins
 	case len(out.offers) > 0:
 		return out, nil
 	case instead != nil:
-		return out, &Problem{v1alpha1.ReasonConstraintsNotSatisfiable, clip(fmt.Sprintf(
+		return out, &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
 			"%s cannot be installed: %s, and %s does not replace it", name, instead.there(), name))}
 	default:
-		return out, &Problem{v1alpha1.ReasonConstraintsNotSatisfiable, clip(fmt.Sprintf(
+		return out, &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
 			"No visible catalog has %s%s", name, didYouMean(name, m.names())))}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Inputs is everything that the bundles of one Subscription depend on.
@@ -91,14 +92,17 @@ type Solution struct {
 	// or cannot be installed and why.
 	Note string
 
-	// Deprecations tell what is deprecated of the package, the channel and the bundles.
-	Deprecations []string
+	// Deprecations are what is deprecated of the package, its channel, and the bundle that is installed or comes next.
+	Deprecations Deprecations
+}
+
+// Deprecations are what a catalog says of what is deprecated; empty where that is nothing.
+type Deprecations struct {
+	Package, Channel, Bundle string
 }
 
 // Problem is why there is no solution: a reason of ResolutionFailed, and a sentence for an admin.
-type Problem struct {
-	Reason, Message string
-}
+type Problem = condition.Problem
 
 // Resolve says which bundles a Subscription needs. With a Problem, only what is known without a solution is told.
 //
@@ -115,7 +119,7 @@ func Resolve(in Inputs) (Solution, *Problem) {
 	line, cycle := order(offer.channel)
 	out := Solution{Deprecations: deprecations(offer.pkg, offer.channel, nil)}
 	if cycle != "" {
-		return out, &Problem{v1alpha1.ReasonReplacesCycle, clip(fmt.Sprintf(
+		return out, &Problem{Reason: v1alpha1.ReasonReplacesCycle, Message: clip(fmt.Sprintf(
 			"Channel %s of package %s goes in a circle, so that none is the newest: %s", offer.channel.Name, offer.name, cycle))}
 	}
 	candidates, problem := offer.candidates(in, line)
@@ -157,19 +161,29 @@ func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (So
 		}
 		for _, o := range chosen {
 			out.Choices = append(out.Choices, o.choice())
-			out.Deprecations = append(out.Deprecations, deprecations(o.parent, o.channel, o.bundle)...)
 		}
+		out.Deprecations = deprecations(from.pkg, from.channel, installedBundle(in, from, chosen[0].bundle))
 		out.Choices[0].Channel = from.channel.Name
 		if in.Installed != nil {
 			out.Choices[0].Replaces = in.Installed.Name
 		}
-		out.Deprecations = unique(out.Deprecations)
 		if i > 0 {
 			out.Note = clip(fmt.Sprintf("%s, the newest choice in %s, cannot be installed: %s", wanted[0].name, from, s.explain(scene{}, wanted[0])))
 		}
 		return out, nil
 	}
 	return out, s.problem(wanted, in.Installed)
+}
+
+// installedBundle is that of the channel which is installed; next, where none is.
+func installedBundle(in Inputs, from channelOffer, next *catalog.Bundle) *catalog.Bundle {
+	if in.Installed == nil {
+		return next
+	}
+	if e := from.channel.Entries[in.Installed.Name]; e != nil {
+		return e.Bundle
+	}
+	return nil
 }
 
 // problem says why none of those that were wanted can be installed: it tells the story of the first.
@@ -188,10 +202,10 @@ func (s *search) problem(wanted []*offer, installed *Installed) *Problem {
 	if n := len(wanted) - 1; n > 0 {
 		message = clipTo(message, maxMessage-60) + fmt.Sprintf("; neither can %s", counted(n, "older choice"))
 	}
-	return &Problem{story.reason, clip(message)}
+	return &Problem{Reason: story.reason, Message: clip(message)}
 }
 
 func tooHard(name string) *Problem {
-	return &Problem{v1alpha1.ReasonConstraintsNotSatisfiable, clip(fmt.Sprintf(
+	return &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
 		"What %s needs is so entangled that no answer was found within %s", name, patience))}
 }

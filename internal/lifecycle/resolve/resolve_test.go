@@ -138,9 +138,8 @@ func TestFirstInstall(t *testing.T) {
 				Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Deprecation: "use fast\n",
 					Entries: map[string]*catalog.Entry{"foo.v1.0.0": bundle("foo.v1.0.0", deprecated("a hole"))}}}}))},
 			want: want{
-				Choices: []string{"foo.v1.0.0 from stable of olm/community"},
-				Deprecations: []string{"package foo is deprecated: use bar",
-					"channel stable of package foo is deprecated: use fast", "foo.v1.0.0 is deprecated: a hole"}},
+				Choices:      []string{"foo.v1.0.0 from stable of olm/community"},
+				Deprecations: Deprecations{Package: "use bar", Channel: "use fast", Bundle: "a hole"}},
 		},
 		"AlreadyThere": {
 			reason: "A package is installed once in a namespace.",
@@ -210,9 +209,24 @@ func TestUpdate(t *testing.T) {
 				"nothing in the channel replaces or skips foo.v1.0.0"},
 		},
 		"NoDowngrade": {
-			reason: "Whatever a catalog says, an older version replaces nothing.",
+			reason: "A range of versions never leads back to an older one.",
 			sub:    Subscription{Installed: update("foo.v2.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", replaces("foo.v2.0.0"), skipRange("<=2.0.0")))},
+			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", skipRange("<=2.0.0")))},
+			want: want{Note: "The newest of channel stable of package foo is foo.v1.0.0, which is older than foo.v2.0.0: " +
+				"that stays until the channel has something to replace it"},
+		},
+		"OlderByName": {
+			reason: "But an author who names what is replaced means it, whatever the version.",
+			sub:    Subscription{Installed: update("foo.v2.0.0")},
+			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0"), bundle("foo.v1.9.9", replaces("foo.v2.0.0")))},
+			want:   want{Choices: []string{"foo.v1.9.9 from stable of olm/community for foo.v2.0.0"}, Newest: "foo.v1.9.9"},
+		},
+		"OlderChannel": {
+			reason: "Of a channel whose newest is older nobody may claim that it is what runs.",
+			sub:    Subscription{Channel: "stable", Installed: update("foo.v2.0.0")},
+			in:     Surroundings{Catalogs: sources(source("community", pkg("foo", channel("stable", bundle("foo.v1.5.0")), channel("candidate", bundle("foo.v2.0.0")))))},
+			want: want{Note: "The newest of channel stable of package foo is foo.v1.5.0, which is older than foo.v2.0.0: " +
+				"that stays until the channel has something to replace it"},
 		},
 		"ChannelSwitch": {
 			reason: "Another channel is entered by the same rule.",
@@ -234,8 +248,8 @@ func TestUpdate(t *testing.T) {
 			reason: "An update that cannot be is told, with what it is for.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ""))))},
-			want: want{Newest: "foo.v2.0.0", Problem: &Problem{v1alpha1.ReasonConstraintsNotSatisfiable,
-				"foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 needs package bar, which no visible catalog has"}},
+			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
+				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 needs package bar, which no visible catalog has"}},
 		},
 		"SameKinds": {
 			reason: "An update may provide what the one that it replaces provides.",
@@ -258,8 +272,8 @@ func TestUpdate(t *testing.T) {
 				Catalogs:  foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), provides("Foo.v2"))),
 				Present:   []Installed{installed("bar.v1.0.0", has(needsKind("Foo")))},
 				OnCluster: kinds("Foo")},
-			want: want{Newest: "foo.v2.0.0", Problem: &Problem{v1alpha1.ReasonConstraintsNotSatisfiable,
-				"foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 cannot be installed: the namespace has bar.v1.0.0, " +
+			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
+				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 cannot be installed: the namespace has bar.v1.0.0, " +
 					"which needs kind Foo of example.com/v1, and that would not be met any more"}},
 		},
 		"NeighbourGetsAnother": {
@@ -284,7 +298,7 @@ func TestUpdate(t *testing.T) {
 			reason: "What is installed may be deprecated.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", deprecated("a hole")))},
-			want:   want{Deprecations: []string{"foo.v1.0.0 is deprecated: a hole"}},
+			want:   want{Deprecations: Deprecations{Bundle: "a hole"}},
 		},
 	})
 }

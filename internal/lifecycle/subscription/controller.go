@@ -4,9 +4,12 @@ package subscription
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
@@ -36,12 +41,15 @@ type Reconciler struct {
 
 	Catalogs *catalog.Store
 
+	// Records tell which ClusterServiceVersions have been installed whole.
+	Records surroundings.Grants
+
 	// GlobalNamespace holds the catalogs that every namespace can see.
 	GlobalNamespace string
 
 	Now func() time.Time
 
-	written surroundings.Written
+	written apply.Written
 }
 
 // Reconcile looks after the Subscriptions of one namespace.
@@ -53,53 +61,59 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if slices.ContainsFunc(n.subs, func(sub *v1alpha1.Subscription) bool { return r.written.Behind(sub) }) {
 		return reconcile.Result{}, nil
 	}
+	n.resolveAll()
+	var failures []error
 	var conflict bool
 	var again time.Duration
 	for _, sub := range n.subs {
 		later, err := r.one(ctx, n, sub)
 		again = max(again, later)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			conflict = true // the cache is behind: the others go on
-		} else if err != nil {
-			return reconcile.Result{}, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err)
+			conflict = true // the cache is behind
+		} else if err != nil { // which is not the others'
+			failures = append(failures, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err))
 		}
 	}
-	if conflict {
-		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil
+	if len(failures) == 0 && conflict {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	if len(failures) > 0 {
+		return reconcile.Result{}, errors.Join(failures...)
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// one resolves a Subscription, asks for the plan that it needs, and writes its status. It says when to look again, where
-// nothing would tell; 0 for never.
+// soon is when the cache should have caught up.
+const soon = 100 * time.Millisecond
+
+// one creates the InstallPlan that a Subscription needs, and writes its status. It returns when to reconcile again, where no event
+// would; 0 for never.
 func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (time.Duration, error) {
-	if !n.tried(sub) {
+	res, ok := n.results[sub.Name]
+	if !ok {
 		return 0, nil // what the status says stands until the catalog has been read anew
 	}
-	head := n.head(sub)
-	solution, problem := n.resolve(sub, head)
 	var plan *olm.InstallPlan
-	if len(solution.Choices) > 0 && n.mayMoveOn(head) && !n.deleted(sub, head) {
+	if res.wanted {
 		var err error
-		if plan, err = r.ensure(ctx, n, sub, solution); err != nil {
+		if plan, err = r.ensure(ctx, n, sub, res); err != nil {
 			return 0, err
 		}
-		n.plan(solution)
 	}
 	if err := r.discard(ctx, n, sub, plan); err != nil {
 		return 0, err
 	}
-	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, head, solution, problem, plan)))
+	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, res, plan)))
 }
 
 // inputs are what the status is computed from.
-func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion,
-	solution resolve.Solution, problem *resolve.Problem, plan *olm.InstallPlan) subscription.Inputs {
+func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *result, plan *olm.InstallPlan) subscription.Inputs {
+	head, solution, problem := res.head, res.solution, res.problem
 	out := subscription.Inputs{
 		Subscription:    sub,
 		CatalogSources:  n.sources,
 		GlobalNamespace: r.GlobalNamespace,
-		Resolution:      &subscription.Resolution{Newest: solution.Newest, Note: solution.Note},
+		Resolution:      &subscription.Resolution{Newest: solution.Newest, Note: solution.Note, Deprecations: subscription.Deprecations(solution.Deprecations)},
 		Plan:            plan,
 		Installed:       n.csvs[sub.Status.InstalledCSV],
 		Current:         n.csvs[sub.Status.CurrentCSV],
@@ -115,7 +129,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, head *v1al
 		out.Resolution.Newest = head.Name
 	}
 	if len(solution.Choices) > 0 {
-		out.Resolution.Next = solution.Choices[0].Bundle.Name
+		out.Resolution.Next = res.next
 	}
 	if problem == nil {
 		problem = unresolvedPlan(out.Plan)
@@ -123,7 +137,10 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, head *v1al
 	if problem != nil {
 		out.Resolution.Problem = &subscription.Problem{Reason: problem.Reason, Message: problem.Message}
 	}
-	out.Held = holdOf(out.Plan)
+	if res.unread {
+		out.Resolution = nil
+	}
+	out.Gate = decisionOf(out.Plan)
 	return out
 }
 
@@ -139,16 +156,16 @@ func unresolvedPlan(plan *olm.InstallPlan) *resolve.Problem {
 	return &resolve.Problem{Reason: string(c.Reason), Message: c.Message}
 }
 
-// holdOf is what holds an InstallPlan, as its status tells.
-func holdOf(plan *olm.InstallPlan) *subscription.Hold {
+// decisionOf is the gate's decision about an InstallPlan, as its status has it.
+func decisionOf(plan *olm.InstallPlan) gate.Decision {
 	if plan == nil || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
-		return nil
+		return gate.Decision{}
 	}
 	c := plan.Status.GetCondition(v1alpha1.ConditionUpgradeHeld)
 	if c.Status != "True" {
-		return nil
+		return gate.Decision{}
 	}
-	return &subscription.Hold{Reason: string(c.Reason), Message: c.Message}
+	return gate.Decision{Held: true, Reason: string(c.Reason), Message: c.Message}
 }
 
 // write writes a status that changed; one that says the same in other words not at once, and says when to look again.
@@ -173,12 +190,12 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 
 // ensure makes the InstallPlan for a solution unless it is there. Its name is computed from what it is for, so that a
 // plan that was made just before we were cut off is found again.
-func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, solution resolve.Solution) (*olm.InstallPlan, error) {
-	desired := planFor(sub, solution)
+func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, res *result) (*olm.InstallPlan, error) {
+	desired := planFor(res.owners, res.solution)
 	if actual, ok := n.plans[desired.Name]; ok {
 		return actual, nil
 	}
-	if begun := n.begun(sub, solution); begun != nil {
+	if begun := n.begun(sub, res.solution); begun != nil {
 		return begun, nil
 	}
 	err := r.Client.Create(ctx, desired, FieldOwner)
@@ -192,14 +209,14 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	return desired, nil
 }
 
-// discard deletes the InstallPlans of a Subscription that something newer has overtaken: those that were never approved,
-// and those of which nothing is left.
+// discard deletes what something newer has overtaken: the InstallPlans of a Subscription that were never begun or of which nothing
+// is left, and ClusterServiceVersions that were written by a plan which was not applied whole.
 func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, wanted *olm.InstallPlan) error {
 	if wanted == nil {
 		return nil
 	}
 	for _, plan := range n.plans {
-		if plan.Name == wanted.Name || !ownedBy(plan, sub) || plan.Status.Phase == olm.InstallPlanPhaseInstalling || n.vouches(plan) {
+		if plan.Name == wanted.Name || !ownedBy(plan, sub) || beingWritten(plan) || n.vouches(plan) {
 			continue
 		}
 		asSeen := client.Preconditions{UID: &plan.UID, ResourceVersion: &plan.ResourceVersion}
@@ -209,9 +226,26 @@ func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Su
 		} else if err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("Deleted an InstallPlan that was overtaken", "subscription", sub.Name, "plan", plan.Name, "by", wanted.Name)
+		log.FromContext(ctx).Info("Deleted InstallPlan that was overtaken", "subscription", sub.Name, "plan", plan.Name, "by", wanted.Name)
+	}
+	for name := range n.incomplete {
+		csv := n.csvs[name]
+		if csv.Annotations[v1alpha1.AnnotationSubscription] != sub.Name || n.plans[csv.Annotations[v1alpha1.AnnotationInstallPlan]] != nil ||
+			slices.Contains(wanted.Spec.ClusterServiceVersionNames, name) || !csv.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := r.Client.Delete(ctx, csv.DeepCopy(), client.Preconditions{UID: &csv.UID}); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Deleted ClusterServiceVersion that was never installed whole", "subscription", sub.Name, "csv", name, "by", wanted.Name)
 	}
 	return nil
+}
+
+// beingWritten reports whether a plan has been approved, and does not merely wait for a right.
+func beingWritten(plan *olm.InstallPlan) bool {
+	waits := plan.Status.GetCondition(olm.InstallPlanInstalled).Status == corev1.ConditionFalse
+	return plan.Status.Phase == olm.InstallPlanPhaseInstalling && !waits
 }
 
 func ownedBy(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {

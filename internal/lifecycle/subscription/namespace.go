@@ -3,6 +3,7 @@ package subscription
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
@@ -14,9 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -25,7 +29,9 @@ import (
 type namespace struct {
 	subs        []*v1alpha1.Subscription // the oldest first
 	csvs        map[string]*v1alpha1.ClusterServiceVersion
+	incomplete  map[string]bool // ClusterServiceVersions that a plan has written which was not applied whole
 	newest      []present
+	results     map[string]*result // by Subscription
 	plans       map[string]*olm.InstallPlan
 	catalogs    []catalog.Catalog
 	sources     []subscription.CatalogSource
@@ -42,8 +48,10 @@ type present struct {
 	installed resolve.Installed
 }
 
-func presentOf(csvs map[string]*v1alpha1.ClusterServiceVersion) (out []present) {
-	for _, csv := range surroundings.Newest(csvs) {
+func presentOf(csvs map[string]*v1alpha1.ClusterServiceVersion, incomplete map[string]bool) (out []present) {
+	complete := maps.Clone(csvs)
+	maps.DeleteFunc(complete, func(name string, _ *v1alpha1.ClusterServiceVersion) bool { return incomplete[name] })
+	for _, csv := range csvchain.Newest(complete) {
 		out = append(out, present{csv, surroundings.Installed(csv)})
 	}
 	return out
@@ -82,14 +90,22 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 	if out.csvs, err = surroundings.CSVs(ctx, r.Client, name); err != nil {
 		return nil, err
 	}
-	out.newest = presentOf(out.csvs)
+	out.incomplete = map[string]bool{}
+	for name, csv := range out.csvs {
+		if incomplete, err := surroundings.Incomplete(ctx, r.Records, csv); err != nil {
+			return nil, err
+		} else if incomplete {
+			out.incomplete[name] = true
+		}
+	}
+	out.newest = presentOf(out.csvs, out.incomplete)
 	if out.onCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
 		return nil, err
 	}
 	if out.sources, err = r.sources(ctx, name, out.catalogs); err != nil {
 		return nil, err
 	}
-	group, problem, err := surroundings.Group(ctx, r.Client, name)
+	group, problem, err := operatorgroup.Find(ctx, r.Client, name)
 	out.failForward = problem == nil && err == nil && group.Spec.UpgradeStrategy == operatorsv1.UpgradeStrategyUnsafeFailForward
 	return out, err
 }
@@ -118,15 +134,20 @@ func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalo
 	return out, nil
 }
 
-// head is the newest ClusterServiceVersion of a Subscription's package; nil where there is none.
+// head is the newest ClusterServiceVersion of a Subscription's package; nil where there is none. Where the Subscription was for
+// another package before, it is that one's, if the package replaces it.
 func (n *namespace) head(sub *v1alpha1.Subscription) *v1alpha1.ClusterServiceVersion {
 	var entries map[string]bool
+	var former *v1alpha1.ClusterServiceVersion
 	for _, p := range n.newest {
 		csv, pkg := p.csv, p.installed.Package
 		switch {
 		case pkg == sub.Spec.Package, pkg == "" && csv.Name == sub.Status.CurrentCSV:
 			return csv
 		case pkg != "":
+			if csv.Name == sub.Status.InstalledCSV && n.replaces(sub, csv.Name) {
+				former = csv
+			}
 			continue
 		}
 		if entries == nil {
@@ -136,18 +157,32 @@ func (n *namespace) head(sub *v1alpha1.Subscription) *v1alpha1.ClusterServiceVer
 			return csv // it was there before us, and is adopted
 		}
 	}
-	return nil
+	return former
 }
 
-// tried is false for a Subscription with a status whose catalog is there and has not been looked at since this process
-// began. One without a status is told what it waits for.
-func (n *namespace) tried(sub *v1alpha1.Subscription) bool {
-	i := slices.IndexFunc(n.catalogs, func(c catalog.Catalog) bool { return c.Key == catalogOf(sub) })
-	if i >= 0 {
-		return n.catalogs[i].Tried || sub.Status.LastUpdated.IsZero()
+// replaces reports whether an entry of a Subscription's package replaces or skips a ClusterServiceVersion by name.
+func (n *namespace) replaces(sub *v1alpha1.Subscription, name string) bool {
+	for _, c := range n.catalogs {
+		if c.Key != catalogOf(sub) || c.Content == nil || c.Content.Packages[sub.Spec.Package] == nil {
+			continue
+		}
+		for _, channel := range c.Content.Packages[sub.Spec.Package].Channels {
+			for _, e := range channel.Entries {
+				if e != nil && (e.Replaces == name || slices.Contains(e.Skips, name)) {
+					return true
+				}
+			}
+		}
 	}
-	known := slices.ContainsFunc(n.sources, func(s subscription.CatalogSource) bool { return client.ObjectKeyFromObject(&s) == catalogOf(sub) })
-	return !known || sub.Status.LastUpdated.IsZero()
+	return false
+}
+
+// unread reports whether a Subscription's catalog is there and has not been looked at since this process began.
+func (n *namespace) unread(sub *v1alpha1.Subscription) bool {
+	if i := slices.IndexFunc(n.catalogs, func(c catalog.Catalog) bool { return c.Key == catalogOf(sub) }); i >= 0 {
+		return !n.catalogs[i].Tried
+	}
+	return slices.ContainsFunc(n.sources, func(s subscription.CatalogSource) bool { return client.ObjectKeyFromObject(&s) == catalogOf(sub) })
 }
 
 // entries are the names of the bundles in a Subscription's package.
@@ -170,65 +205,200 @@ func catalogOf(sub *v1alpha1.Subscription) types.NamespacedName {
 	return types.NamespacedName{Namespace: sub.Spec.CatalogSourceNamespace, Name: sub.Spec.CatalogSource}
 }
 
-// resolve says what a Subscription needs next.
-func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) (resolve.Solution, *resolve.Problem) {
+// result is what a Subscription needs next.
+type result struct {
+	// unread is true where that is not known, since its catalog is about to be read.
+	unread bool
+
+	head     *v1alpha1.ClusterServiceVersion
+	solution resolve.Solution
+	problem  *condition.Problem
+
+	// next is the ClusterServiceVersion that the solution has for this Subscription.
+	next string
+
+	// owners are the Subscriptions that the solution is for: several where none of them could be updated alone.
+	owners []*v1alpha1.Subscription
+
+	// wanted is true where the solution may be installed now.
+	wanted bool
+}
+
+// resolveAll finds what each Subscription needs, the oldest first: what that installs is there for those that follow. Those that
+// cannot be updated alone, since another one's operator is in the way, are tried together.
+func (n *namespace) resolveAll() {
+	n.results = map[string]*result{}
+	for _, sub := range n.subs {
+		if n.unread(sub) {
+			if sub.Status.LastUpdated.IsZero() { // otherwise what the status says stands
+				n.results[sub.Name] = &result{unread: true, head: n.head(sub)}
+			}
+			continue
+		}
+		res := &result{head: n.head(sub), owners: []*v1alpha1.Subscription{sub}}
+		res.solution, res.problem = n.resolve(sub, res.head)
+		n.results[sub.Name] = res
+		n.want(sub, res)
+	}
+	n.resolveTogether()
+}
+
+// want has what a result installs be there for the Subscriptions that follow, if it may be installed now.
+func (n *namespace) want(sub *v1alpha1.Subscription, res *result) {
+	if len(res.solution.Choices) == 0 {
+		return
+	}
+	if res.next == "" {
+		res.next = res.solution.Choices[0].Bundle.Name
+	}
+	if res.wanted = n.mayMoveOn(res.head) && !n.deleted(sub, res.head) && !n.writing(sub); res.wanted {
+		n.plan(res.solution)
+	}
+}
+
+// resolveTogether tries those together that cannot be updated alone: first in pairs, then all of them.
+func (n *namespace) resolveTogether() {
+	var blocked []*v1alpha1.Subscription
+	for _, sub := range n.subs {
+		if res := n.results[sub.Name]; res != nil && res.head != nil && res.problem != nil &&
+			res.problem.Reason == v1alpha1.ReasonConstraintsNotSatisfiable && n.mayMoveOn(res.head) {
+			blocked = append(blocked, sub)
+		}
+	}
+	if len(blocked) < 2 {
+		return
+	}
+	for i, a := range blocked {
+		for _, b := range blocked[i+1:] {
+			n.tryTogether([]*v1alpha1.Subscription{a, b})
+		}
+	}
+	n.tryTogether(blocked)
+}
+
+// tryTogether gives each of some Subscriptions that still have a problem the solution that they have together, if there is one.
+func (n *namespace) tryTogether(subs []*v1alpha1.Subscription) {
+	var together []resolve.Subscription
+	for _, sub := range subs {
+		if n.results[sub.Name].problem == nil {
+			return
+		}
+		together = append(together, n.subscription(sub, n.results[sub.Name].head))
+	}
+	solution, next, ok := resolve.Together(together, n.surroundings(subs...))
+	if !ok {
+		return
+	}
+	for i, sub := range subs {
+		res := n.results[sub.Name]
+		newest := res.solution.Newest
+		res.solution, res.problem, res.next, res.owners = solution, nil, next[i], subs
+		res.solution.Newest = newest
+		res.wanted = !n.deleted(sub, res.head) && !slices.ContainsFunc(subs, n.writing)
+	}
+	n.plan(solution)
+}
+
+// resolve finds what a Subscription needs next by itself.
+func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) (resolve.Solution, *condition.Problem) {
 	for _, older := range n.subs {
 		if older == sub {
 			break
 		}
 		if older.Spec.Package == sub.Spec.Package {
-			return resolve.Solution{}, &resolve.Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: fmt.Sprintf(
+			return resolve.Solution{}, &condition.Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: fmt.Sprintf(
 				"Subscription %s, which is older, is for package %s too: delete one of them", older.Name, sub.Spec.Package)}
 		}
 	}
-	in := resolve.Inputs{
-		Subscription: resolve.Subscription{
-			Namespace: sub.Namespace, Name: sub.Name, Catalog: catalogOf(sub),
-			Package: sub.Spec.Package, Channel: sub.Spec.Channel, StartingCSV: sub.Spec.StartingCSV,
-		},
-		Surroundings: resolve.Surroundings{Catalogs: n.catalogs, OnCluster: n.onCluster, Present: slices.Clone(n.planned)},
+	return resolve.Resolve(resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)})
+}
+
+// subscription is a Subscription as the resolver sees it.
+func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) resolve.Subscription {
+	out := resolve.Subscription{
+		Namespace: sub.Namespace, Name: sub.Name, Catalog: catalogOf(sub),
+		Package: sub.Spec.Package, Channel: sub.Spec.Channel, StartingCSV: sub.Spec.StartingCSV,
 	}
 	for _, p := range n.newest {
-		csv, installed := p.csv, p.installed
-		if csv == head {
+		if p.csv == head {
+			installed := p.installed
 			installed.Package = sub.Spec.Package
-			in.Installed = &installed
-		} else if !n.overtaken[csv.Name] {
-			in.Present = append(in.Present, installed)
+			out.Installed = &installed
 		}
 	}
-	return resolve.Resolve(in)
+	return out
+}
+
+// surroundings are what is there besides what those Subscriptions have installed.
+func (n *namespace) surroundings(subs ...*v1alpha1.Subscription) resolve.Surroundings {
+	own := func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return slices.ContainsFunc(subs, func(sub *v1alpha1.Subscription) bool { return n.head(sub) == csv })
+	}
+	out := resolve.Surroundings{Catalogs: n.catalogs, OnCluster: n.onCluster, Present: slices.Clone(n.planned)}
+	for _, p := range n.newest {
+		if !own(p.csv) && !n.overtaken[p.csv.Name] {
+			out.Present = append(out.Present, p.installed)
+		}
+	}
+	return out
 }
 
 // mayMoveOn is false while the newest ClusterServiceVersion is still being installed. One that failed is overtaken only
-// where the OperatorGroup says so, as with OLM.
+// where the OperatorGroup says so, as with OLM. One that runs and is only to be replaced by what was never installed whole is
+// the newest still.
 func (n *namespace) mayMoveOn(head *v1alpha1.ClusterServiceVersion) bool {
-	if head == nil || head.Status.Phase == olm.CSVPhaseSucceeded {
+	if head == nil || head.Status.Phase == olm.CSVPhaseSucceeded || head.Status.Phase == olm.CSVPhaseReplacing && csvchain.Ran(head) {
 		return true
 	}
 	return n.failForward && head.Status.Phase == olm.CSVPhaseFailed
+}
+
+// writing reports whether an InstallPlan is being written that installs something for a Subscription: until that is done nothing
+// newer overtakes it.
+func (n *namespace) writing(sub *v1alpha1.Subscription) bool {
+	for _, plan := range n.plans {
+		if beingWritten(plan) && n.isFor(plan, sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFor reports whether a plan was made for a Subscription, or has written a ClusterServiceVersion for it: what another one needs
+// comes with that one's plan.
+func (n *namespace) isFor(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
+	if ownedBy(plan, sub) {
+		return true
+	}
+	return slices.ContainsFunc(plan.Spec.ClusterServiceVersionNames, func(name string) bool {
+		csv := n.csvs[name]
+		return csv != nil && csv.Annotations[v1alpha1.AnnotationInstallPlan] == plan.Name && csv.Annotations[v1alpha1.AnnotationSubscription] == sub.Name
+	})
 }
 
 // deleted is true where somebody deleted the ClusterServiceVersion that was installed: then it is not installed again
 // behind his back. Deleting its InstallPlan, too, asks for that.
 func (n *namespace) deleted(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) bool {
 	ref := sub.Status.InstallPlanRef
-	return head == nil && sub.Status.InstalledCSV != "" && ref != nil && n.plans[ref.Name] != nil
+	return head == nil && sub.Status.InstalledCSV != "" && n.csvs[sub.Status.InstalledCSV] == nil && ref != nil && n.plans[ref.Name] != nil
 }
 
 // underWay are the phases of a plan that has been approved.
 var underWay = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
 
-// begun is the InstallPlan that installs a solution already, with more that is there by now; nil where there is none.
+// begun is the InstallPlan that installs a solution already, with more that is there by now or that needs it; nil where there is
+// none.
 func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	var out *olm.InstallPlan
 	for _, plan := range n.plans {
-		if slices.Contains(underWay, plan.Status.Phase) {
-			names := plan.Spec.ClusterServiceVersionNames
-			covered := !slices.ContainsFunc(solution.Choices, func(c resolve.Choice) bool { return !slices.Contains(names, c.Bundle.Name) })
-			if covered && ownedBy(plan, sub) && names[0] == solution.Choices[0].Bundle.Name && (out == nil || plan.Name < out.Name) {
-				out = plan
-			}
+		if !slices.Contains(underWay, plan.Status.Phase) || !n.isFor(plan, sub) {
+			continue
+		}
+		names := plan.Spec.ClusterServiceVersionNames
+		covered := !slices.ContainsFunc(solution.Choices, func(c resolve.Choice) bool { return !slices.Contains(names, c.Bundle.Name) })
+		another := ownedBy(plan, sub) && len(names) > 0 && names[0] != solution.Choices[0].Bundle.Name
+		if covered && !another && (out == nil || plan.Name < out.Name) {
+			out = plan
 		}
 	}
 	return out
@@ -237,7 +407,7 @@ func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution)
 // plan has what a solution will install be there for the Subscriptions that follow.
 func (n *namespace) plan(solution resolve.Solution) {
 	for _, c := range solution.Choices {
-		if n.csvs[c.Bundle.Name] != nil {
+		if n.csvs[c.Bundle.Name] != nil && !n.incomplete[c.Bundle.Name] {
 			continue
 		}
 		if c.Replaces != "" {
@@ -253,10 +423,10 @@ func (n *namespace) plan(solution resolve.Solution) {
 	}
 }
 
-// vouches is true for a plan that a ClusterServiceVersion which is there came from.
+// vouches reports whether a ClusterServiceVersion that exists came from a plan, and was installed whole.
 func (n *namespace) vouches(plan *olm.InstallPlan) bool {
 	return slices.ContainsFunc(plan.Spec.ClusterServiceVersionNames, func(name string) bool {
 		csv := n.csvs[name]
-		return csv != nil && csv.Annotations[v1alpha1.AnnotationInstallPlan] == plan.Name
+		return csv != nil && csv.Annotations[v1alpha1.AnnotationInstallPlan] == plan.Name && !n.incomplete[name]
 	})
 }

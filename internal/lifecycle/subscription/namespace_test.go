@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
-	"github.com/operator-status/operator-status/internal/subscription"
 )
 
 var community = types.NamespacedName{Namespace: "olm", Name: "community"}
@@ -95,7 +95,8 @@ func around(offered catalog.Catalog, objects ...client.Object) *namespace {
 			out.plans[o.Name] = o
 		}
 	}
-	out.newest = presentOf(out.csvs)
+	out.incomplete = map[string]bool{}
+	out.newest = presentOf(out.csvs, out.incomplete)
 	return out
 }
 
@@ -167,7 +168,7 @@ func TestPlanFor(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := planFor(tc.sub, tc.solution)
+			got := planFor([]*v1alpha1.Subscription{tc.sub}, tc.solution)
 			tc.want.CatalogSource, tc.want.CatalogSourceNamespace = "community", "olm"
 			want := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "default", Name: got.Name,
@@ -194,23 +195,23 @@ func TestPlanForName(t *testing.T) {
 	explicit := base()
 	explicit.Spec.InstallPlanApproval = olm.ApprovalAutomatic
 	solution := installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0")
-	name := planFor(base(), solution).Name
+	name := planFor([]*v1alpha1.Subscription{base()}, solution).Name
 	if !strings.HasPrefix(name, "install-") || len(name) != len("install-")+10 {
 		t.Errorf("the name is %s", name)
 	}
 	for what, sub := range map[string]*v1alpha1.Subscription{"itself": base(), "another channel": moved, "another status": noted, "the default said": explicit} {
-		if got := planFor(sub, solution).Name; got != name {
+		if got := planFor([]*v1alpha1.Subscription{sub}, solution).Name; got != name {
 			t.Errorf("%s: %s; want %s again", what, got, name)
 		}
 	}
 	seen := map[string]string{name: "itself"}
 	for what, got := range map[string]string{
-		"another approval":     planFor(manual, solution).Name,
-		"a new Subscription":   planFor(again, solution).Name,
-		"another predecessor":  planFor(base(), installs("foo.v2.0.0>foo.v1.1.0", "etcd.v1.0.0")).Name,
-		"a first install":      planFor(base(), installs("foo.v2.0.0", "etcd.v1.0.0")).Name,
-		"without a dependency": planFor(base(), installs("foo.v2.0.0>foo.v1.0.0")).Name,
-		"another version":      planFor(base(), installs("foo.v3.0.0>foo.v1.0.0", "etcd.v1.0.0")).Name,
+		"another approval":     planFor([]*v1alpha1.Subscription{manual}, solution).Name,
+		"a new Subscription":   planFor([]*v1alpha1.Subscription{again}, solution).Name,
+		"another predecessor":  planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0>foo.v1.1.0", "etcd.v1.0.0")).Name,
+		"a first install":      planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0", "etcd.v1.0.0")).Name,
+		"without a dependency": planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0>foo.v1.0.0")).Name,
+		"another version":      planFor([]*v1alpha1.Subscription{base()}, installs("foo.v3.0.0>foo.v1.0.0", "etcd.v1.0.0")).Name,
 	} {
 		if other, ok := seen[got]; ok {
 			t.Errorf("%s and %s have one name, %s", what, other, got)
@@ -330,7 +331,7 @@ func TestMayMoveOn(t *testing.T) {
 		"Installing": {false, false},
 		"Succeeded":  {true, true},
 		"Failed":     {false, true},
-		"Replacing":  {false, false},
+		"Replacing":  {false, false}, // it never ran
 		"Deleting":   {false, false},
 	} {
 		n := &namespace{}
@@ -383,6 +384,8 @@ func TestDeleted(t *testing.T) {
 func TestBegun(t *testing.T) {
 	foo, other := subscribe("foo", "foo", 1), subscribe("other", "bar", 1)
 	const a, b, c = "foo.v1.0.0", "etcd.v1.0.0", "bar.v1.0.0"
+	needed := csv(a, "Pending")
+	needed.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "needs", v1alpha1.AnnotationSubscription: foo.Name}
 	cases := map[string]struct {
 		reason string
 		plan   *olm.InstallPlan
@@ -398,11 +401,13 @@ func TestBegun(t *testing.T) {
 		"Nobodys":       {"So is one that a person made.", planned("p", nil, "Installing", a, b), []string{a}, false},
 		"Fewer":         {"One that lacks a dependency does not install it.", planned("p", foo, "Installing", a), []string{a, b}, false},
 		"AsADependency": {"One that brought it for another's sake was for another's sake.", planned("p", foo, "Installing", c, a), []string{a}, false},
-		"WithoutNames":  {"One that names nothing installs nothing.", planned("p", foo, "Installing"), []string{a}, false},
+		"Needed": {"What another one needs comes with that one's plan, as what the plan has written says.",
+			planned("needs", other, "Installing", c, a), []string{a}, true},
+		"WithoutNames": {"One that names nothing installs nothing.", planned("p", foo, "Installing"), []string{a}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := around(offer(), tc.plan).begun(foo, installs(tc.wants...)); (got != nil) != tc.want {
+			if got := around(offer(), tc.plan, needed).begun(foo, installs(tc.wants...)); (got != nil) != tc.want {
 				t.Errorf("%s\ngot %v; want one: %t", tc.reason, got, tc.want)
 			}
 		})
@@ -468,12 +473,13 @@ func TestDiscard(t *testing.T) {
 		planned("vouching", foo, "Complete", "foo.v1.0.0"),
 		planned("others", other, "RequiresApproval", "bar.v1.0.0"),
 		planned("a-persons", nil, "RequiresApproval", "foo.v2.0.0"),
+		with(planned("without-rights", foo, "Installing", "foo.v2.0.0"), olm.InstallPlanCondition{Type: olm.InstallPlanInstalled, Status: "False", Reason: "Forbidden"}),
 	}
 	for name, tc := range map[string]struct {
 		wanted *olm.InstallPlan
 		want   []string
 	}{
-		"Overtaken":     {wanted, []string{"failed", "nothing-left", "unresolved", "waiting"}},
+		"Overtaken":     {wanted, []string{"failed", "nothing-left", "unresolved", "waiting", "without-rights"}},
 		"NothingWanted": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -497,12 +503,12 @@ func TestDiscard(t *testing.T) {
 func TestEnsure(t *testing.T) {
 	foo := subscribe("foo", "foo", 1)
 	solution := installs("foo.v1.0.0")
-	name := planFor(foo, solution).Name
+	name := planFor([]*v1alpha1.Subscription{foo}, solution).Name
 	ensured := func(t *testing.T, n *namespace, there ...client.Object) (string, []string) {
 		t.Helper()
 		var deletes []string
 		r := beside(t, &deletes, there...)
-		got, err := r.ensure(t.Context(), n, foo, solution)
+		got, err := r.ensure(t.Context(), n, foo, &result{solution: solution, owners: []*v1alpha1.Subscription{foo}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -546,25 +552,25 @@ func with(plan *olm.InstallPlan, conditions ...olm.InstallPlanCondition) *olm.In
 	return plan
 }
 
-func TestHoldOf(t *testing.T) {
+func TestDecisionOf(t *testing.T) {
 	held := func(status string) olm.InstallPlanCondition {
 		return olm.InstallPlanCondition{Type: v1alpha1.ConditionUpgradeHeld, Status: "True", Reason: "ProbeNotUpgradeable", Message: status}
 	}
 	released := held("")
 	released.Status = "False"
-	want := &subscription.Hold{Reason: "ProbeNotUpgradeable", Message: "busy"}
+	want := gate.Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: "busy"}
 	for name, tc := range map[string]struct {
 		plan *olm.InstallPlan
-		want *subscription.Hold
+		want gate.Decision
 	}{
-		"NoPlan":     {nil, nil},
-		"NotSaid":    {planned("p", nil, "RequiresApproval"), nil},
+		"NoPlan":     {nil, gate.Decision{}},
+		"NotSaid":    {planned("p", nil, "RequiresApproval"), gate.Decision{}},
 		"Held":       {with(planned("p", nil, "RequiresApproval"), held("busy")), want},
-		"Released":   {with(planned("p", nil, "RequiresApproval"), released), nil},
-		"Installing": {with(planned("p", nil, "Installing"), held("busy")), nil},
-		"Complete":   {with(planned("p", nil, "Complete"), held("busy")), nil},
+		"Released":   {with(planned("p", nil, "RequiresApproval"), released), gate.Decision{}},
+		"Installing": {with(planned("p", nil, "Installing"), held("busy")), gate.Decision{}},
+		"Complete":   {with(planned("p", nil, "Complete"), held("busy")), gate.Decision{}},
 	} {
-		if diff := cmp.Diff(tc.want, holdOf(tc.plan)); diff != "" {
+		if diff := cmp.Diff(tc.want, decisionOf(tc.plan)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -619,5 +625,92 @@ func TestSources(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", namespace, diff)
 		}
+	}
+}
+
+// TestResolveAll is about Subscriptions that have to do with each other, and with what is there.
+func TestResolveAll(t *testing.T) {
+	stampedBy := func(plan string, c *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+		c.Annotations[v1alpha1.AnnotationInstallPlan] = plan
+		return c
+	}
+	needing := func(c *v1alpha1.ClusterServiceVersion, pkg, versions string) *v1alpha1.ClusterServiceVersion {
+		required := property.MustBuildPackageRequired(pkg, versions)
+		own, _, _ := strings.Cut(c.Name, ".v")
+		text, err := json.Marshal(map[string]any{"properties": []property.Property{property.MustBuildPackage(own, "1.0.0"), required}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Annotations["operatorframework.io/properties"] = string(text)
+		return c
+	}
+	installed := func(name, pkg, csv string) *v1alpha1.Subscription {
+		out := subscribe(name, pkg, 1)
+		out.Status.CurrentCSV, out.Status.InstalledCSV = csv, csv
+		return out
+	}
+	replacing := stamped("foo", csv("foo.v1.0.0", olm.CSVPhaseReplacing))
+	replacing.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
+	half := func() *v1alpha1.ClusterServiceVersion {
+		out := stampedBy("install-1", stamped("foo", csv("foo.v2.0.0", olm.CSVPhasePending)))
+		out.Spec.Replaces = "foo.v1.0.0"
+		return out
+	}
+	other := installed("foo", "bar", "foo.v1.0.0")
+	for name, tc := range map[string]struct {
+		reason     string
+		offered    catalog.Catalog
+		there      []client.Object
+		incomplete []string
+		want       map[string]string // by Subscription: what is installed, and for whom
+	}{
+		"LockStep": {
+			reason:  "Packages that are pinned to each other's version are updated in one plan.",
+			offered: offer("odf.v1.0.0 needs ocs 1.0.0", "odf.v1.1.0 needs ocs 1.1.0", "ocs.v1.0.0", "ocs.v1.1.0"),
+			there: []client.Object{installed("odf", "odf", "odf.v1.0.0"), installed("ocs", "ocs", "ocs.v1.0.0"),
+				needing(stamped("odf", csv("odf.v1.0.0", "Succeeded")), "ocs", "1.0.0"), stamped("ocs", csv("ocs.v1.0.0", "Succeeded"))},
+			want: map[string]string{
+				"odf": "odf.v1.1.0>odf.v1.0.0 ocs.v1.1.0>ocs.v1.0.0 next odf.v1.1.0 for 2",
+				"ocs": "odf.v1.1.0>odf.v1.0.0 ocs.v1.1.0>ocs.v1.0.0 next ocs.v1.1.0 for 2",
+			},
+		},
+		"Incomplete": {
+			reason:  "What a plan has left half done is installed again, from what runs.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half()},
+			want:  map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1"},
+		},
+		"BeingWritten": {
+			reason:  "While its plan is being written nothing newer overtakes it.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Installing", "foo.v2.0.0")},
+			want:  map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1, not now"},
+		},
+		"AnotherPackage": {
+			reason:  "A Subscription that is for another package now installs that, beside what it was for.",
+			offered: offer("foo.v1.0.0", "bar.v1.0.0"),
+			there:   []client.Object{other, stamped("foo", csv("foo.v1.0.0", "Succeeded")), planned("install-1", other, "Complete", "foo.v1.0.0")},
+			want:    map[string]string{"foo": "bar.v1.0.0 next bar.v1.0.0 for 1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := around(tc.offered, tc.there...)
+			n.catalogs[0].Tried = true
+			for _, name := range tc.incomplete {
+				n.incomplete[name] = true
+			}
+			n.newest = presentOf(n.csvs, n.incomplete)
+			n.resolveAll()
+			got := map[string]string{}
+			for sub, res := range n.results {
+				got[sub] = chosen(res.solution, res.problem) + fmt.Sprintf(" next %s for %d", res.next, len(res.owners))
+				if !res.wanted {
+					got[sub] += ", not now"
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -12,14 +12,21 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// planFor is the InstallPlan that installs a solution. A first install is approved at once where the Subscription is
+// planFor is the InstallPlan that installs a solution, for the Subscriptions that it is for. A person has to approve it where one of
+// them wants that. A first install is approved at once where the Subscription is
 // automatic, since there is nobody to ask; an update is approved by its own loop, once the running operator allows it.
-func planFor(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
+func planFor(subs []*v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	out := &olm.InstallPlan{}
 	approval := olm.ApprovalAutomatic
-	if sub.IsManual() && !sub.IsGated() {
-		approval = olm.ApprovalManual
+	for _, sub := range subs {
+		if sub.IsManual() && !sub.IsGated() {
+			approval = olm.ApprovalManual
+		}
+		out.OwnerReferences = append(out.OwnerReferences, metav1.OwnerReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.SubscriptionKind, Name: sub.Name, UID: sub.UID,
+		})
 	}
+	sub := subs[0]
 	first := true
 	sum := sha256.New()
 	fmt.Fprintln(sum, sub.UID, approval)
@@ -30,9 +37,6 @@ func planFor(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.Install
 	}
 	out.Namespace = sub.Namespace
 	out.Name = "install-" + hex.EncodeToString(sum.Sum(nil))[:10]
-	out.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.SubscriptionKind, Name: sub.Name, UID: sub.UID,
-	}}
 	out.Spec.CatalogSource, out.Spec.CatalogSourceNamespace = sub.Spec.CatalogSource, sub.Spec.CatalogSourceNamespace
 	out.Spec.Approval = approval
 	out.Spec.Approved = first && approval == olm.ApprovalAutomatic

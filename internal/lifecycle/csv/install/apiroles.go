@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,27 +29,27 @@ var accessLevels = []struct {
 // different namespaces may own the same API, so the roles are the same for both and belong to neither.
 func apiRoles(in Install, out *Rendered) {
 	seen := map[string]bool{}
-	for _, owned := range in.CSV.Spec.CustomResourceDefinitions.Owned {
-		plural, group, ok := strings.Cut(owned.Name, ".")
-		prefix := owned.Name + "-" + owned.Version + "-"
+	for _, owned := range in.Grant.APIs {
+		plural, group, ok := strings.Cut(owned.CRD, ".")
+		prefix := owned.CRD + "-" + owned.Version + "-"
 		if !ok || seen[prefix] {
 			continue
 		}
 		seen[prefix] = true
-		what := fmt.Sprintf("roles for the API %s %s", owned.Name, owned.Version)
+		what := fmt.Sprintf("roles for the API %s %s", owned.CRD, owned.Version)
 		for _, level := range accessLevels {
-			out.add(in, what, in.apiRole(owned, prefix+level.name, level.name, rbacv1.PolicyRule{
+			out.add(what, in.apiRole(owned, prefix+level.name, level.name, rbacv1.PolicyRule{
 				Verbs: level.verbs, APIGroups: []string{group}, Resources: []string{plural},
 			}))
 		}
-		out.add(in, what, in.apiRole(owned, prefix+"crdview", "view", rbacv1.PolicyRule{
+		out.add(what, in.apiRole(owned, prefix+"crdview", "view", rbacv1.PolicyRule{
 			Verbs: []string{"get"}, APIGroups: []string{apiextensionsv1.GroupName},
-			Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{owned.Name},
+			Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{owned.CRD},
 		}))
 	}
 }
 
-func (in Install) apiRole(owned olm.CRDDescription, name, level string, rule rbacv1.PolicyRule) client.Object {
+func (in Install) apiRole(owned API, name, level string, rule rbacv1.PolicyRule) client.Object {
 	role := &rbacv1.ClusterRole{
 		TypeMeta: typeMeta(rbacv1.SchemeGroupVersion, "ClusterRole"),
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -60,19 +59,19 @@ func (in Install) apiRole(owned olm.CRDDescription, name, level string, rule rba
 		}},
 		Rules: []rbacv1.PolicyRule{rule},
 	}
-	if uid := in.CRDs[owned.Name]; uid != "" {
+	if uid := in.CRDs[owned.CRD]; uid != "" {
 		no := false
 		role.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
-			Name: owned.Name, UID: uid, Controller: &no, BlockOwnerDeletion: &no,
+			Name: owned.CRD, UID: uid, Controller: &no, BlockOwnerDeletion: &no,
 		}}
 	}
 	return role
 }
 
 // aggregationLabel selects the roles of an access level for an API.
-func aggregationLabel(owned olm.CRDDescription, level string) string {
-	_, group, _ := strings.Cut(owned.Name, ".")
+func aggregationLabel(owned API, level string) string {
+	_, group, _ := strings.Cut(owned.CRD, ".")
 	sum := fnv.New64a()
 	fmt.Fprintf(sum, "%s.%s.%s", owned.Kind, owned.Version, group)
 	return fmt.Sprintf("olm.opgroup.permissions/aggregate-to-%x-%s", sum.Sum64(), level)
@@ -85,7 +84,7 @@ func GroupRoles(group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.Clus
 	for _, level := range accessLevels {
 		var gathered []string
 		for _, csv := range csvs {
-			for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
+			for _, owned := range apisOf(&csv.Spec) {
 				gathered = append(gathered, aggregationLabel(owned, level.name))
 			}
 		}

@@ -53,7 +53,7 @@ func realCSVs(t *testing.T) map[string]*v1alpha1.ClusterServiceVersion {
 }
 
 // TestRealBundles holds of every real operator that it renders, or that it is said why not; twice the same, changing
-// nothing that it was given; without an object of which there are two, or of which the name is not valid; and, confined,
+// nothing that it was given; without an object of which there are two, or of which the name is not valid; and, granted nothing,
 // with nothing beyond its namespace.
 func TestRealBundles(t *testing.T) {
 	for file, csv := range realCSVs(t) {
@@ -65,7 +65,7 @@ func TestRealBundles(t *testing.T) {
 			in := Install{
 				CSV:   csv,
 				Group: &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "group"}},
-				Grant: GrantOf(&csv.Spec, true), Certificates: certs,
+				Grant: GrantOf(&csv.Spec), Certificates: certs,
 			}
 			before := csv.DeepCopy()
 			first, err := Render(in)
@@ -87,7 +87,7 @@ func TestRealBundles(t *testing.T) {
 				t.Errorf("the CSV was changed:\n%s", diff)
 			}
 
-			in.Grant.BeyondNamespace = false
+			in.Grant = Grant{}
 			in.Targets = []string{"a", "operators"}
 			for _, obj := range rendered(t, in).Objects {
 				if obj.GetNamespace() != "operators" {

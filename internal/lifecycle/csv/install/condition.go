@@ -28,7 +28,7 @@ func operatorCondition(in Install, out *Rendered) {
 	}
 	yes := true
 	condition.OwnerReferences[0].Controller = &yes
-	out.add(in, "operator condition",
+	out.add("operator condition",
 		condition,
 		&rbacv1.Role{
 			TypeMeta:   typeMeta(rbacv1.SchemeGroupVersion, "Role"),

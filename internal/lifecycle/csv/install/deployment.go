@@ -27,7 +27,7 @@ func deployments(in Install, out *Rendered) {
 		setEnv(&deployment.Spec.Template.Spec, []corev1.EnvVar{{Name: envOperatorCondition, Value: in.CSV.Name}})
 		one := int32(1)
 		deployment.Spec.RevisionHistoryLimit = &one // an operator is not rolled back
-		out.add(in, "deployment "+d.Name, deployment)
+		out.add("deployment "+d.Name, deployment)
 	}
 }
 

@@ -36,7 +36,7 @@ type Install struct {
 	// Config is that of the Subscription which the CSV was installed for, if it has one.
 	Config *olm.SubscriptionConfig
 
-	// Grant is what the CSV may be given.
+	// Grant is what the CSV may be given; the zero value where no InstallPlan has granted it anything.
 	Grant Grant
 
 	// CRDs are the UIDs of the CustomResourceDefinitions that the CSV owns, by name. The roles for an API belong to
@@ -57,20 +57,36 @@ type Grant struct {
 	// deployment here are not.
 	Webhooks []olm.WebhookDescription
 
-	// BeyondNamespace is false where the operator may reach no further than its own namespace: nothing cluster-scoped
-	// and nothing in another namespace is rendered.
-	BeyondNamespace bool
+	// APIs are those for which people get roles: what the CSV owns.
+	APIs []API
 }
 
-// GrantOf is all that the manifest of a CSV asks for.
-func GrantOf(manifest *olm.ClusterServiceVersionSpec, beyondNamespace bool) Grant {
+// API is a kind that an operator offers.
+type API struct {
+	// CRD is the name of its CustomResourceDefinition.
+	CRD     string `json:"crd"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// GrantOf returns all that the manifest of a CSV asks for.
+func GrantOf(manifest *olm.ClusterServiceVersionSpec) Grant {
 	strategy := manifest.InstallStrategy.StrategySpec
 	return Grant{
 		Permissions:        strategy.Permissions,
 		ClusterPermissions: strategy.ClusterPermissions,
 		Webhooks:           manifest.WebhookDefinitions,
-		BeyondNamespace:    beyondNamespace,
+		APIs:               apisOf(manifest),
 	}
+}
+
+// apisOf are the kinds that a CSV owns.
+func apisOf(manifest *olm.ClusterServiceVersionSpec) []API {
+	var out []API
+	for _, d := range manifest.CustomResourceDefinitions.Owned {
+		out = append(out, API{d.Name, d.Version, d.Kind})
+	}
+	return out
 }
 
 // Object is one object to apply.
@@ -83,11 +99,14 @@ type Object struct {
 
 	// For says what the object is for, such as "permissions of service account foo".
 	For string
+
+	// Right is true for what grants the operator rights: its service accounts, and their roles and bindings.
+	Right bool
 }
 
-// Wave is which objects can be applied at once: those of one wave do not depend on each other, and the objects of a
-// Rendered are in the order of their waves.
-func (o Object) Wave() int {
+// Phase is which objects can be applied at once: those of one phase do not depend on each other, and the objects of a Rendered are
+// in the order of their phases.
+func (o Object) Phase() int {
 	switch o.Object.(type) {
 	case *rbacv1.RoleBinding, *rbacv1.ClusterRoleBinding:
 		return 1 // nobody may bind a role that is not there, unless he may bind any
@@ -142,9 +161,7 @@ func Render(in Install) (Rendered, error) {
 	}
 	out := &Rendered{}
 	for _, part := range []func(Install, *Rendered){
-		serviceAccounts,
-		permissions,
-		clusterPermissions,
+		rights,
 		apiRoles,
 		operatorCondition,
 		serving,
@@ -154,19 +171,34 @@ func Render(in Install) (Rendered, error) {
 	} {
 		part(in, out)
 	}
-	slices.SortStableFunc(out.Objects, func(a, b Object) int { return cmp.Compare(a.Wave(), b.Wave()) })
+	slices.SortStableFunc(out.Objects, func(a, b Object) int { return cmp.Compare(a.Phase(), b.Phase()) })
 	out.LeftOut = sorted(out.LeftOut)
 	return *out, nil
 }
 
-// add adds objects that are for something, or says that it is left out where they would reach too far. They share nothing
-// with what they were made of, since applying an object writes the answer into it.
-func (r *Rendered) add(in Install, what string, objects ...client.Object) {
+// rights are what the operator is granted, for its service accounts.
+func rights(in Install, out *Rendered) {
+	before := len(out.Objects)
+	serviceAccounts(in, out)
+	permissions(in, out)
+	clusterPermissions(in, out)
+	for i := range out.Objects[before:] {
+		out.Objects[before+i].Right = true
+	}
+}
+
+// Permissions returns the objects by which the operator is granted its rights: those of Render that are Rights.
+func Permissions(in Install) []Object {
+	in.Targets = sorted(in.Targets)
+	out := &Rendered{}
+	rights(in, out)
+	return out.Objects
+}
+
+// add adds objects that are for something. They share nothing with what they were made of, since applying an object writes the
+// answer into it.
+func (r *Rendered) add(what string, objects ...client.Object) {
 	for _, obj := range objects {
-		if !in.Grant.BeyondNamespace && obj.GetNamespace() != in.CSV.Namespace {
-			r.LeftOut = append(r.LeftOut, what)
-			continue
-		}
 		r.Objects = append(r.Objects, Object{Object: obj.DeepCopyObject().(client.Object), For: what})
 	}
 }

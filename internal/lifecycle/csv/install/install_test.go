@@ -74,8 +74,11 @@ func targeting(namespaces ...string) change {
 	return func(in *Install) { in.Targets = namespaces }
 }
 
-// confined grants nothing beyond the namespace.
-func confined(in *Install) { in.Grant.BeyondNamespace = false }
+// ungranted is an install of what no InstallPlan has granted anything.
+func ungranted(in Install) Install {
+	in.Grant = Grant{}
+	return in
+}
 
 // plain is an install of fooCSV, with changes, for all namespaces. All that it asks for is granted, and its certificates
 // are there.
@@ -85,12 +88,11 @@ func plain(t *testing.T, changes ...change) Install {
 		CSV:   fooCSV(),
 		Group: &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "group"}},
 		CRDs:  map[string]types.UID{"foos.example.com": "crd-uid"},
-		Grant: Grant{BeyondNamespace: true},
 	}
 	for _, c := range changes {
 		c(&in)
 	}
-	in.Grant = GrantOf(&in.CSV.Spec, in.Grant.BeyondNamespace)
+	in.Grant = GrantOf(&in.CSV.Spec)
 	certs, err := Certify(in.CSV, nil, now)
 	if err != nil {
 		t.Fatal(err)
@@ -225,39 +227,6 @@ func TestRender(t *testing.T) {
 			changes: []change{asking(grants("default", rule("get", "pods")), grants("default", rule("get", "pods"))), targeting("operators")},
 			want:    []string{"Role operators/foo.v1-default-*", "RoleBinding operators/foo.v1-default-*"},
 		},
-		"confined": {
-			reason: "A confined operator gets nothing beyond its namespace, and what it does not get is said.",
-			changes: []change{
-				asking(grants("foo", rule("get", "pods"))),
-				askingCluster(grants("foo", rule("get", "nodes"))),
-				confined,
-			},
-			instead: []string{
-				"ServiceAccount operators/foo",
-				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
-				"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1",
-				"Deployment operators/foo-manager",
-			},
-			leftOut: []string{
-				"cluster permissions of service account foo",
-				"permissions of service account foo in all namespaces",
-				"roles for the API foos.example.com v1",
-			},
-		},
-		"confined, other namespaces": {
-			reason:  "Another namespace is beyond its own.",
-			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("a"), confined},
-			instead: []string{
-				"ServiceAccount operators/foo",
-				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
-				"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1",
-				"Deployment operators/foo-manager",
-			},
-			leftOut: []string{
-				"permissions of service account foo in namespace a",
-				"roles for the API foos.example.com v1",
-			},
-		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -391,5 +360,30 @@ func TestRenderRejects(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestUngranted: what no InstallPlan granted gets no rights and reaches nobody, in its own namespace or elsewhere.
+func TestUngranted(t *testing.T) {
+	in := ungranted(plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("a", "operators")))
+	want := []string{"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1", "Deployment operators/foo-manager"}
+	if diff := cmp.Diff(inWaves(want), listing(rendered(t, in))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestPermissions: what an InstallPlan applies of an operator's rights is what the operator is kept at.
+func TestPermissions(t *testing.T) {
+	in := plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("b", "a", "operators"))
+	var want, got []Object
+	for _, o := range rendered(t, in).Objects {
+		if o.Right {
+			want = append(want, o)
+		}
+	}
+	got = Permissions(in)
+	slices.SortStableFunc(got, func(a, b Object) int { return a.Phase() - b.Phase() })
+	if diff := cmp.Diff(want, got); diff != "" || len(got) < 5 {
+		t.Errorf("%d objects; -rendered +permissions\n%s", len(got), diff)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/drift"
 )
 
 // Labels, as OLM sets them, of what belongs to a ClusterServiceVersion or an OperatorGroup.
@@ -27,8 +31,25 @@ const (
 	LabelManaged        = "olm.managed"
 )
 
-// AnnotationApplied on an object says that it was applied for a CSV: for what a CSV consists of, the hash of what was
-// applied, so that what is applied no more is seen to be gone; for what came in its bundle, the InstallPlan.
+// AnnotationBundled on an object that came in a bundle names the InstallPlan that applied it.
+const AnnotationBundled = "operatorstatus.io/bundled-by"
+
+// IsRendered reports whether an object was rendered for a CSV, and did not come in its bundle.
+func IsRendered(o metav1.Object) bool {
+	_, applied := o.GetAnnotations()[AnnotationApplied]
+	return applied
+}
+
+// IsOwned reports whether an object belongs to one CSV. The roles for an API belong to its CustomResourceDefinition.
+func IsOwned(o metav1.Object) bool {
+	return o.GetLabels()[LabelOwnerKind] == v1alpha1.ClusterServiceVersionKind
+}
+
+// FieldOwner is the field manager of what operators consist of.
+const FieldOwner = client.FieldOwner("operator-status-csv")
+
+// AnnotationApplied on an object that a CSV consists of is the hash of what was applied, so that what is not desired any more is
+// noticed.
 const AnnotationApplied = "operatorstatus.io/applied"
 
 // maxName is about how long the names of roles are at most, as in OLM.
@@ -145,3 +166,32 @@ type objects = []client.Object
 func typeMeta(gv schema.GroupVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
 }
+
+// Sealed returns an object as it is applied: without what the API server sets, and annotated with a hash of what it is, so that
+// what is not desired any more is noticed.
+func Sealed(o client.Object) (*unstructured.Unstructured, error) {
+	o = o.DeepCopyObject().(client.Object)
+	if err := drift.Seal(o, AnnotationApplied); err != nil {
+		return nil, err
+	}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(raw, "status")
+	unstructured.RemoveNestedField(raw, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: raw}, nil
+}
+
+// Annotate sets an annotation.
+func Annotate(o metav1.Object, name, value string) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	o.SetAnnotations(annotations)
+}
+
+// Hash returns a short hash of a text that a label or an annotation may end with.
+func Hash(text string) string { return base62([]byte(text)) }

@@ -52,17 +52,17 @@ func permissions(in Install, out *Rendered) {
 			Permission olm.StrategyDeploymentPermissions `json:"permission"`
 		}{in.CSV.Name, p})
 		what := "permissions of service account " + p.ServiceAccountName
-		out.add(in, what, in.role(in.CSV.Namespace, name, p)...)
+		out.add(what, in.role(in.CSV.Namespace, name, p)...)
 		switch {
 		case !lift:
 		case in.allNamespaces():
 			lifted := *p.DeepCopy()
 			lifted.Rules = append(lifted.Rules, viewNamespaces)
-			out.add(in, what+" in all namespaces", in.clusterRole(name, lifted)...)
+			out.add(what+" in all namespaces", in.clusterRole(name, lifted)...)
 		default:
 			for _, target := range in.Targets {
 				if target != in.CSV.Namespace {
-					out.add(in, what+" in namespace "+target, in.role(target, name, p)...)
+					out.add(what+" in namespace "+target, in.role(target, name, p)...)
 				}
 			}
 		}
@@ -94,7 +94,7 @@ func clusterPermissions(in Install, out *Rendered) {
 			Namespace  string                            `json:"namespace,omitempty"`
 			Permission olm.StrategyDeploymentPermissions `json:"permission"`
 		}{in.CSV.Name, in.CSV.Namespace, p})
-		out.add(in, "cluster permissions of service account "+p.ServiceAccountName, in.clusterRole(name, p)...)
+		out.add("cluster permissions of service account "+p.ServiceAccountName, in.clusterRole(name, p)...)
 	}
 }
 

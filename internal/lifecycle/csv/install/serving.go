@@ -24,12 +24,12 @@ const caKey = "olmCAKey"
 func serving(in Install, out *Rendered) {
 	for _, d := range servingDeployments(in.CSV) {
 		what := "webhooks of deployment " + d.Name
-		out.add(in, what, in.service(d), in.secret(d.Name))
-		out.add(in, what, in.secretRole(d)...)
+		out.add(what, in.service(d), in.secret(d.Name))
+		out.add(what, in.secretRole(d)...)
 		if slices.ContainsFunc(in.CSV.Spec.WebhookDefinitions, func(w olm.WebhookDescription) bool {
 			return w.DeploymentName == d.Name && in.grantedWebhook(w) != nil
 		}) {
-			out.add(in, what+" checking who asks", in.authenticationBindings(d)...)
+			out.add(what+" checking who asks", in.authenticationBindings(d)...)
 		} else {
 			out.LeftOut = append(out.LeftOut, what+" checking who asks")
 		}

@@ -91,14 +91,14 @@ func webhookConfigurations(in Install, out *Rendered) {
 		meta := in.owned(metav1.NamespaceNone, in.webhookName(d), map[string]string{labelWebhook: d.GenerateName})
 		ca := in.Certificates[d.DeploymentName].CA
 		if d.Type == olm.ValidatingAdmissionWebhook {
-			out.add(in, "webhook "+d.GenerateName, &admissionv1.ValidatingWebhookConfiguration{
+			out.add("webhook "+d.GenerateName, &admissionv1.ValidatingWebhookConfiguration{
 				TypeMeta:   typeMeta(admissionv1.SchemeGroupVersion, "ValidatingWebhookConfiguration"),
 				ObjectMeta: meta,
 				Webhooks:   []admissionv1.ValidatingWebhook{d.GetValidatingWebhook(in.CSV.Namespace, selector, ca)},
 			})
 			continue
 		}
-		out.add(in, "webhook "+d.GenerateName, &admissionv1.MutatingWebhookConfiguration{
+		out.add("webhook "+d.GenerateName, &admissionv1.MutatingWebhookConfiguration{
 			TypeMeta:   typeMeta(admissionv1.SchemeGroupVersion, "MutatingWebhookConfiguration"),
 			ObjectMeta: meta,
 			Webhooks:   []admissionv1.MutatingWebhook{d.GetMutatingWebhook(in.CSV.Namespace, selector, ca)},
@@ -119,7 +119,7 @@ func conversions(in Install, out *Rendered) {
 		if d.Type != olm.ConversionWebhook {
 			continue
 		}
-		if in.grantedWebhook(d) == nil || !in.Grant.BeyondNamespace {
+		if in.grantedWebhook(d) == nil {
 			out.LeftOut = append(out.LeftOut, "webhook "+d.GenerateName)
 			continue
 		}

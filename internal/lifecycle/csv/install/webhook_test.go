@@ -105,8 +105,8 @@ func TestWebhooksNotGranted(t *testing.T) {
 	grantless := plain(t, hooked(validating(), validating(converting)))
 	grantless.Grant.Webhooks = nil
 	for name, in := range map[string]Install{
-		"confined":    plain(t, hooked(validating(), validating(converting)), confined),
-		"not granted": grantless,
+		"nothing granted": ungranted(plain(t, hooked(validating(), validating(converting)))),
+		"not granted":     grantless,
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := rendered(t, in)

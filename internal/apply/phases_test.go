@@ -1,4 +1,4 @@
-package waves
+package apply
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEach(t *testing.T) {
+func TestInPhases(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		items  []string // the first letter is the wave
@@ -33,7 +33,7 @@ func TestEach(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				done := map[time.Time][]string{}
-				err := Each(tc.items, func(s string) byte { return s[0] }, func(s string) error {
+				err := InPhases(tc.items, func(s string) byte { return s[0] }, func(s string) error {
 					mu.Lock()
 					done[time.Now()] = append(done[time.Now()], s)
 					mu.Unlock()

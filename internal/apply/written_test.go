@@ -1,7 +1,8 @@
-package surroundings
+package apply
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +34,22 @@ func TestWritten(t *testing.T) {
 					t.Errorf("%s\nbehind: %v", tc.reason, got)
 				}
 			}
-			if _, kept := w.versions.Load(at("").UID); kept != tc.want {
+			if _, kept := w.versions[at("").UID]; kept != tc.want {
 				t.Errorf("kept: %v, though it is needed only while the cache is behind", kept)
 			}
 		})
+	}
+}
+
+// TestWrittenForgets: of an object that was deleted after it was written nothing is kept for ever.
+func TestWrittenForgets(t *testing.T) {
+	w := &Written{}
+	gone := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "gone", ResourceVersion: "1"}}
+	w.Note(gone)
+	w.versions["gone"] = write{"1", time.Now().Add(-2 * lag)}
+	w.swept = time.Now().Add(-2 * lag)
+	w.Note(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "other", ResourceVersion: "2"}})
+	if _, kept := w.versions["gone"]; kept || len(w.versions) != 1 {
+		t.Errorf("kept %v", w.versions)
 	}
 }

@@ -1,4 +1,4 @@
-package installplan
+package apply
 
 import (
 	"context"
@@ -17,9 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unsafe says why a CustomResourceDefinition must not replace the one that is there; empty where it may. A version in
-// which custom resources are stored must stay, and each custom resource must be valid by the new schema.
-func unsafe(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
+// CheckCRD returns why a CustomResourceDefinition must not replace the one that exists; the empty string where it may. A version
+// that custom resources are stored in must stay, and each custom resource must be valid by the new schema. They are read with
+// the rights of c, since the answer quotes them.
+func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
 	actual := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, types.NamespacedName{Name: object.GetName()}, actual); err != nil {
 		return "", client.IgnoreNotFound(err)
@@ -95,13 +96,60 @@ func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersion
 	}
 }
 
+// Definitions are the CustomResourceDefinitions that a plan brings, by the kinds that they define.
+type Definitions map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition
+
+// NewDefinitions reads those among the objects of a plan. One that cannot be read is left out: the API server refuses it.
+func NewDefinitions(objects []*unstructured.Unstructured) Definitions {
+	out := Definitions{}
+	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd); err == nil {
+			out[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = crd
+		}
+	}
+	return out
+}
+
+// Validate returns why a custom resource of one of the definitions is invalid by its schema; the empty string where it is valid.
+// It is for the time before the API server serves them. ok is false where none of them defines its kind.
+func (d Definitions) Validate(o *unstructured.Unstructured) (why string, ok bool) {
+	kind := o.GroupVersionKind()
+	crd := d[kind.GroupKind()]
+	if crd == nil {
+		return "", false
+	}
+	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == kind.Version && v.Served
+	})
+	if i < 0 {
+		return fmt.Sprintf("CustomResourceDefinition %s does not serve version %s", crd.Name, kind.Version), true
+	}
+	validate, err := validator(crd.Spec.Versions[i])
+	if err != nil {
+		return fmt.Sprintf("the schema of CustomResourceDefinition %s: %v", crd.Name, err), true
+	}
+	if validate == nil {
+		return "", true
+	}
+	if errs := validation.ValidateCustomResource(nil, o.Object, validate); len(errs) > 0 {
+		return errs.ToAggregate().Error(), true
+	}
+	return "", true
+}
+
+// Namespaced reports whether the custom resources of a definition live in namespaces. ok is false where none of them defines the
+// kind.
+func (d Definitions) Namespaced(kind schema.GroupKind) (namespaced, ok bool) {
+	crd := d[kind]
+	if crd == nil {
+		return false, false
+	}
+	return crd.Spec.Scope == apiextensionsv1.NamespaceScoped, true
+}
+
 // pageSize is how many custom resources are held at once while they are checked.
 const pageSize = 200
-
-// scopeOf tells which kind a CustomResourceDefinition brings, and whether it is namespaced.
-func scopeOf(crd *unstructured.Unstructured) (schema.GroupKind, bool) {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-	return schema.GroupKind{Group: group, Kind: kind}, scope == string(apiextensionsv1.NamespaceScoped)
-}

@@ -1,4 +1,4 @@
-package installplan
+package apply
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func described(v apiextensions.CustomResourceDefinitionVersion) apiextensions.Cu
 // foos is the definition of Foos, with those versions.
 func foos(versions ...apiextensions.CustomResourceDefinitionVersion) *apiextensions.CustomResourceDefinition {
 	return &apiextensions.CustomResourceDefinition{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: kindCRD},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
 		ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"},
 		Spec: apiextensions.CustomResourceDefinitionSpec{
 			Group: "example.com", Scope: apiextensions.NamespaceScoped,
@@ -140,7 +140,7 @@ func TestUnsafe(t *testing.T) {
 				}
 				return c.List(ctx, list, options...)
 			}}, there...)
-			got, err := unsafe(t.Context(), c, inJSON(t, tc.desired))
+			got, err := CheckCRD(t.Context(), c, inJSON(t, tc.desired))
 			if !errors.Is(err, tc.fails) || (err != nil) != (tc.fails != nil) {
 				t.Fatalf("%s\nerror %v; want %v", tc.reason, err, tc.fails)
 			}
@@ -171,7 +171,7 @@ func TestUnsafePages(t *testing.T) {
 		pages++
 		return nil
 	}}, foos(version("v1", 1)))
-	got, err := unsafe(t.Context(), c, inJSON(t, foos(version("v1", 2))))
+	got, err := CheckCRD(t.Context(), c, inJSON(t, foos(version("v1", 2))))
 	if err != nil || !strings.HasPrefix(got, "Foo default/small would be invalid") || pages != 3 {
 		t.Errorf("%q, %v after %d pages; want the one on the last of 3", got, err, pages)
 	}
@@ -179,25 +179,41 @@ func TestUnsafePages(t *testing.T) {
 
 // TestUnsafeGarbage: what is no definition is said, and not tried again.
 func TestUnsafeGarbage(t *testing.T) {
-	bad := crd()
+	bad := object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"}}`)
 	bad.Object["spec"] = "none"
-	got, err := unsafe(t.Context(), cluster(t, nothing, foos(version("v1", 1))), bad)
+	got, err := CheckCRD(t.Context(), cluster(t, interceptor.Funcs{}, foos(version("v1", 1))), bad)
 	if err != nil || !strings.HasPrefix(got, "it is no CustomResourceDefinition: ") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-func TestScopeOf(t *testing.T) {
-	kind, namespaced := scopeOf(crd())
-	if want := (schema.GroupKind{Group: "example.com", Kind: "Foo"}); kind != want || !namespaced {
-		t.Errorf("%s, namespaced %t", kind, namespaced)
+func TestDefinitions(t *testing.T) {
+	wide := foos(version("v1", 1))
+	wide.Name, wide.Spec.Group, wide.Spec.Scope = "foos.wide.com", "wide.com", apiextensions.ClusterScoped
+	d := NewDefinitions([]*unstructured.Unstructured{object(`{"apiVersion":"v1","kind":"ConfigMap"}`), inJSON(t, foos(version("v1", 2), unserved(version("v0", 1)))), inJSON(t, wide)})
+	for name, tc := range map[string]struct {
+		reason string
+		object string
+		why    string // part of it
+		ok     bool
+	}{
+		"Valid":    {"It is as its schema asks.", `{"apiVersion":"example.com/v1","kind":"Foo","spec":{"size":2}}`, "", true},
+		"Invalid":  {"It is too small.", `{"apiVersion":"example.com/v1","kind":"Foo","spec":{"size":1}}`, "spec.size", true},
+		"Unserved": {"Its version will not be served.", `{"apiVersion":"example.com/v0","kind":"Foo"}`, "does not serve version v0", true},
+		"Other":    {"Nothing is known of its kind.", `{"apiVersion":"example.com/v1","kind":"Bar"}`, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			why, ok := d.Validate(object(tc.object))
+			if !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") || ok != tc.ok {
+				t.Errorf("%s\ngot %q, %t", tc.reason, why, ok)
+			}
+		})
 	}
-	wide := crd()
-	wide.Object["spec"].(map[string]any)["scope"] = "Cluster"
-	if _, namespaced := scopeOf(wide); namespaced {
-		t.Error("a cluster-scoped kind is said to be namespaced")
-	}
-	if _, namespaced := scopeOf(object(`{}`)); namespaced {
-		t.Error("a kind of which nothing is said is said to be namespaced")
+	for kind, want := range map[schema.GroupKind][2]bool{
+		{Group: "example.com", Kind: "Foo"}: {true, true}, {Group: "wide.com", Kind: "Foo"}: {false, true}, {Kind: "Foo"}: {false, false},
+	} {
+		if namespaced, ok := d.Namespaced(kind); [2]bool{namespaced, ok} != want {
+			t.Errorf("%s: namespaced %t, known %t", kind, namespaced, ok)
+		}
 	}
 }

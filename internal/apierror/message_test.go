@@ -1,4 +1,4 @@
-package refusal
+package apierror
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWords(t *testing.T) {
+func TestMessage(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
@@ -21,7 +21,7 @@ func TestWords(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Words(tc.err, 10); got != tc.want {
+			if got := Message(tc.err, 10); got != tc.want {
 				t.Errorf("%s\ngot %q; want %q", tc.reason, got, tc.want)
 			}
 		})

@@ -1,0 +1,20 @@
+// Package apierror classifies the errors of the API server, and quotes them so that the same error is the same text each time.
+package apierror
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Message returns an error as a condition quotes it: without ports, which differ each time, and of at most that many bytes.
+func Message(err error, limit int) string {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return "the API server cannot be reached"
+	}
+	text := err.Error()
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,87 @@
+// Package apply writes what operators consist of: as whom, dry-run before, in phases, and so that it can be resumed. It knows
+// the API server, and no kind of ours.
+package apply
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
+)
+
+// Identity is as whom objects are written: a service account, or the manager itself where it is the zero value. What a
+// bundle may do is what the API server lets that identity do, and nothing else.
+type Identity struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// IsManager reports whether objects are written as the manager itself.
+func (i Identity) IsManager() bool { return i == Identity{} }
+
+// Account is the service account to impersonate.
+func (i Identity) Account() types.NamespacedName { return types.NamespacedName(i) }
+
+func (i Identity) String() string {
+	if i.IsManager() {
+		return "the manager"
+	}
+	return fmt.Sprintf("service account %s/%s", i.Namespace, i.Name)
+}
+
+// Trust is which catalogs are trusted with the cluster: what they offer is installed as the manager, unless the OperatorGroup
+// names a service account.
+type Trust struct {
+	// GlobalNamespace holds the catalogs that every namespace can see. They are trusted.
+	GlobalNamespace string
+
+	// Catalogs are trusted besides.
+	Catalogs []types.NamespacedName
+
+	// All is OLM's own behaviour: every catalog is trusted.
+	All bool
+}
+
+// ParseTrust reads the value of a flag: a list of <namespace>/<name>, or * for all.
+func ParseTrust(text, globalNamespace string) (Trust, error) {
+	out := Trust{GlobalNamespace: globalNamespace}
+	for item := range strings.SplitSeq(text, ",") {
+		switch namespace, name, ok := strings.Cut(strings.TrimSpace(item), "/"); {
+		case item == "":
+		case item == "*":
+			out.All = true
+		case !ok || namespace == "" || name == "":
+			return out, fmt.Errorf("%q names no catalog: use <namespace>/<name>, or * for all", item)
+		default:
+			out.Catalogs = append(out.Catalogs, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return out, nil
+}
+
+// Trusts reports whether a catalog is trusted with the cluster.
+func (t Trust) Trusts(catalog types.NamespacedName) bool {
+	return t.All || catalog.Namespace == t.GlobalNamespace || slices.Contains(t.Catalogs, catalog)
+}
+
+// Identity returns as whom the bundles of those catalogs are installed in the namespace of an OperatorGroup. A service account
+// that the group names is always used, whatever the catalog. The problem is that it names none, and a catalog is not trusted.
+func (t Trust) Identity(group *operatorsv1.OperatorGroup, catalogs ...types.NamespacedName) (Identity, *condition.Problem) {
+	if name := group.Spec.ServiceAccountName; name != "" {
+		return Identity{Namespace: group.Namespace, Name: name}, nil
+	}
+	for _, c := range catalogs {
+		if !t.Trusts(c) {
+			return Identity{}, &condition.Problem{Reason: v1alpha1.PlanReasonServiceAccountRequired, Message: fmt.Sprintf(
+				"CatalogSource %s is not trusted with the cluster, so that its bundles are installed with the rights of a service account: "+
+					"name one that may install them in spec.serviceAccountName of OperatorGroup %s/%s, or have a cluster admin start the manager with --trusted-catalogs=%s",
+				c, group.Namespace, group.Name, c)}
+		}
+	}
+	return Identity{}, nil
+}

@@ -1,0 +1,53 @@
+// Package csvchain tells which ClusterServiceVersion of a namespace runs, and which replaces which. It is pure.
+package csvchain
+
+import (
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Newest are those that no other replaces, sorted by name.
+func Newest(csvs map[string]*v1alpha1.ClusterServiceVersion) []*v1alpha1.ClusterServiceVersion {
+	replaced := map[string]bool{}
+	for _, csv := range csvs {
+		if csv.Spec.Replaces != csv.Name {
+			replaced[csv.Spec.Replaces] = true
+		}
+	}
+	var out []*v1alpha1.ClusterServiceVersion
+	for _, csv := range csvs {
+		if !replaced[csv.Name] {
+			out = append(out, csv)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.ClusterServiceVersion) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Running is the ClusterServiceVersion that does the work while that one is being installed: going back along
+// `replaces`, the newest that has Succeeded, or else the oldest that is there. It is nil at a first install.
+func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1alpha1.ClusterServiceVersion {
+	var out *v1alpha1.ClusterServiceVersion
+	for seen := map[string]bool{}; csvs[from] != nil && !seen[from]; from = csvs[from].Spec.Replaces {
+		seen[from] = true
+		out = csvs[from]
+		if Ran(out) {
+			return out
+		}
+	}
+	return out
+}
+
+// Ran is true for a ClusterServiceVersion that has Succeeded, be it long ago. OLM tells that by its conditions.
+func Ran(csv *v1alpha1.ClusterServiceVersion) bool {
+	succeeded := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
+	was := func(c v1alpha1.ClusterServiceVersionCondition) bool {
+		return c.Type == "" && c.Phase == olm.CSVPhaseSucceeded
+	}
+	return csv.Status.Phase == olm.CSVPhaseSucceeded || slices.ContainsFunc(csv.Status.LastTransitions, succeeded) ||
+		slices.ContainsFunc(csv.Status.Conditions, was)
+}

@@ -1,0 +1,126 @@
+package csvchain
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+func csv(name, replaces string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	out.Spec.Replaces = replaces
+	out.Status.Phase = phase
+	return out
+}
+
+// chain is made of words such as "v2>v1:Succeeded": v2, which replaces v1 and has Succeeded.
+func chain(words ...string) map[string]*v1alpha1.ClusterServiceVersion {
+	out := map[string]*v1alpha1.ClusterServiceVersion{}
+	for _, word := range words {
+		names, phase, _ := strings.Cut(word, ":")
+		name, replaces, _ := strings.Cut(names, ">")
+		phase, ran, _ := strings.Cut(phase, " ")
+		out[name] = csv(name, replaces, olm.ClusterServiceVersionPhase(phase))
+		if ran == "ran" {
+			out[name].Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: "Succeeded"}, {Phase: olm.ClusterServiceVersionPhase(phase)}}
+		}
+	}
+	return out
+}
+
+func TestNewest(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		csvs   map[string]*v1alpha1.ClusterServiceVersion
+		want   []string
+	}{
+		"None":           {"There is none.", nil, nil},
+		"Chain":          {"The end of a chain.", chain("v1", "v2>v1", "v3>v2"), []string{"v3"}},
+		"Several":        {"One for each chain, by name.", chain("b2>b1", "b1", "a1"), []string{"a1", "b2"}},
+		"ReplacesItself": {"One that replaces itself replaces nobody.", chain("v1>v1"), []string{"v1"}},
+		"ReplacesAbsent": {"What it replaces need not be there.", chain("v2>v1"), []string{"v2"}},
+		"TwoReplaceOne":  {"Two may replace one: neither is replaced.", chain("v1", "v2a>v1", "v2b>v1"), []string{"v2a", "v2b"}},
+		"Cycle":          {"In a circle none is the newest; what is beside it is.", chain("v1>v2", "v2>v1", "w1"), []string{"w1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, c := range Newest(tc.csvs) {
+				got = append(got, c.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRunning(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		csvs   map[string]*v1alpha1.ClusterServiceVersion
+		from   string
+		want   string
+	}{
+		"FirstInstall":    {"Nothing is replaced.", chain("v1:Pending"), "", ""},
+		"Gone":            {"What was replaced is there no more.", chain("v2>v1:Pending"), "v1", ""},
+		"Succeeded":       {"It does the work.", chain("v1:Succeeded", "v2>v1"), "v1", "v1"},
+		"Replacing":       {"It does the work until it is replaced.", chain("v1:Replacing"), "v1", "v1"},
+		"Deleting":        {"It did the work, and nobody has taken its place.", chain("v1:Deleting"), "v1", "v1"},
+		"FailedNow":       {"What ran once is what runs, be it unwell.", chain("v1:Failed ran", "v0:Succeeded"), "v1", "v1"},
+		"SkipsTheUnrun":   {"One that never ran holds nothing: what it was to replace does.", chain("v1:Replacing", "v2>v1:Failed", "v3>v2:Pending"), "v3", "v1"},
+		"NoneRan":         {"Where none ever ran, the oldest that is there.", chain("v1:Failed", "v2>v1:Failed"), "v2", "v1"},
+		"ReplacesItself":  {"One that replaces itself is looked at once.", chain("v1>v1:Failed"), "v1", "v1"},
+		"Cycle":           {"A circle is gone round once.", chain("v1>v3:Failed", "v2>v1:Failed", "v3>v2:Failed"), "v3", "v1"},
+		"CycleWithOneRan": {"A circle is left where one ran.", chain("v1>v3:Replacing", "v2>v1:Failed", "v3>v2:Failed"), "v3", "v1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if c := Running(tc.csvs, tc.from); c != nil {
+				got = c.Name
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %q; want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestRunningOfAnything: whatever replaces whatever, both end, and agree with what is there.
+func TestRunningOfAnything(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	phases := []string{"", "Pending", "Failed", "Failed ran", "Replacing", "Succeeded"}
+	for range 2000 {
+		n := random.IntN(6)
+		var words []string
+		for i := range n {
+			words = append(words, fmt.Sprintf("v%d>v%d:%s", i, random.IntN(7), phases[random.IntN(len(phases))]))
+		}
+		csvs := chain(words...)
+		for _, c := range Newest(csvs) {
+			for _, other := range csvs {
+				if other.Spec.Replaces == c.Name && other.Name != c.Name {
+					t.Fatalf("seed %d: %s is the newest of %v, though %s replaces it", seed, c.Name, words, other.Name)
+				}
+			}
+		}
+		from := fmt.Sprintf("v%d", random.IntN(7))
+		running := Running(csvs, from)
+		if (running == nil) != (csvs[from] == nil) {
+			t.Fatalf("seed %d: going back from %s in %v, %v runs", seed, from, words, running)
+		}
+		if running != nil && Ran(csvs[from]) && running.Name != from {
+			t.Fatalf("seed %d: %s has run, yet of %v %s runs", seed, from, words, running.Name)
+		}
+	}
+}

@@ -1,0 +1,397 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+const allow = "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
+
+// probe is one of the user's own, whose status has been written since its spec was.
+func probe(conditions ...metav1.Condition) *v1alpha1.Probe {
+	return &v1alpha1.Probe{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1", Generation: generation},
+		Spec:       &v1alpha1.ProbeSpec{},
+		Status:     v1alpha1.ProbeStatus{ObservedGeneration: generation, Conditions: conditions},
+	}
+}
+
+func manager(p *v1alpha1.Probe, manager v1alpha1.ProbeManager) *v1alpha1.Probe {
+	p.Spec.Manager = manager
+	return p
+}
+
+func noSpec(p *v1alpha1.Probe) *v1alpha1.Probe {
+	p.Spec = nil
+	return p
+}
+
+func observed(p *v1alpha1.Probe, generation int64) *v1alpha1.Probe {
+	p.Status.ObservedGeneration = generation
+	return p
+}
+
+// by has a Probe's status be computed by a reader, for the target namespaces of that hash.
+func by(p *v1alpha1.Probe, reader, targets string) *v1alpha1.Probe {
+	p.Status.Reader, p.Status.ObservedTargets = reader, targets
+	return p
+}
+
+func says(conditionType string, status metav1.ConditionStatus, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: "Because", Message: message}
+}
+
+func upgradeable(status metav1.ConditionStatus, message string) metav1.Condition {
+	return says("Upgradeable", status, message)
+}
+
+func synced(status metav1.ConditionStatus) metav1.Condition {
+	return says("Synced", status, string(status)+" it is.")
+}
+
+func ours(c metav1.Condition) metav1.Condition {
+	c.Reason = v1alpha1.ReasonProbeNotUpgradeable
+	return c
+}
+
+func operatorCondition(conditions, overrides []metav1.Condition) *operatorsv2.OperatorCondition {
+	return &operatorsv2.OperatorCondition{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1", Generation: 7},
+		Spec:       operatorsv2.OperatorConditionSpec{Conditions: conditions, Overrides: overrides},
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	const (
+		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+		waiting          = "Waiting for Foo default/foo-example: Migrating is True"
+		busy             = "Rebalancing."
+	)
+	holds := func(reason, message string) Decision { return Decision{Held: true, Reason: reason, Message: message} }
+	unread := func(p *v1alpha1.Probe) Inputs { return Inputs{Probe: p} }
+	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches. To update all the same: "+allow)
+	probeSaysNo := probe(synced(yes), upgradeable(no, waiting))
+	list := func(conditions ...metav1.Condition) []metav1.Condition { return conditions }
+
+	cases := map[string]struct {
+		reason     string
+		in         Inputs
+		annotation string
+		phase      olm.ClusterServiceVersionPhase // of the running one; Succeeded where left out
+		want       Decision
+	}{
+		"NeverOptedIn": {reason: "An operator without a Probe is updated.", in: Inputs{}},
+		"ProbeSaysNo": {
+			reason: "The Probe's sentence names the resource, and is quoted.",
+			in:     Inputs{Probe: probeSaysNo},
+			want: holds("ProbeNotUpgradeable",
+				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow),
+		},
+		"ProbeSaysYes":      {reason: "An operator that allows it is updated.", in: unread(probe(synced(yes), upgradeable(yes, "")))},
+		"NoStatusYet":       {reason: "What was never read is waited for.", in: unread(probe()), want: notRead},
+		"Syncing":           {reason: "So is what is being read for the first time.", in: unread(probe(synced(unknown), upgradeable(unknown, ""))), want: notRead},
+		"SyncingAnew":       {reason: "So is what was added to what was read: the last yes did not know of it.", in: unread(probe(synced(unknown), upgradeable(yes, ""))), want: notRead},
+		"SyncedUnsaid":      {reason: "So is a yes of nobody knows when.", in: unread(probe(upgradeable(yes, ""))), want: notRead},
+		"UpgradeableUnsaid": {reason: "So is a word on the update.", in: unread(probe(synced(yes))), want: notRead},
+		"Outdated":          {reason: "So is a word on the spec of today.", in: unread(observed(probe(synced(yes), upgradeable(yes, "")), generation-1)), want: notRead},
+		"OutdatedNo": {
+			reason: "But an outdated no is a no.",
+			in:     Inputs{Probe: observed(probe(synced(yes), upgradeable(no, waiting)), 0)},
+			want: holds("ProbeNotUpgradeable",
+				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow),
+		},
+		"LastWordYes": {reason: "Where reading fails the last word stands.", in: unread(probe(synced(no), upgradeable(yes, "")))},
+		"NeverReadable": {
+			reason: "Where it never was read the message says why.",
+			in:     Inputs{Probe: manager(probe(synced(no), upgradeable(unknown, "")), v1alpha1.ManagerCRDAnnotations)},
+			want: holds("ProbeNotRead",
+				"The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches: False it is. To update all the same: "+allow),
+		},
+		"OwnStatusSilent":      {reason: "An operator that writes its status itself, and has not, has nothing against it.", in: unread(manager(probe(), v1alpha1.ManagerOperator))},
+		"OwnStatusSilentNoOne": {reason: "Nor has one whose Probe has no spec.", in: unread(noSpec(probe()))},
+		"OwnStatusUnknown":     {reason: "Unknown does not hold.", in: unread(noSpec(probe(upgradeable(unknown, ""))))},
+		"OwnStatusYes":         {reason: "It need not know what a generation is.", in: unread(observed(noSpec(probe(upgradeable(yes, ""))), 0))},
+		"OwnStatusNo": {
+			reason: "Its no is as good as any.",
+			in:     Inputs{Probe: noSpec(probe(upgradeable(no, "")))},
+			want:   holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False. To update all the same: "+allow),
+		},
+		"OperatorSaysNo": {
+			reason: "The operator's own word in its OperatorCondition holds, whatever generation it is of.",
+			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
+			want: holds("OperatorConditionNotUpgradeable",
+				"The update to foo.v2 is held: OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing. To update all the same: "+allow),
+		},
+		"OperatorSaysYes":     {reason: "Its yes does not.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)}},
+		"OperatorSaysUnknown": {reason: "Unknown does not hold here either.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(unknown, "")), nil)}},
+		"OperatorSaysElse":    {reason: "Other conditions are of no concern.", in: Inputs{OperatorCondition: operatorCondition(list(says("Ready", no, "")), nil)}},
+		"OurOwnEntry":         {reason: "What we wrote there of a Probe is not heard twice.", in: Inputs{OperatorCondition: operatorCondition(list(ours(upgradeable(no, ""))), nil)}},
+		"BothSayNo": {
+			reason: "Both are heard, the Probe first.",
+			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
+			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+
+				"; OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing. To update all the same: "+allow),
+		},
+		"YesIsNoOverride": {
+			reason: "The operator's yes does not outvote its Probe.",
+			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)},
+			want: holds("ProbeNotUpgradeable",
+				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow),
+		},
+		"Annotated": {
+			reason: "An administrator lets this one update go on, and what is overridden is told.",
+			in:     Inputs{Probe: probeSaysNo}, annotation: "foo.v2",
+			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since annotation " +
+				"operatorstatus.io/allow-upgrade of Subscription default/foo allows it. It would be held: " +
+				"Probe default/foo.v1 says Upgradeable=False: " + waiting},
+		},
+		"AnnotatedForAnother": {
+			reason: "What was allowed for another version is not allowed for this one.",
+			in:     Inputs{Probe: probeSaysNo}, annotation: "foo.v1",
+			want: holds("ProbeNotUpgradeable",
+				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow+" --overwrite"),
+		},
+		"AnnotatedForNothing": {reason: "Where nothing holds there is nothing to override.", in: Inputs{}, annotation: "foo.v2"},
+		"OverriddenTrue": {
+			reason: "spec.overrides lets every update go on.",
+			in:     Inputs{Probe: probe(), OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(yes, "")))},
+			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since spec.overrides of " +
+				"OperatorCondition default/foo.v1 allows it. It would be held: waiting to read what Probe default/foo.v1 watches; " +
+				"OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing"},
+		},
+		"OverriddenFalse": {
+			reason: "Or holds it, whoever allows it: it has the last word, and no annotation helps.",
+			in: Inputs{
+				Probe:             probe(synced(yes), upgradeable(yes, "")),
+				OperatorCondition: operatorCondition(list(upgradeable(yes, "")), list(upgradeable(no, "Not on Fridays"))),
+			},
+			annotation: "foo.v2",
+			want: holds("OperatorConditionNotUpgradeable", "The update to foo.v2 is held: spec.overrides of OperatorCondition "+
+				"default/foo.v1 says Upgradeable=False: Not on Fridays. It goes on when that is removed or True"),
+		},
+		"OverriddenUnknown": {
+			reason: "An override that says nothing overrides nothing.",
+			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(unknown, "")))},
+			want: holds("OperatorConditionNotUpgradeable",
+				"The update to foo.v2 is held: OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing. To update all the same: "+allow),
+		},
+		"DeadHolder": {
+			reason: "What a dead operator says may be long past; that is said, and nothing is overridden for it.",
+			in:     Inputs{Probe: probeSaysNo}, phase: olm.CSVPhaseFailed,
+			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+
+				". But foo.v1 itself is Failed, so that this may be out of date. To update all the same: "+allow),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := tc.in
+			in.Target = "foo.v2"
+			in.Running = csv("foo.v1", tc.phase)
+			if tc.phase == "" {
+				in.Running.Status.Phase = olm.CSVPhaseSucceeded
+			}
+			in.Subscription = &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"}}
+			if tc.annotation != "" {
+				in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: tc.annotation}
+			}
+			got := Evaluate(in)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			for name, change := range map[string]func(*Inputs){
+				"a first install":       func(in *Inputs) { in.Running = nil },
+				"no update":             func(in *Inputs) { in.Target = "" },
+				"an install once again": func(in *Inputs) { in.Target = in.Running.Name },
+			} {
+				in := in
+				change(&in)
+				if got := Evaluate(in); got != (Decision{}) {
+					t.Errorf("%s is held: %+v", name, got)
+				}
+			}
+		})
+	}
+}
+
+const generation = 3
+
+func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	out.Status.Phase = phase
+	return out
+}
+
+// TestNotKnown is the table of what is not known about an operator that runs: whether it holds, why, and what ends the hold.
+// Each hold is ended by somebody or something that its message names, and can be overridden by the command that it prints.
+func TestNotKnown(t *testing.T) {
+	const (
+		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+		reader, targets  = "manager-0", "0123456789abcdef"
+	)
+	annotations := func(conditions ...metav1.Condition) *v1alpha1.Probe {
+		return by(manager(probe(conditions...), v1alpha1.ManagerCRDAnnotations), reader, targets)
+	}
+	because := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Type: "Synced", Status: no, Reason: reason, Message: message}
+	}
+	cases := map[string]struct {
+		reason  string
+		probe   *v1alpha1.Probe
+		never   bool   // the operator never opted in
+		held    string // the reason; empty where it is not held
+		endedBy string // part of the message
+	}{
+		"Absent": {
+			reason: "A Probe that is about to be created, or was deleted, has not been read.",
+			held:   "ProbeNotRead", endedBy: "Probe default/foo.v1 does not exist; operator-status creates it",
+		},
+		"AbsentNeverOptedIn": {reason: "An operator that asks for no Probe is not held for lack of it.", never: true},
+		"Foreign": {
+			reason: "A Probe that somebody created by that name does not answer for the operator, whatever it says.",
+			probe:  by(probe(synced(yes), upgradeable(yes, "")), reader, targets),
+			held:   "ProbeConflict", endedBy: "delete it to have that one created, or set its spec.manager to crdAnnotations",
+		},
+		"ForeignNeverOptedIn": {
+			reason: "Where the operator asks for none, the one that somebody created answers.",
+			probe:  by(probe(synced(yes), upgradeable(yes, "")), reader, targets), never: true,
+		},
+		"Operator": {
+			reason: "An operator that took its Probe over answers for itself.",
+			probe:  manager(probe(upgradeable(yes, "")), v1alpha1.ManagerOperator),
+		},
+		"OperatorUnknown": {
+			reason: "Unknown is an answer, and does not hold.",
+			probe:  manager(probe(upgradeable(unknown, "")), v1alpha1.ManagerOperator),
+		},
+		"OperatorSilent": {
+			reason: "One that took it over and has not answered yet is waited for.",
+			probe:  manager(probe(), v1alpha1.ManagerOperator),
+			held:   "ProbeNotRead", endedBy: "the operator writes the status of Probe default/foo.v1 itself, and has not set Upgradeable",
+		},
+		"SpeclessSilent": {
+			reason: "So is one whose Probe has no spec: anybody may have created that.",
+			probe:  noSpec(probe()),
+			held:   "ProbeNotRead", endedBy: "has not set Upgradeable",
+		},
+		"NeverRead": {
+			reason: "What was never read is not known.",
+			probe:  annotations(synced(unknown), upgradeable(unknown, "")),
+			held:   "ProbeNotRead", endedBy: "waiting to read what Probe default/foo.v1 watches",
+		},
+		"NoIdentity": {
+			reason: "Nor is what cannot be read for want of an account: the message says which to create.",
+			probe:  annotations(because("NoIdentity", "No service account foo exists in namespace default"), upgradeable(unknown, "")),
+			held:   "ProbeNotRead", endedBy: "No service account foo exists in namespace default",
+		},
+		"Forbidden": {
+			reason: "Nor what the account may not read: the message says what to grant.",
+			probe:  annotations(because("Forbidden", "Service account default/foo may not list and watch foos.example.com: grant it that"), upgradeable(unknown, "")),
+			held:   "ProbeNotRead", endedBy: "grant it that",
+		},
+		"ForbiddenSince": {
+			reason: "What was read until the right was taken away stands.",
+			probe:  annotations(because("Forbidden", "Grant it that"), upgradeable(yes, "")),
+		},
+		"ForbiddenSinceNo": {
+			reason: "A no stands as well.",
+			probe:  annotations(because("Forbidden", "Grant it that"), upgradeable(no, "Waiting for Foo default/x: Migrating is True")),
+			held:   "ProbeNotUpgradeable", endedBy: "Waiting for Foo default/x",
+		},
+		"ForbiddenAndAnotherReader": {
+			reason: "What an earlier manager could read and this one cannot is not known.",
+			probe:  by(annotations(because("Forbidden", "Grant it that"), upgradeable(yes, "")), "manager-1", targets),
+			held:   "ProbeNotRead", endedBy: "Grant it that",
+		},
+		"AnotherReader": {
+			reason: "A takeover has everything read anew.",
+			probe:  by(annotations(synced(yes), upgradeable(yes, "")), "manager-1", targets),
+			held:   "ProbeNotRead", endedBy: "waiting to read",
+		},
+		"OtherTargets": {
+			reason: "So has another target namespace of the OperatorGroup.",
+			probe:  by(annotations(synced(yes), upgradeable(yes, "")), reader, "fedcba9876543210"),
+			held:   "ProbeNotRead", endedBy: "waiting to read",
+		},
+		"OtherSpec": {
+			reason: "So has another spec.",
+			probe:  observed(annotations(synced(yes), upgradeable(yes, "")), generation-1),
+			held:   "ProbeNotRead", endedBy: "waiting to read",
+		},
+		"CRDUnserved": {
+			reason: "A kind that is not served has no custom resources.",
+			probe:  annotations(because("ResourceNotFound", "There is no CustomResourceDefinition foos.example.com"), upgradeable(yes, "")),
+		},
+		"InvalidExpression": {
+			reason: "An expression that cannot be parsed is unknown, and unknown does not hold.",
+			probe:  annotations(because("InvalidExpression", "Position 1 is wrong"), upgradeable(yes, "")),
+		},
+		"Current": {reason: "What is known and says yes does not hold.", probe: annotations(synced(yes), upgradeable(yes, ""))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := Inputs{
+				Running: csv("foo.v1", olm.CSVPhaseSucceeded), Target: "foo.v2", Probe: tc.probe, OptedIn: !tc.never, Reader: reader, Targets: targets,
+				Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"}},
+			}
+			got := Evaluate(in)
+			if got.Held != (tc.held != "") || got.Reason != tc.held || !strings.Contains(got.Message, tc.endedBy) {
+				t.Errorf("%s\ngot %+v\nwant %q by %q", tc.reason, got, tc.held, tc.endedBy)
+			}
+			if got.Held && !strings.HasSuffix(got.Message, "To update all the same: "+allow) {
+				t.Errorf("The message does not end with the override: %s", got.Message)
+			}
+			in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
+			if got := Evaluate(in); got.Held || got.Overridden != (tc.held != "") {
+				t.Errorf("with the annotation it is %+v", got)
+			}
+		})
+	}
+}
+
+// TestEvaluatePlan: a plan goes ahead whole or not at all.
+func TestEvaluatePlan(t *testing.T) {
+	update := func(name string, status metav1.ConditionStatus, allow bool) Inputs {
+		p := probe(synced(metav1.ConditionTrue), upgradeable(status, "busy"))
+		p.Name = name + ".v1"
+		out := Inputs{
+			Running: csv(name+".v1", olm.CSVPhaseSucceeded), Target: name + ".v2", Probe: p,
+			Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
+		}
+		if allow {
+			out.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: out.Target}
+		}
+		return out
+	}
+	yes, no := metav1.ConditionTrue, metav1.ConditionFalse
+	for name, tc := range map[string]struct {
+		reason  string
+		updates []Inputs
+		want    string
+	}{
+		"None":       {"Nothing is updated.", nil, "goes ahead"},
+		"AllAllow":   {"Every running operator allows it.", []Inputs{update("a", yes, false), update("b", yes, false)}, "goes ahead"},
+		"OneHolds":   {"One is enough.", []Inputs{update("a", yes, false), update("b", no, false)}, "b.v2 held"},
+		"Overridden": {"What an administrator allows goes ahead, and is reported.", []Inputs{update("a", no, true), update("b", yes, false)}, "a.v2 overridden"},
+		"OneOfTwo":   {"An override is for one of them.", []Inputs{update("a", no, true), update("b", no, false)}, "b.v2 held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := EvaluatePlan(tc.updates)
+			got := "goes ahead"
+			for _, in := range tc.updates {
+				if strings.Contains(d.Message, "to "+in.Target+" ") {
+					got = in.Target + map[bool]string{true: " held", false: " overridden"}[d.Held]
+				}
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %s; want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
+)
+
+// grantedKinds are those by which an operator has rights, or is asked about requests. They are only deleted where it is known what
+// the operator was granted.
+func grantedKinds() []client.ObjectList {
+	return []client.ObjectList{
+		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{},
+		&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{},
+	}
+}
+
+// prune deletes what was rendered for a ClusterServiceVersion and is not any more: its rights in a namespace that its OperatorGroup
+// does not target any more, or a deployment that it does not have any more.
+func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.Rendered) error {
+	kinds := []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.SecretList{}}
+	if s.grant != nil {
+		kinds = append(kinds, grantedKinds()...)
+	}
+	desired := map[record.Reference]bool{}
+	for _, o := range rendered.Objects {
+		desired[referenceTo(r.Client.Scheme(), o.Object)] = true
+	}
+	for _, list := range kinds {
+		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(s.csv)), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing what ClusterServiceVersion %s consists of: %w", s.csv.Name, err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			o := item.(client.Object)
+			if !install.IsRendered(o) || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			return r.deletePruned(ctx, s, o.DeepCopyObject().(client.Object))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Object) error {
+	as, err := s.installer()
+	if err != nil {
+		return err
+	}
+	uid := o.GetUID()
+	if err := as.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("%s, which ClusterServiceVersion %s does not consist of any more: %w", client.ObjectKeyFromObject(o), s.csv.Name, err)
+	}
+	log.FromContext(ctx).Info("Deleted what a ClusterServiceVersion does not consist of any more", "object", client.ObjectKeyFromObject(o))
+	return nil
+}
+
+// remember records which objects outside its namespace a ClusterServiceVersion consists of, before they are applied and with their
+// UIDs after: nothing else of them is deleted when it is gone.
+func (r *Reconciler) remember(ctx context.Context, s *situation, rendered install.Rendered) error {
+	if s.grant == nil {
+		return nil
+	}
+	grant := *s.grant
+	grant.Beyond = slices.Clone(s.grant.Beyond)
+	for _, o := range rendered.Objects {
+		if o.GetNamespace() == s.csv.Namespace || !install.IsOwned(o.Object) {
+			continue
+		}
+		ref := referenceTo(r.Client.Scheme(), o.Object)
+		if actual, err := r.actual(ctx, o.Object); err != nil {
+			return err
+		} else if actual != nil && slices.Contains(install.Owners(actual), client.ObjectKeyFromObject(s.csv)) {
+			ref.UID = actual.GetUID()
+		}
+		grant.Remember(ref)
+	}
+	if slices.Equal(grant.Beyond, s.grant.Beyond) {
+		return nil
+	}
+	if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(s.csv), &grant); err != nil {
+		return err
+	}
+	s.grant = &grant
+	return nil
+}
+
+func referenceTo(scheme *runtime.Scheme, o client.Object) record.Reference {
+	gvk := o.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() { // as a cache leaves it
+		if found, err := apiutil.GVKForObject(o, scheme); err == nil {
+			gvk = found
+		}
+	}
+	return record.Reference{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func kindOf(ref record.Reference) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}
+}

@@ -1,0 +1,149 @@
+package installplan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/record"
+	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+	"github.com/operator-status/operator-status/internal/status/condition"
+)
+
+// content fetches what the choices consist of, those that others depend on first. An error may pass by itself; a problem is the
+// bundle's.
+func (r *Reconciler) content(ctx context.Context, plan *olm.InstallPlan, p *proposal) (*record.Content, *condition.Problem, error) {
+	out := &record.Content{Identity: p.identity}
+	for _, choice := range slices.Backward(p.choices) {
+		objects, err := r.Catalogs.Objects(ctx, choice.Catalog, choice.Bundle)
+		if err != nil {
+			return nil, contentProblem(choice, err), mayPass(err)
+		}
+		b, err := newBundle(r.Client.Scheme(), choice, objects)
+		if err != nil {
+			return nil, &condition.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: fmt.Sprintf(
+				"Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}, nil
+		}
+		if sub := subscribed(p.subscriptions, choice.Package); sub != "" {
+			b.Subscription = sub
+		} else if !askedFor(plan, choice.Bundle.Name) {
+			dependency := DependencySubscription(choice, plan)
+			b.Subscription = dependency.GetName()
+			b.Objects = append(b.Objects, dependency)
+		}
+		out.Bundles = append(out.Bundles, b)
+	}
+	return out, nil, nil
+}
+
+// askedFor is false for what a plan installs because something else needs it. It names what was asked for first: for each
+// Subscription that owns it one, at least one.
+func askedFor(plan *olm.InstallPlan, name string) bool {
+	asked := 0
+	for _, o := range plan.OwnerReferences {
+		if o.Kind == v1alpha1.SubscriptionKind {
+			asked++
+		}
+	}
+	i := slices.Index(plan.Spec.ClusterServiceVersionNames, name)
+	return i >= 0 && i < max(asked, 1)
+}
+
+// newBundle takes a bundle's objects over, each as its kind defines it.
+func newBundle(scheme *runtime.Scheme, choice resolve.Choice, objects []*unstructured.Unstructured) (record.Bundle, error) {
+	out := record.Bundle{
+		Name: choice.Bundle.Name, Package: choice.Package, Catalog: choice.Catalog, Replaces: choice.Replaces,
+	}
+	properties, err := json.Marshal(map[string]any{"properties": choice.Bundle.Properties})
+	if err != nil {
+		return out, err
+	}
+	out.Properties = string(properties)
+	for _, o := range objects {
+		o = o.DeepCopy()
+		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
+			o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind)) // some authors misspell it
+		}
+		o, err := normal(scheme, o)
+		if err != nil {
+			return out, err
+		}
+		unstructured.RemoveNestedField(o.Object, "status")
+		unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
+		out.Objects = append(out.Objects, o)
+	}
+	return out, nil
+}
+
+// subscribed is the name of the oldest Subscription to a package.
+func subscribed(subs []v1alpha1.Subscription, pkg string) string {
+	var oldest *v1alpha1.Subscription
+	for i := range subs {
+		if sub := &subs[i]; sub.Spec != nil && sub.Spec.Package == pkg && (oldest == nil || v1alpha1.Older(sub, oldest)) {
+			oldest = sub
+		}
+	}
+	if oldest == nil {
+		return ""
+	}
+	return oldest.Name
+}
+
+// DependencySubscription keeps a dependency up to date, under the name that OLM gives it. Its updates need the same approval as
+// what depends on it.
+func DependencySubscription(choice resolve.Choice, plan *olm.InstallPlan) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
+	out.SetNamespace(plan.Namespace)
+	out.SetName(objectName(choice.Package, choice.Channel, choice.Catalog.Name, choice.Catalog.Namespace))
+	approval := olm.ApprovalAutomatic
+	if plan.Spec.Approval == olm.ApprovalManual {
+		approval = olm.ApprovalManual
+	}
+	out.Object["spec"] = map[string]any{
+		"name": choice.Package, "channel": choice.Channel,
+		"source": choice.Catalog.Name, "sourceNamespace": choice.Catalog.Namespace,
+		"startingCSV":         choice.Bundle.Name,
+		"installPlanApproval": string(approval),
+	}
+	return out
+}
+
+// objectName joins parts to the name of an object. What a name may not hold, such as capitals, is replaced.
+func objectName(parts ...string) string {
+	name := strings.ToLower(strings.Join(parts, "-"))
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+	const longest = 253
+	return strings.Trim(name[:min(len(name), longest)], "-.")
+}
+
+// contentProblem is what an error about a bundle's content means to an admin; nil where it means nothing.
+func contentProblem(choice resolve.Choice, err error) *condition.Problem {
+	reasoned, ok := errors.AsType[*catalog.Error](err)
+	if !ok {
+		return nil
+	}
+	return &condition.Problem{Reason: reasoned.Reason, Message: fmt.Sprintf("Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}
+}
+
+// mayPass is an error about a bundle's content that may pass by itself; nil where the bundle has to change.
+func mayPass(err error) error {
+	if reasoned, ok := errors.AsType[*catalog.Error](err); ok && reasoned.Permanent() {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// accounts are clients that read and write at the API server: the manager's own, and those that act as service accounts.
+type accounts struct {
+	config *rest.Config
+	mgr    ctrl.Manager
+	byName sync.Map
+}
+
+// own acts as the manager itself.
+func (a *accounts) own() (client.WithWatch, error) { return a.connect(a.config) }
+
+// installer is one that acts as the service account of an OperatorGroup.
+func (a *accounts) installer(account types.NamespacedName) (client.Client, error) {
+	out, err := a.watching(account)
+	if err != nil {
+		return nil, fmt.Errorf("as which the OperatorGroup has operators installed: %w", err)
+	}
+	return out, nil
+}
+
+// watching is one that acts as a service account, which must exist: impersonation does not ask.
+func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	if err := a.mgr.GetClient().Get(context.Background(), account, found); err != nil {
+		return nil, fmt.Errorf("finding service account %s: %w", account, err)
+	}
+	if c, ok := a.byName.Load(account); ok {
+		return c.(client.WithWatch), nil
+	}
+	config := rest.CopyConfig(a.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name),
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
+	}
+	out, err := a.connect(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client that acts as service account %s: %w", account, err)
+	}
+	a.byName.Store(account, out)
+	return out, nil
+}
+
+func (a *accounts) connect(config *rest.Config) (client.WithWatch, error) {
+	return client.NewWithWatch(config, client.Options{Scheme: a.mgr.GetScheme(), Mapper: a.mgr.GetRESTMapper()})
+}

@@ -1,0 +1,68 @@
+// Package operatorgroup reads which namespaces the operators of a namespace watch.
+package operatorgroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
+)
+
+// Find returns the OperatorGroup of a namespace. Where there is not exactly one, the problem is the reason why nothing can be
+// installed in that namespace.
+func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.OperatorGroup, *condition.Problem, error) {
+	list := &operatorsv1.OperatorGroupList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, nil, fmt.Errorf("listing the OperatorGroups of namespace %s: %w", namespace, err)
+	}
+	switch len(list.Items) {
+	case 0:
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonOperatorGroupMissing, Message: fmt.Sprintf(
+			"Namespace %s has no OperatorGroup, which says what namespaces its operators look after: create one", namespace)}, nil
+	case 1:
+		return &list.Items[0], nil, nil
+	}
+	var names []string
+	for _, g := range list.Items {
+		names = append(names, g.Name)
+	}
+	slices.Sort(names)
+	return nil, &condition.Problem{Reason: v1alpha1.ReasonTooManyOperatorGroups, Message: fmt.Sprintf(
+		"Namespace %s has %d OperatorGroups and may have one: delete all but one of %s", namespace, len(names), strings.Join(names, ", "))}, nil
+}
+
+// Targets returns the target namespaces of an OperatorGroup, sorted: those that its operators watch. The empty one means all.
+func Targets(ctx context.Context, c client.Reader, group *operatorsv1.OperatorGroup) ([]string, error) {
+	spec := group.Spec
+	if len(spec.TargetNamespaces) > 0 {
+		out := slices.Clone(spec.TargetNamespaces)
+		slices.Sort(out)
+		return slices.Compact(out), nil
+	}
+	if spec.Selector == nil || len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) == 0 {
+		return []string{metav1.NamespaceAll}, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+	if err != nil {
+		return nil, nil //nolint:nilerr // one that selects nothing that can be told selects none
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := c.List(ctx, list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("listing the namespaces that OperatorGroup %s/%s selects: %w", group.Namespace, group.Name, err)
+	}
+	var out []string
+	for _, n := range list.Items {
+		out = append(out, n.Name)
+	}
+	slices.Sort(out)
+	return out, nil
+}
