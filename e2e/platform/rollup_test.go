@@ -24,7 +24,7 @@ const degradedWithin = 4 * time.Minute
 func TestRollUp(t *testing.T) {
 	co := cluster.InstallClusterOperator(t)
 	cvotest.Watch(t, cluster.Config, cluster.Client.Scheme())
-	newStageOf(t, troubled(t))
+	s := newStageOf(t, troubled(t))
 	fine := create(t, "fine")
 	perl := create(t, "perl")
 	broken, refused, stuck := create(t, "broken"), create(t, "refused"), create(t, "stuck")
@@ -47,7 +47,7 @@ func TestRollUp(t *testing.T) {
 	// And so does the ClusterOperator, of all of them.
 	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
 	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing} {
-		explains(t, co, kind, "4 of 5 PlatformOperators", `perl \(PackageNotFound\)`, `broken \(ImagePullFailed\)`, `refused \(InstallPlanFailed\)`,
+		explains(t, co, kind, "4 of 5 PlatformOperators", `perl \(PackageNotFound\)`, `broken \(ImagePullFailed\)`, `refused \(InstallComponentFailed\)`,
 			`stuck \(CSVFailed\)`, "Not_A_Name", "InstallCheckFailed")
 	}
 	if len(co.Status.Versions) > 0 {
@@ -62,7 +62,7 @@ func TestRollUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	patch(t, perl, `{"spec":{"package":{"name":"pearl"}}}`)
+	s.offer(t, publish(t, "fine", "1.0.0"), publish(t, "perl", "1.0.0"))
 	runs(t, perl, "1.0.0")
 	awaits(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "Degraded=True/PlatformOperatorsFailing")
 	explains(t, co, configv1.OperatorDegraded, "perl, not just now but until a moment ago")

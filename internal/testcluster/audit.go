@@ -110,3 +110,22 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 	}
 	return time.Now()
 }
+
+// CheckTakeover fails the test where a manager that has taken over from another, and found all as it should be, has written anything
+// but once to each Probe that it is the one now who reads.
+func (c *Cluster) CheckTakeover(t testing.TB, since time.Time, probes int) {
+	t.Helper()
+	reads := map[ObjectRef]bool{}
+	for _, r := range c.Requests(t, since) {
+		switch {
+		case !r.IsWrite():
+		case r.ObjectRef.Resource == "probes" && r.ObjectRef.Subresource == "status" && !reads[r.ObjectRef]:
+			reads[r.ObjectRef] = true
+		default:
+			t.Errorf("a manager that finds all as it should be writes: %s %s", r.Verb, r.URI)
+		}
+	}
+	if len(reads) != probes {
+		t.Errorf("that it reads now it says on %d Probes of %d", len(reads), probes)
+	}
+}
