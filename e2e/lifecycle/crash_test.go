@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	unstructured "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -29,59 +32,117 @@ import (
 )
 
 // TestKilledAfterEveryWrite updates an operator while the manager is killed after its first write, another while it is
-// killed after the second, and so on, until one is updated without that many writes: all end up the same.
+// killed after the second, and so on: all end up the same. Before the manager starts again the catalog has other content by the
+// same name: what is installed is the one or the other, never some of each.
 func TestKilledAfterEveryWrite(t *testing.T) {
-	const most = 80
-	sub, s, name := map[int]*v1alpha1.Subscription{}, map[int]*stage{}, func(k int) string { return fmt.Sprintf("crash%02d", k) }
-	foo := func(k int, version string) testcatalog.Foo {
-		return testcatalog.Foo{Name: name(k), Version: version, Upgradeable: "!Migrating"}
+	catalogs := "--catalog-dir=" + t.TempDir()
+	first := newCrash(t, 0)
+	install(t, catalogs, first)
+	writes := first.updateKilledAfter(t, 0, catalogs)
+	manager := cluster.StartManager(t, catalogs)
+	want, content := first.settled(t)
+	manager.Terminate(t)
+	t.Logf("undisturbed, an update takes %d writes and leaves\n%s", writes, strings.Join(want, "\n"))
+	if content != "old" {
+		t.Fatalf("the test is none: the content of the catalog is %q", content)
 	}
-	var want []string
-	for k := range most {
-		manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-		s[k] = newStage(t, name(k), publish(t, foo(k, "1.0.0")))
-		sub[k] = s[k].subscribe(t, name(k))
-		s[k].installed(t, sub[k], foo(k, "1.0.0").CSV())
-		ownedBy(t, s[k], foo(k, "1.0.0").CSV())
-		manager.Terminate(t)
 
-		s[k].offer(t, publish(t, foo(k, "1.0.0"), foo(k, "1.1.0")))
-		writes := s[k].updateKilledAfter(t, k, sub[k], foo(k, "1.1.0").CSV())
-		again := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-		s[k].installed(t, sub[k], foo(k, "1.1.0").CSV())
-		cluster.AwaitGone(t, s[k].csv(foo(k, "1.0.0").CSV()))
-		got := s[k].settled(t, name(k))
+	var crashes []*crash
+	for k := 1; k <= writes; k++ {
+		crashes = append(crashes, newCrash(t, k))
+	}
+	install(t, catalogs, crashes...)
+	contents := map[string]int{}
+	for _, c := range crashes {
+		if c.updateKilledAfter(t, c.k, catalogs) < c.k {
+			t.Logf("not killed: the update took less than %d writes", c.k)
+		}
+		c.offer(t, c.published(t, "new"))
+		again := cluster.StartManager(t, catalogs)
+		c.installed(t, c.sub, c.csv("1.1.0"))
+		cluster.AwaitGone(t, c.stage.csv(c.csv("1.0.0")))
+		got, content := c.settled(t)
+		contents[content]++
 		again.CheckAlive(t)
 		again.Terminate(t)
-		if k == 0 {
-			want = got
-			t.Logf("undisturbed, an update takes %d writes and leaves\n%s", writes, strings.Join(want, "\n"))
-			continue
-		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("killed after write %d, it ends up otherwise (-undisturbed +killed):\n%s", k, diff)
-		}
-		if writes < k {
-			t.Logf("%d writes were the most: the manager was killed after each", writes)
-			return
+			t.Errorf("killed after write %d, it ends up otherwise (-undisturbed +killed):\n%s", c.k, diff)
 		}
 	}
-	t.Errorf("an update takes more than %d writes", most)
+	t.Logf("by what the catalog had: %v", contents)
+	if contents["old"] == 0 || contents["new"] == 0 || len(contents) != 2 {
+		t.Errorf("an update that was begun ends with what it began with, any other with what the catalog has; here: %v", contents)
+	}
 }
 
-// updateKilledAfter runs a manager that is killed after its k-th write, or ends when the update is done. It returns the
-// number of writes.
-func (s *stage) updateKilledAfter(t *testing.T, k int, sub *v1alpha1.Subscription, csv string) int {
+// crash is an operator that is updated by a manager which is killed after its k-th write.
+type crash struct {
+	*stage
+	k    int
+	name string
+	sub  *v1alpha1.Subscription
+}
+
+func newCrash(t *testing.T, k int) *crash {
 	t.Helper()
+	c := &crash{k: k, name: fmt.Sprintf("crash%02d", k)}
+	c.stage = newStage(t, c.name, publish(t, c.foo("1.0.0", "old")))
+	return c
+}
+
+// foo is a version of the operator. Its content shows in each object of the bundle.
+func (c *crash) foo(version, content string) testcatalog.Foo {
+	return testcatalog.Foo{
+		Name: c.name, Version: version, Upgradeable: "!Migrating",
+		Change: func(csv, crd *unstructured.Unstructured) {
+			for _, o := range []*unstructured.Unstructured{csv, crd} {
+				annotations := o.GetAnnotations()
+				annotations["content"] = content
+				o.SetAnnotations(annotations)
+			}
+			deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
+			_ = unstructured.SetNestedField(deployments[0].(map[string]any), content, "label", "content")
+			_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments")
+		},
+		More: []string{fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, annotations: {content: %s}}\n", content)},
+	}
+}
+
+func (c *crash) csv(version string) string { return c.foo(version, "").CSV() }
+
+func (c *crash) published(t *testing.T, content string) testcatalog.Package {
+	t.Helper()
+	return publish(t, c.foo("1.0.0", "old"), c.foo("1.1.0", content))
+}
+
+// install has the first version of each installed.
+func install(t *testing.T, catalogs string, crashes ...*crash) {
+	t.Helper()
+	manager := cluster.StartManager(t, catalogs)
+	for _, c := range crashes {
+		c.sub = c.subscribe(t, c.name)
+	}
+	for _, c := range crashes {
+		c.installed(t, c.sub, c.csv("1.0.0"))
+		ownedBy(t, c.stage, c.csv("1.0.0"))
+	}
+	manager.Terminate(t)
+}
+
+// updateKilledAfter has a manager begin the update, which is killed after its k-th write, or ends when the update is done. It
+// returns the number of writes.
+func (c *crash) updateKilledAfter(t *testing.T, k int, catalogs string) int {
+	t.Helper()
+	c.offer(t, c.published(t, "old"))
 	var manager atomic.Pointer[testcluster.Manager]
 	killed := make(chan struct{})
-	proxy, writes := cluster.CountWrites(t, func(*http.Request) bool { return true }, func(n int) {
+	proxy, writes := cluster.CountWrites(t, c.concerns, func(n int) {
 		if n == k {
 			manager.Load().Kill(t)
 			close(killed)
 		}
 	})
-	m := cluster.Through(proxy).StartManager(t, "--catalog-dir="+t.TempDir())
+	m := cluster.Through(proxy).StartManager(t, catalogs)
 	manager.Store(m)
 	ctx, done := context.WithTimeout(t.Context(), testcluster.Timeout)
 	defer done()
@@ -91,13 +152,24 @@ func (s *stage) updateKilledAfter(t *testing.T, k int, sub *v1alpha1.Subscriptio
 			return int(writes.Load())
 		case <-time.After(20 * time.Millisecond): // the interval of a poll
 		}
-		if s.updated(ctx, sub, csv) {
+		if c.updated(ctx, c.sub, c.csv("1.1.0")) {
 			m.Kill(t)
 			return int(writes.Load())
 		}
 	}
 	t.Fatal("neither was the manager killed nor the update done")
 	return 0
+}
+
+// concerns is true for a write that has to do with this operator: what the manager says when it starts about others does not count,
+// nor what is only asked for.
+func (c *crash) concerns(r *http.Request) bool {
+	if r.URL.Query().Has("dryRun") || strings.Contains(r.URL.Path, "accessreviews") || strings.Contains(r.URL.Path, "/leases") {
+		return false
+	}
+	_, rest, namespaced := strings.Cut(r.URL.Path, "/namespaces/")
+	other := namespaced && strings.HasPrefix(rest, "crash") && !strings.HasPrefix(rest, c.namespace+"/")
+	return !other
 }
 
 // updated is true when the update is done and the old version is gone.
@@ -114,22 +186,31 @@ func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv str
 var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|^(olm\.og\..*)-[0-9A-Za-z]+$|[0-9a-f]{10}$`)
 
 // settled is what there is once the garbage collector has taken what belonged to the old version, with the names of the
-// package and the namespace taken out.
-func (s *stage) settled(t *testing.T, pkg string) []string {
+// package and the namespace and the content taken out, and what that is: more than one where they are mixed.
+func (c *crash) settled(t *testing.T) (lines []string, content string) {
 	t.Helper()
-	var out []string
 	old := func(l string) bool {
 		return strings.Contains(l, "operator.v1.0.0") && !strings.Contains(l, "InstallPlan") && !strings.Contains(l, "replaces=")
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(context.Context) (bool, error) {
-		out = s.lines(t, pkg)
-		return !slices.ContainsFunc(out, old), nil
+		lines = c.lines(t, c.name)
+		return !slices.ContainsFunc(lines, old), nil
 	})
 	if err != nil {
-		t.Errorf("something of the old version is left:\n%s", strings.Join(out, "\n"))
+		t.Errorf("something of the old version is left:\n%s", strings.Join(lines, "\n"))
 	}
-	return out
+	var contents []string
+	for i := range lines {
+		for _, found := range ofContent.FindAllStringSubmatch(lines[i], -1) {
+			contents = append(contents, found[1])
+		}
+		lines[i] = ofContent.ReplaceAllString(lines[i], "content")
+	}
+	slices.Sort(contents)
+	return lines, strings.Join(slices.Compact(contents), " and ")
 }
+
+var ofContent = regexp.MustCompile(`content=(\w+)`)
 
 // lines are what there is.
 func (s *stage) lines(t *testing.T, pkg string) []string {
@@ -138,10 +219,12 @@ func (s *stage) lines(t *testing.T, pkg string) []string {
 	for _, list := range []client.ObjectList{
 		&v1alpha1.ClusterServiceVersionList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.ProbeList{}, &olm.InstallPlanList{}, &operatorsv2.OperatorConditionList{},
 		&appsv1.DeploymentList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
-		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &apiextensions.CustomResourceDefinitionList{},
 	} {
 		options := []client.ListOption{client.InNamespace(s.namespace)}
 		switch list.(type) {
+		case *apiextensions.CustomResourceDefinitionList:
+			options = []client.ListOption{client.MatchingFields{"metadata.name": testcatalog.Foo{Name: pkg}.CRD()}}
 		case *rbacv1.ClusterRoleList, *rbacv1.ClusterRoleBindingList:
 			options = []client.ListOption{client.MatchingLabels{"olm.owner.namespace": s.namespace}}
 		}
@@ -184,6 +267,11 @@ func line(o client.Object) string {
 		state = fmt.Sprint(o.Rules)
 	case *rbacv1.ClusterRole:
 		state = fmt.Sprint(o.Rules)
+	}
+	for _, said := range []string{o.GetAnnotations()["content"], o.GetLabels()["content"]} {
+		if said != "" {
+			state += " content=" + said
+		}
 	}
 	return strings.TrimSpace(fmt.Sprintf("%T %s %v %v %s", o, generated.ReplaceAllString(o.GetName(), "$1$2"), owners, o.GetLabels()["olm.owner"], state))
 }

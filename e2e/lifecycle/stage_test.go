@@ -45,11 +45,17 @@ func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *sta
 // offer puts packages into the catalog, in place of what is there.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
-	config, err := testcatalog.Config(packages...)
+	s.offerConfig(t, configOf(t, packages...))
+}
+
+// configOf is the file-based catalog of packages.
+func configOf(t testing.TB, packages ...testcatalog.Package) declcfg.DeclarativeConfig {
+	t.Helper()
+	out, err := testcatalog.Config(packages...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.offerConfig(t, config)
+	return out
 }
 
 // offerConfig puts a catalog in the place of the one that is there.
@@ -192,14 +198,20 @@ func (s *stage) csv(name string) *v1alpha1.ClusterServiceVersion {
 // custom creates a custom resource of a package, in the conditions given as YAML.
 func (s *stage) custom(t *testing.T, pkg, name, conditions string) *unstructured.Unstructured {
 	t.Helper()
+	return s.customIn(t, s.namespace, pkg, name, conditions)
+}
+
+// customIn creates one in another namespace.
+func (s *stage) customIn(t *testing.T, namespace, pkg, name, conditions string) *unstructured.Unstructured {
+	t.Helper()
 	f := testcatalog.Foo{Name: pkg}
 	kind := strings.ToUpper(pkg[:1]) + pkg[1:]
 	_, group, _ := strings.Cut(f.CRD(), ".")
 	fresh := cluster.Rediscovered(t)
-	fresh.Apply(t, s.namespace, fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: %s}\nstatus: {conditions: %s}\n", group, kind, name, conditions))
+	fresh.Apply(t, namespace, fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: %s}\nstatus: {conditions: %s}\n", group, kind, name, conditions))
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
-	out.SetNamespace(s.namespace)
+	out.SetNamespace(namespace)
 	out.SetName(name)
 	return out
 }

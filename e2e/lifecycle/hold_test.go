@@ -1,0 +1,215 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestRetarget: what an operator may see, where it works and what holds its update follow the OperatorGroup when that is given
+// another target, and what it had in the former one goes.
+func TestRetarget(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	versions := testcatalog.Holding("retarget", "1.0.0", "2.0.0")
+	s := newStage(t, "retarget", publish(t, versions[0]))
+	former, latter := cluster.Namespace(t, "former"), cluster.Namespace(t, "latter")
+	s.target(t, former)
+	sub := s.subscribe(t, "retarget")
+	s.installed(t, sub, versions[0].CSV())
+	if n := s.bindings(t, former); n == 0 {
+		t.Error("the operator has no rights where it works")
+	}
+
+	s.target(t, latter)
+	csv := s.csv(versions[0].CSV())
+	s.await(t, csv, func() string {
+		if got := csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey]; got != latter {
+			return "its target namespaces are " + got
+		}
+		return ""
+	})
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "retarget-operator"}}
+	s.await(t, deployment, func() string {
+		if got := deployment.Spec.Template.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey]; got != latter {
+			return "its pods are told " + got
+		}
+		return ""
+	})
+	awaitNone(t, &rbacv1.RoleBindingList{}, client.InNamespace(former))
+	awaitNone(t, &rbacv1.RoleList{}, client.InNamespace(former))
+	if s.bindings(t, latter) == 0 {
+		t.Error("the operator has no rights in its new target")
+	}
+
+	s.customIn(t, latter, "retarget", "busy", `[{type: Migrating, status: "True"}]`)
+	s.offer(t, publish(t, versions...))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", latter)
+	s.absent(t, s.csv(versions[1].CSV()))
+}
+
+// TestProbeDeleted: without its Probe nothing is known of a running operator that asks to be held, so its update waits until there
+// is one again: also for a manager that starts when the update is there already.
+func TestProbeDeleted(t *testing.T) {
+	catalogs := "--catalog-dir=" + t.TempDir()
+	manager := cluster.StartManager(t, catalogs)
+	versions := testcatalog.Holding("unprobed", "1.0.0", "2.0.0")
+	s := newStage(t, "unprobed", publish(t, versions[0]))
+	sub := s.subscribe(t, "unprobed")
+	s.installed(t, sub, versions[0].CSV())
+	busy := s.custom(t, "unprobed", "busy", `[{type: Migrating, status: "True"}]`)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
+	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	first := probe.UID
+
+	manager.Kill(t)
+	if err := cluster.Client.Delete(t.Context(), probe); err != nil {
+		t.Fatal(err)
+	}
+	s.offer(t, publish(t, versions...))
+	cluster.StartManager(t, catalogs)
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.absent(t, s.csv(versions[1].CSV()))
+	s.await(t, probe, func() string {
+		if probe.UID == first {
+			return "it is the old one"
+		}
+		return ""
+	})
+	condition(t, busy, "Migrating", "False")
+	s.installed(t, sub, versions[1].CSV())
+}
+
+// TestProbeOfAnother: where somebody else has a Probe by the name of an operator's own, nobody knows what the operator says. Its
+// update is held, and the Subscription says who has to do what.
+func TestProbeOfAnother(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	versions := testcatalog.Holding("theirs", "1.0.0", "2.0.0")
+	s := newStage(t, "theirs", publish(t, versions[0]))
+	theirs := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
+	theirs.Spec = &v1alpha1.ProbeSpec{ProbeResources: []v1alpha1.ProbeResource{{Name: versions[0].CRD(), Upgradeable: "Anything"}}}
+	cluster.Create(t, theirs)
+	sub := s.subscribe(t, "theirs")
+	s.installed(t, sub, versions[0].CSV())
+	s.offer(t, publish(t, versions...))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeConflict, theirs.Name, v1alpha1.AnnotationAllowUpgrade)
+	s.absent(t, s.csv(versions[1].CSV()))
+	if err := cluster.Client.Delete(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	s.installed(t, sub, versions[1].CSV())
+}
+
+// TestDependencyOfManual: what a person wants to be asked about he is asked about where it is a dependency, too.
+func TestDependencyOfManual(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	dependency := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "dep", Version: version} }
+	parent := publish(t, testcatalog.Foo{Name: "parent", Version: "1.0.0", Requires: []string{"dep"}})
+	s := newStage(t, "depmanual", parent, publish(t, dependency("1.0.0")))
+	sub := s.subscribe(t, "parent", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
+	s.approve(t, sub)
+	s.installed(t, sub, "parent-operator.v1.0.0")
+
+	s.offer(t, parent, publish(t, dependency("1.0.0"), dependency("1.1.0")))
+	generated := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "dep-stable-" + s.catalog.Name + "-" + global}}
+	s.says(t, generated, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	s.absent(t, s.csv("dep-operator.v1.1.0"))
+	s.approve(t, generated)
+	s.installed(t, generated, "dep-operator.v1.1.0")
+}
+
+// TestOvertaken: an InstallPlan that waits for a person is taken back when the catalog has something newer, or the Subscription
+// asks for something else; what was approved before it was shown is not installed.
+func TestOvertaken(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "overtaken", Version: version} }
+	s := newStage(t, "overtaken", publish(t, foo("1.0.0")))
+	sub := s.subscribe(t, "overtaken", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
+	s.approve(t, sub)
+	s.installed(t, sub, foo("1.0.0").CSV())
+
+	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
+	second := s.awaitsApproval(t, sub, foo("2.0.0").CSV())
+	s.offer(t, publish(t, foo("1.0.0"), foo("3.0.0")))
+	third := s.awaitsApproval(t, sub, foo("3.0.0").CSV())
+	cluster.AwaitGone(t, second)
+
+	other := publish(t, foo("1.0.0"), foo("4.0.0"))
+	other.Channel = "fast"
+	config := configOf(t, publish(t, foo("1.0.0"), foo("3.0.0")))
+	config.Channels = append(config.Channels, configOf(t, other).Channels...)
+	config.Bundles = append(config.Bundles, configOf(t, publish(t, foo("4.0.0"))).Bundles...)
+	s.offerConfig(t, config)
+	if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"channel":"fast"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitsApproval(t, sub, foo("4.0.0").CSV())
+	cluster.AwaitGone(t, third)
+	s.approve(t, sub)
+	s.installed(t, sub, foo("4.0.0").CSV())
+}
+
+// target gives the OperatorGroup of the stage these targets.
+func (s *stage) target(t *testing.T, namespaces ...string) {
+	t.Helper()
+	group := &operatorsv1.OperatorGroup{}
+	if err := cluster.Client.Get(t.Context(), s.key("group"), group); err != nil {
+		t.Fatal(err)
+	}
+	patch := fmt.Sprintf(`{"spec":{"targetNamespaces":["%s"]}}`, strings.Join(namespaces, `","`))
+	if err := cluster.Client.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bindings counts the RoleBindings of a namespace.
+func (s *stage) bindings(t *testing.T, namespace string) int {
+	t.Helper()
+	list := &rbacv1.RoleBindingList{}
+	if err := cluster.Client.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return meta.LenList(list)
+}
+
+// awaitsApproval waits until a person has to approve the InstallPlan that brings a Subscription this.
+func (s *stage) awaitsApproval(t *testing.T, sub *v1alpha1.Subscription, csv string) *olm.InstallPlan {
+	t.Helper()
+	s.await(t, sub, func() string {
+		asks := sub.Status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval).Status
+		if sub.Status.CurrentCSV != csv || asks != "True" {
+			return fmt.Sprintf("currentCSV is %s, it awaits approval: %s", sub.Status.CurrentCSV, asks)
+		}
+		return ""
+	})
+	plan := &olm.InstallPlan{}
+	if err := cluster.Client.Get(t.Context(), s.key(sub.Status.InstallPlanRef.Name), plan); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(plan.Spec.ClusterServiceVersionNames, csv) {
+		t.Fatalf("InstallPlan %s is for %v", plan.Name, plan.Spec.ClusterServiceVersionNames)
+	}
+	return plan
+}
+
+// approve approves the InstallPlan that a Subscription waits for, once it does.
+func (s *stage) approve(t *testing.T, sub *v1alpha1.Subscription) {
+	t.Helper()
+	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
+	if err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))); err != nil {
+		t.Fatal(err)
+	}
+}

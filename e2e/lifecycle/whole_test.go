@@ -1,0 +1,312 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/operator-status/operator-status/internal/testcluster"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestRefusedUpdate: an update of which the API server, or a check of ours, refuses one object changes nothing at all. The
+// Subscription says what is refused, and once the cause is mended and the InstallPlan deleted, as it says, the update goes through.
+func TestRefusedUpdate(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	for name, tc := range map[string]struct {
+		reason string
+		foo    func(name, version string) testcatalog.Foo
+		before func(t *testing.T, s *stage, name string) (mend func())
+		want   string
+		words  []string
+	}{
+		"unsafe": {
+			reason: "A CustomResourceDefinition that makes a custom resource invalid which is there.",
+			foo: func(name, version string) testcatalog.Foo {
+				return testcatalog.Foo{Name: name, Version: version, Change: func(_, crd *unstructured.Unstructured) {
+					least := map[string]float64{"1.0.0": 1, "2.0.0": 5}[version]
+					size := map[string]any{"type": "integer", "minimum": least}
+					schema := map[string]any{"type": "object", "properties": map[string]any{
+						"spec": map[string]any{"type": "object", "properties": map[string]any{"size": size}},
+					}}
+					versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+					_ = unstructured.SetNestedMap(versions[0].(map[string]any), schema, "schema", "openAPIV3Schema")
+					_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+				}}
+			},
+			before: func(t *testing.T, s *stage, name string) func() {
+				small := s.custom(t, name, "small", "[]")
+				s.patch(t, small, `{"spec":{"size":1}}`)
+				return func() { s.patch(t, small, `{"spec":{"size":7}}`) }
+			},
+			want: v1alpha1.PlanReasonCRDUpdateUnsafe, words: []string{"small", "delete this InstallPlan"},
+		},
+		"rejected": {
+			reason: "An object that the API server rejects: the last of the plan, whose others it would take.",
+			foo: func(name, version string) testcatalog.Foo {
+				out := testcatalog.Foo{Name: name, Version: version}
+				if version == "2.0.0" {
+					out.More = []string{"apiVersion: v1\nkind: Service\nmetadata: {name: last}\nspec: {ports: [{port: 0}]}\n"}
+				}
+				return out
+			},
+			want: v1alpha1.PlanReasonComponentFailed, words: []string{"Service last", "spec.ports[0].port"},
+		},
+		"unserved": {
+			reason: "A kind that the API server does not serve, as those that clusters have dropped.",
+			foo: func(name, version string) testcatalog.Foo {
+				out := testcatalog.Foo{Name: name, Version: version}
+				if version == "2.0.0" {
+					out.More = []string{"apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: olds.example.com}\nspec: {group: example.com}\n"}
+				}
+				return out
+			},
+			want: v1alpha1.PlanReasonKindNotServed, words: []string{"apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			name := "refuse" + name
+			v1, v2 := tc.foo(name, "1.0.0"), tc.foo(name, "2.0.0")
+			s := newStage(t, name, publish(t, v1))
+			sub := s.subscribe(t, name)
+			s.installed(t, sub, v1.CSV())
+			mend := func() {}
+			if tc.before != nil {
+				mend = tc.before(t, s, name)
+			}
+			before := s.bare(t, name)
+			s.offer(t, publish(t, v1, v2))
+			s.says(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.want, tc.words...)
+			if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || !strings.Contains(sub.Status.Message, tc.words[0]) {
+				t.Errorf("%s: the Subscription says %+v", tc.reason, sub.Status)
+			}
+			if after := s.bare(t, name); after != before {
+				t.Errorf("%s: before the update was refused there was\n%s\nand afterwards\n%s", tc.reason, before, after)
+			}
+			if tc.before == nil {
+				return // a bundle that the API server does not take is for its author to mend
+			}
+			mend()
+			deletes(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}})
+			s.installed(t, sub, v2.CSV())
+		})
+	}
+}
+
+// TestSelectorChanged: a Deployment whose selector changes, which no Deployment can, is replaced. The report says so.
+func TestSelectorChanged(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo {
+		return testcatalog.Foo{Name: "selector", Version: version, Change: func(csv, _ *unstructured.Unstructured) {
+			deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
+			labels := map[string]any{"app": "selector", "version": version}
+			spec := deployments[0].(map[string]any)["spec"].(map[string]any)
+			_ = unstructured.SetNestedMap(spec, labels, "selector", "matchLabels")
+			_ = unstructured.SetNestedMap(spec, labels, "template", "metadata", "labels")
+			_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments")
+		}}
+	}
+	s := newStage(t, "selector", publish(t, foo("1.0.0")))
+	sub := s.subscribe(t, "selector")
+	s.installed(t, sub, foo("1.0.0").CSV())
+	former := &appsv1.Deployment{}
+	if err := cluster.Client.Get(t.Context(), s.key("selector-operator"), former); err != nil {
+		t.Fatal(err)
+	}
+	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
+	s.installed(t, sub, foo("2.0.0").CSV())
+	s.runs(t, "selector-operator", "example.com/selector-operator:2.0.0", foo("2.0.0").CSV())
+	csv := s.csv(foo("2.0.0").CSV())
+	s.await(t, csv, func() string {
+		for _, transition := range csv.Status.LastTransitions {
+			if strings.Contains(transition.Message, "Replacing Deployment selector-operator") {
+				return ""
+			}
+		}
+		return fmt.Sprintf("its report does not say that the Deployment was replaced: %+v", csv.Status.LastTransitions)
+	})
+	pods := &corev1.PodList{}
+	if err := cluster.Client.List(t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{"version": "1.0.0"}); err != nil || len(pods.Items) > 0 {
+		t.Errorf("pods of the old version are left: %v %+v", err, pods.Items)
+	}
+}
+
+// TestQuota: what a quota forbids is not refused for good: it is tried again, and the Subscription says why it waits.
+func TestQuota(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	f := testcatalog.Foo{Name: "quota", Version: "1.0.0", More: []string{"apiVersion: v1\nkind: Service\nmetadata: {name: more}\nspec: {ports: [{port: 80}]}\n"}}
+	s := newStage(t, "quota", publish(t, f))
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "none"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourceServices: resource.MustParse("0")}
+	cluster.Create(t, quota)
+	s.await(t, quota, func() string {
+		if len(quota.Status.Hard) == 0 {
+			return "it has no effect yet"
+		}
+		return ""
+	})
+	sub := s.subscribe(t, "quota")
+	s.says(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "exceeded quota", "Service")
+	if !strings.Contains(sub.Status.Message, "exceeded quota") {
+		t.Errorf("the message is %q", sub.Status.Message)
+	}
+	s.absent(t, s.csv(f.CSV()))
+	s.patch(t, quota, `{"spec":{"hard":{"services":"1"}}}`)
+	s.installed(t, sub, f.CSV())
+}
+
+// TestTerminatingTarget: an operator one of whose target namespaces is being deleted waits, and says for what.
+func TestTerminatingTarget(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	f := testcatalog.Foo{Name: "ending", Version: "1.0.0"}
+	s := newStage(t, "ending", publish(t, f))
+	target := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace(t, "target")}}
+	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target.Name, Name: "stuck", Finalizers: []string{"example.com/stuck"}}}
+	cluster.Create(t, stuck)
+	t.Cleanup(func() { s.patch(t, stuck, `{"metadata":{"finalizers":null}}`) })
+	if err := cluster.Client.Delete(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	s.target(t, target.Name, s.namespace)
+	sub := s.subscribe(t, "ending")
+	s.await(t, sub, func() string {
+		if !strings.Contains(sub.Status.Message, "being terminated") {
+			return "its message is " + sub.Status.Message
+		}
+		return ""
+	})
+	if sub.Status.State == olm.SubscriptionStateFailed {
+		t.Errorf("what waits has not failed: %+v", sub.Status)
+	}
+	s.target(t, s.namespace)
+	s.installed(t, sub, f.CSV())
+}
+
+// TestBrokenConversion: a kind whose custom resources cannot be read, since its conversion webhook does not answer, does not keep an
+// old version from being collected.
+func TestBrokenConversion(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "converted", Version: version} }
+	s := newStage(t, "converted", publish(t, foo("1.0.0")))
+	sub := s.subscribe(t, "converted")
+	s.installed(t, sub, foo("1.0.0").CSV())
+	broken := &apiextensions.CustomResourceDefinition{}
+	cluster.Apply(t, "", `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: brokens.broken.example.com}
+spec:
+  group: broken.example.com
+  scope: Namespaced
+  names: {plural: brokens, singular: broken, kind: Broken, listKind: BrokenList}
+  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/convert"}}
+  versions:
+  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`)
+	t.Cleanup(func() {
+		s.patch(t, broken, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+		deletes(t, broken)
+	})
+	broken.Name = "brokens.broken.example.com"
+	s.await(t, broken, func() string {
+		for _, c := range broken.Status.Conditions {
+			if c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue {
+				return ""
+			}
+		}
+		return "it is not established"
+	})
+	cluster.Rediscovered(t).Apply(t, s.namespace, "apiVersion: broken.example.com/v1beta1\nkind: Broken\nmetadata: {name: one}\n")
+	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
+	s.installed(t, sub, foo("2.0.0").CSV())
+	cluster.AwaitGone(t, s.csv(foo("1.0.0").CSV()))
+	s.hasEvent(t, v1alpha1.EventNotHandedOver, "owns of Broken")
+}
+
+// TestRightsGone: an operator whose rights are narrowed by its next version has lost the others by the time that is installed.
+func TestRightsGone(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo {
+		return testcatalog.Foo{Name: "narrowed", Version: version, Change: func(csv, _ *unstructured.Unstructured) {
+			if version != "1.0.0" {
+				unstructured.RemoveNestedField(csv.Object, "spec", "install", "spec", "clusterPermissions")
+			}
+		}}
+	}
+	s := newStage(t, "narrowed", publish(t, foo("1.0.0")))
+	sub := s.subscribe(t, "narrowed")
+	s.installed(t, sub, foo("1.0.0").CSV())
+	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
+	s.installed(t, sub, foo("2.0.0").CSV())
+	labels := client.MatchingLabels{"olm.owner.namespace": s.namespace, "olm.owner.kind": "ClusterServiceVersion"}
+	awaitNone(t, &rbacv1.ClusterRoleBindingList{}, labels)
+}
+
+// bare is what a package has in its namespace and of the cluster, but for InstallPlans and what only says how things stand.
+func (s *stage) bare(t *testing.T, pkg string) string {
+	t.Helper()
+	var out []string
+	for _, l := range s.lines(t, pkg) {
+		if !strings.Contains(l, "InstallPlan") && !strings.Contains(l, "Subscription") {
+			out = append(out, l)
+		}
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := cluster.Client.Get(t.Context(), types.NamespacedName{Name: testcatalog.Foo{Name: pkg}.CRD()}, crd); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(append(out, fmt.Sprintf("%d %s", crd.Generation, crd.UID)), "\n")
+}
+
+// patch merges something into an object.
+func (s *stage) patch(t *testing.T, o client.Object, patch string) {
+	t.Helper()
+	if err := cluster.Client.Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deletes deletes an object, and waits until it is gone.
+func deletes(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := cluster.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
+		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
+	}
+	cluster.AwaitGone(t, o)
+}
+
+// hasEvent waits until an Event of the namespace, for that reason, says the words.
+func (s *stage) hasEvent(t *testing.T, reason, words string) {
+	t.Helper()
+	events := &corev1.EventList{}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+		if err := cluster.Client.List(ctx, events, client.InNamespace(s.namespace)); err != nil {
+			return false, nil
+		}
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == reason && strings.Contains(e.Message, words) }), nil
+	})
+	if err != nil {
+		t.Errorf("no Event %s says %q: %v\n%+v", reason, words, err, events.Items)
+	}
+}
