@@ -8,8 +8,6 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,55 +58,6 @@ func TestGitOpsLabels(t *testing.T) {
 	}
 }
 
-// TestDelete: with deletionPolicy Delete nothing of the operator is left but its CustomResourceDefinition, whose custom resources
-// are the user's.
-func TestDelete(t *testing.T) {
-	newStage(t, publish(t, "deleted", "1.0.0"))
-	op := create(t, "deleted", func(op *v1alpha1.PlatformOperator) {
-		op.Spec.Resources = []v1alpha1.Resource{{Name: "settings", Manifest: raw(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)}}
-	})
-	runs(t, op, "1.0.0")
-	if err := cluster.Client.Delete(t.Context(), op); err != nil {
-		t.Fatal(err)
-	}
-	cluster.AwaitGone(t, op)
-	for _, gone := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}},
-		&operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "deleted", Name: csvOf("deleted", "1.0.0")}},
-	} {
-		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); !apierrors.IsNotFound(err) {
-			t.Errorf("%T %s is still there: %v", gone, gone.GetName(), err)
-		}
-	}
-	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: testcatalog.Foo{Name: "deleted"}.CRD()}}
-	cluster.Await(t, crd, func() string { return "" })
-}
-
-// TestOrphan: with deletionPolicy Orphan the operator runs on, and may be adopted by another PlatformOperator.
-func TestOrphan(t *testing.T) {
-	newStage(t, publish(t, "orphaned", "1.0.0"))
-	op := create(t, "orphaned", func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
-	runs(t, op, "1.0.0")
-	if err := cluster.Client.Delete(t.Context(), op); err != nil {
-		t.Fatal(err)
-	}
-	cluster.AwaitGone(t, op)
-	for _, r := range op.Status.Resources {
-		if o := live(t, r.Reference); o.GetDeletionTimestamp() != nil || len(o.GetOwnerReferences()) > 0 || o.GetLabels()[v1alpha1.LabelPlatformOperator] != "" {
-			t.Errorf("%s %s is not let go: %v %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences(), o.GetLabels())
-		}
-	}
-
-	op = create(t, "orphaned")
-	says(t, op, "Synced=False/Conflict", "Ready=False/Failed")
-	tells(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
-	for _, r := range op.Status.Resources {
-		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
-			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
-	}
-	runs(t, op, "1.0.0")
-}
-
 // TestForeignSubscription: what somebody else subscribed to is left alone, and he is told how to hand it over. It can be observed.
 func TestForeignSubscription(t *testing.T) {
 	s := newStage(t, publish(t, "foreign", "1.0.0"))
@@ -153,21 +102,18 @@ func TestForeignSubscription(t *testing.T) {
 	})
 }
 
-// TestDuplicate: two PlatformOperators for one package both say so, and the older goes on.
+// TestDuplicate: two PlatformOperators for one package both say so, and the older goes on. The younger keeps what it has made, for
+// when it is the only one.
 func TestDuplicate(t *testing.T) {
-	newStage(t, publish(t, "twin", "1.0.0"), publish(t, "other", "1.0.0"))
-	first := create(t, "twin")
-	runs(t, first, "1.0.0")
+	newStage(t, publish(t, "twin", "1.0.0"))
+	first := create(t, "twin", func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })
 	second := create(t, "twin-again", func(op *v1alpha1.PlatformOperator) { op.Spec.Package.Name = "twin" })
-	says(t, second, "Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage")
-	says(t, first, "Synced=False/DuplicatePackage", "Ready=True/Available")
+	runs(t, second, "1.0.0")
+	patch(t, first, `{"spec":{"managementPolicy":"Full"}}`)
+	says(t, second, "Synced=False/DuplicatePackage", "Ready=False/Degraded")
+	says(t, first, "Synced=False/DuplicatePackage")
 	tells(t, first, v1alpha1.ConditionSynced, "twin-again")
 	tells(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
-	patch(t, second, `{"spec":{"package":{"name":"other"}}}`)
-	runs(t, second, "1.0.0")
-	runs(t, first, "1.0.0")
-	patch(t, second, `{"spec":{"package":{"name":"twin"}}}`)
-	says(t, second, "Synced=False/DuplicatePackage", "Ready=False/Degraded")
 	if len(second.Status.Resources) != 3 {
 		t.Errorf("it forgets what it has made: %+v", second.Status.Resources)
 	}
@@ -303,8 +249,8 @@ func live(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
 	return out
 }
 
-// csvOf is the name of a version of a package.
-func csvOf(name, version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
+// csvOf is the name of the ClusterServiceVersion that most tests install.
+func csvOf(name string) string { return testcatalog.Foo{Name: name, Version: "1.0.0"}.CSV() }
 
 // raw is a manifest in YAML.
 func raw(text string) runtime.RawExtension {

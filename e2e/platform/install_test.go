@@ -1,9 +1,13 @@
 package platform
 
 import (
+	"strings"
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
@@ -33,12 +37,16 @@ func TestInstallAndUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs(t, op, "1.1.0")
+	if err := cluster.Rediscovered(t).Client.Delete(t.Context(), example); err != nil { // which a deletion would wait for
+		t.Fatal(err)
+	}
 	s.manager.CheckAlive(t)
 }
 
-// TestMisspeltPackage: the administrator reads what is wrong and how it may have been meant, and it goes on when he has mended it.
+// TestMisspeltPackage: the administrator reads what is wrong and how it may have been meant. Another package would be another
+// operator, so that is another PlatformOperator.
 func TestMisspeltPackage(t *testing.T) {
-	newStage(t, publish(t, "pearl", "1.0.0"))
+	s := newStage(t, publish(t, "pearl", "1.0.0"))
 	op := create(t, "perl")
 	says(t, op, "Installed=False/PackageNotFound", "Ready=False/Failed", "Progressing=True/Installing", "Synced=True/Synced")
 	tells(t, op, v1alpha1.ConditionInstalled, "perl", "pearl")
@@ -46,7 +54,11 @@ func TestMisspeltPackage(t *testing.T) {
 	if op.Status.FailingSince == nil || op.Status.FailingReason != "PackageNotFound" {
 		t.Errorf("it is not said to be failing: %+v", op.Status)
 	}
-	patch(t, op, `{"spec":{"package":{"name":"pearl"}}}`)
+	err := cluster.Client.Patch(t.Context(), op, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"package":{"name":"pearl"}}}`)))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "create another PlatformOperator, and delete this one") {
+		t.Errorf("a change of the package is answered with: %v", err)
+	}
+	s.offer(t, publish(t, "pearl", "1.0.0"), publish(t, "perl", "1.0.0"))
 	runs(t, op, "1.0.0")
 	if op.Status.FailingSince == nil || op.Status.QuietSince == nil {
 		t.Errorf("a trouble that is just over is forgotten: %+v", op.Status)

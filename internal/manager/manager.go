@@ -270,7 +270,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
-	return addPlatform(ctx, mgr, installed, o)
+	return addPlatform(ctx, mgr, installed, as, o)
 }
 
 // addBridges adds what OLM's own objects are told and asked while OLM runs the loops.

@@ -19,7 +19,7 @@ import (
 )
 
 // addPlatform adds what makes operators out of PlatformOperators, and sums them up.
-func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Options) error {
+func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *accounts, o Options) error {
 	catalog, err := catalogName(o.DefaultCatalog)
 	if err != nil {
 		return err
@@ -28,8 +28,12 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Op
 	if err != nil {
 		return err
 	}
+	live, err := as.own()
+	if err != nil {
+		return fmt.Errorf("making a client for PlatformOperators: %w", err)
+	}
 	reconciler := &platform.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Watches: watches, DefaultCatalog: catalog, Now: time.Now,
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {

@@ -35,6 +35,12 @@ type Reconciler struct {
 	// Watches watch what is composed.
 	Watches *Watches
 
+	// Live reads and watches at the API server.
+	Live client.WithWatch
+
+	// As is a client that acts as a service account.
+	As func(types.NamespacedName) (client.WithWatch, error)
+
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
@@ -42,6 +48,8 @@ type Reconciler struct {
 
 	// subscriptions is true once the kinds of an OLM are there, and can be read from the cache.
 	subscriptions atomic.Bool
+
+	departures departures
 }
 
 const (
@@ -62,6 +70,9 @@ const (
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	op := &v1alpha1.PlatformOperator{}
 	if err := r.Client.Get(ctx, request.NamespacedName, op); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.departures.await(request.Name, nil)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	c := composer{r, op}

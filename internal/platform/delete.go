@@ -3,12 +3,11 @@ package platform
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -18,7 +17,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// delete does what deletionPolicy says with what the PlatformOperator consists of, and lets it go.
+// delete does what deletionPolicy says with what the PlatformOperator consists of, and lets it go. What users have stays: until it
+// is gone nothing is uninstalled, unless that is asked for.
 func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(c.op, v1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
@@ -28,6 +28,9 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		return reconcile.Result{}, c.finish(ctx)
+	}
+	if waits, result, err := c.waitForUsers(ctx); waits || err != nil {
+		return result, err
 	}
 	left, err := c.dismantle(ctx)
 	if err != nil {
@@ -39,6 +42,41 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: retry}, c.write(ctx, Deleting(c.op, left, metav1.NewTime(c.Now())))
 }
 
+// waitForUsers is true while users have data that the deletion would take away, or leave without the operator.
+func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, error) {
+	if c.anyway() || c.dismantling() {
+		c.departures.await(c.op.Name, nil)
+		return false, reconcile.Result{}, nil
+	}
+	users, err := c.usersData(ctx)
+	if err != nil {
+		return false, reconcile.Result{}, fmt.Errorf("looking for what users have of PlatformOperator %s: %w", c.op.Name, err)
+	}
+	if users.none() {
+		c.departures.await(c.op.Name, nil)
+		return false, reconcile.Result{}, nil
+	}
+	var result reconcile.Result
+	if len(users.found) > 0 {
+		c.departures.await(c.op.Name, &users.found[0])
+	} else {
+		result.RequeueAfter = unreadRetry // of a right that is granted nothing tells
+	}
+	return true, result, c.write(ctx, WaitingForUsers(c.op, users.message(c.op), metav1.NewTime(c.Now())))
+}
+
+// unreadRetry is when to look again for what could not be read.
+const unreadRetry = 10 * time.Minute
+
+// anyway is true where somebody wants the operator uninstalled although there is users' data.
+func (c composer) anyway() bool { return c.op.Annotations[v1alpha1.AnnotationDeleteAnyway] == "true" }
+
+// dismantling is true once uninstalling has begun: by then there was no users' data.
+func (c composer) dismantling() bool {
+	synced := meta.FindStatusCondition(c.op.Status.Conditions, v1alpha1.ConditionSynced)
+	return synced != nil && synced.Reason == v1alpha1.ReasonDeleting
+}
+
 // dismantle deletes a wave at a time, and returns what is not gone yet: first what the operator may have to clean up after, then
 // the operator, then what it stood on.
 func (c composer) dismantle(ctx context.Context) ([]Object, error) {
@@ -47,7 +85,15 @@ func (c composer) dismantle(ctx context.Context) ([]Object, error) {
 		switch r.Name {
 		case entrySubscription:
 			waves[1] = append(waves[1], r)
-		case entryNamespace, entryOperatorGroup:
+		case entryNamespace:
+			if c.anyway() { // it may hold data
+				if err := c.release(ctx, r.Reference); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			waves[2] = append(waves[2], r)
+		case entryOperatorGroup:
 			waves[2] = append(waves[2], r)
 		default:
 			waves[0] = append(waves[0], r)
@@ -85,28 +131,17 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]O
 
 // uninstallOperator deletes the ClusterServiceVersions of a Subscription.
 func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]Object, error) {
-	sub := &operatorsv1alpha1.Subscription{}
-	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
-	if apierrors.IsNotFound(err) || err == nil && !controls(c.op, sub) {
-		return nil, nil
-	}
+	_, csvs, err := c.operator(ctx, ref)
 	if err != nil {
-		return nil, fmt.Errorf("getting Subscription %s/%s: %w", ref.Namespace, ref.Name, err)
+		return nil, err
 	}
 	var out []Object
-	for _, name := range slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV}) {
-		csv := object(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, sub.Namespace, name)
-		if name == "" {
-			continue
-		}
-		if err := c.Reader.Get(ctx, client.ObjectKeyFromObject(csv), csv); apierrors.IsNotFound(err) {
-			continue
-		} else if err != nil {
-			return nil, fmt.Errorf("getting %s: %w", titleOf(csv), err)
-		}
-		if csv.GetDeletionTimestamp() == nil {
-			log.FromContext(ctx).Info("Uninstalling the operator of a PlatformOperator", "csv", name)
-			if err := c.Client.Delete(ctx, csv); client.IgnoreNotFound(err) != nil {
+	for _, installed := range csvs {
+		csv := object(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, installed.Namespace, installed.Name)
+		csv.SetUID(installed.UID)
+		if installed.DeletionTimestamp == nil {
+			log.FromContext(ctx).Info("Uninstalling the operator of a PlatformOperator", "csv", csv.GetName())
+			if err := c.Client.Delete(ctx, csv, client.Preconditions{UID: &installed.UID}); client.IgnoreNotFound(err) != nil {
 				return nil, fmt.Errorf("deleting %s: %w", titleOf(csv), err)
 			}
 		}

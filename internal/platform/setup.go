@@ -71,6 +71,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, 
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Watches(&v1alpha1.PlatformOperator{}, r.itAndItsLike(), builder.WithPredicates(changed)).
 		Watches(&apiextensions.CustomResourceDefinition{}, r.kinds()).
+		WatchesRawSource(source.Func(r.departures.start)).
 		Build(r)
 	if err != nil {
 		return nil, err

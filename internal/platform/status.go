@@ -3,6 +3,7 @@ package platform
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 		upgradeable,
 		upToDate,
 		important,
+		onDeletion,
 		failing, // these two sum up what
 		relatedObjects,
 	} {
@@ -84,6 +86,12 @@ func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1a
 		titles = append(titles, titleOf(o.Object))
 	}
 	return leavingBecause(op, v1alpha1.ReasonDeleting, "Waiting until these are gone: "+strings.Join(titles, ", "), now)
+}
+
+// WaitingForUsers says what the status of a PlatformOperator is that is to be deleted, and waits until users' data is gone. Its
+// operator runs on.
+func WaitingForUsers(op *v1alpha1.PlatformOperator, message string, now metav1.Time) v1alpha1.PlatformOperatorStatus {
+	return leavingBecause(op, v1alpha1.ReasonUsersData, message, now)
 }
 
 func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now metav1.Time) v1alpha1.PlatformOperatorStatus {
@@ -112,6 +120,39 @@ func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	out.Version = ""
 	if csv := in.running(); csv != nil {
 		out.Version = csv.Spec.Version.String()
+	}
+}
+
+// onDeletion says what deleting the PlatformOperator does.
+func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	switch {
+	case in.observes():
+		out.OnDeletion = "Nothing is deleted, since managementPolicy is Observe"
+		return
+	case in.Operator.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+		out.OnDeletion = "Nothing is deleted, since deletionPolicy is Orphan: the operator runs on with nobody looking after it"
+		return
+	}
+	does, waits := "Uninstalls the operator", []string{}
+	if running := in.running(); running != nil {
+		does = "Uninstalls " + running.Name
+		for _, owned := range running.Spec.CustomResourceDefinitions.Owned {
+			waits = append(waits, owned.Name)
+		}
+		slices.Sort(waits)
+	}
+	until := ""
+	if len(waits) > 0 {
+		until = "custom resources of " + named(waits)
+	}
+	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Entry == entryNamespace && o.Live != nil }) {
+		namespace := in.Operator.GetNamespaceToInstallIn()
+		does += " and deletes namespace " + namespace
+		until = strings.TrimPrefix(until+", or volume claims, workloads, Secrets or ConfigMaps of users' in namespace "+namespace, ", or ")
+	}
+	out.OnDeletion = does
+	if until != "" {
+		out.OnDeletion += ", once there are no " + until
 	}
 }
 

@@ -51,6 +51,10 @@ const (
 
 	// ReasonDeleting: the PlatformOperator is being deleted. The message says what it waits for.
 	ReasonDeleting = "Deleting"
+
+	// ReasonUsersData: the PlatformOperator is being deleted, and waits for users to delete their data, which would go with it or be
+	// left without the operator. The message names it, and says how to uninstall all the same.
+	ReasonUsersData = "UsersData"
 )
 
 // Reasons of Ready, beside those of Synced. The message names each object that is not ready, with the object's own reason.

@@ -20,6 +20,10 @@ const (
 	// AnnotationAdopt on an object that nobody controls is its owner's consent that the PlatformOperator of that name
 	// takes it over.
 	AnnotationAdopt = "operatorstatus.io/adopt"
+
+	// AnnotationDeleteAnyway on a PlatformOperator that is being deleted, with the value "true", uninstalls the operator although
+	// there is users' data. The data stays, and the namespace that it is in.
+	AnnotationDeleteAnyway = "operatorstatus.io/delete-anyway"
 )
 
 // Limits on what a PlatformOperator's status lists.
@@ -108,6 +112,7 @@ type Package struct {
 	// Name of the package.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="package.name cannot be changed, since another operator would take the place of the one that runs: create another PlatformOperator, and delete this one"
 	Name string `json:"name"`
 
 	// Channel to follow. Left out, it is the package's default channel.
@@ -272,6 +277,11 @@ type PlatformOperatorStatus struct {
 	// FailingMessage says in a sentence what the trouble is, or was.
 	// +optional
 	FailingMessage string `json:"failingMessage,omitempty"`
+
+	// OnDeletion says what becomes of the operator and its namespace when the PlatformOperator is deleted, and what that waits
+	// for.
+	// +optional
+	OnDeletion string `json:"onDeletion,omitempty"`
 }
 
 // ResourceStatus tells of one object.

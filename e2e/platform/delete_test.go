@@ -1,0 +1,164 @@
+package platform
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestDelete: with deletionPolicy Delete nothing of the operator is left but its CustomResourceDefinition, whose custom resources
+// are the user's.
+func TestDelete(t *testing.T) {
+	newStage(t, publish(t, "deleted", "1.0.0"))
+	op := create(t, "deleted", func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Resources = []v1alpha1.Resource{{Name: "settings", Manifest: raw(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)}}
+	})
+	runs(t, op, "1.0.0")
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	for _, gone := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}},
+		&operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "deleted", Name: csvOf("deleted")}},
+	} {
+		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); !apierrors.IsNotFound(err) {
+			t.Errorf("%T %s is still there: %v", gone, gone.GetName(), err)
+		}
+	}
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: testcatalog.Foo{Name: "deleted"}.CRD()}}
+	cluster.Await(t, crd, func() string { return "" })
+}
+
+// TestOrphan: with deletionPolicy Orphan the operator runs on, and may be adopted by another PlatformOperator.
+func TestOrphan(t *testing.T) {
+	newStage(t, publish(t, "orphaned", "1.0.0"))
+	op := create(t, "orphaned", func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
+	runs(t, op, "1.0.0")
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	for _, r := range op.Status.Resources {
+		if o := live(t, r.Reference); o.GetDeletionTimestamp() != nil || len(o.GetOwnerReferences()) > 0 || o.GetLabels()[v1alpha1.LabelPlatformOperator] != "" {
+			t.Errorf("%s %s is not let go: %v %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences(), o.GetLabels())
+		}
+	}
+
+	op = create(t, "orphaned")
+	says(t, op, "Synced=False/Conflict", "Ready=False/Failed")
+	tells(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
+	for _, r := range op.Status.Resources {
+		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
+			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
+	}
+	runs(t, op, "1.0.0")
+}
+
+// TestUsersData: before anything is uninstalled, what users have must be gone: custom resources of the operator, which runs on and
+// cleans up after them, and whatever they put into its namespace.
+func TestUsersData(t *testing.T) {
+	op := deleteWithData(t, "kept")
+	says(t, op, "Synced=False/UsersData", "Ready=False/UsersData")
+	tells(t, op, v1alpha1.ConditionSynced, "Kept.kept.example.com kept/mine", "PersistentVolumeClaim kept/data", "ConfigMap kept/notes",
+		"kubectl annotate platformoperator kept operatorstatus.io/delete-anyway=true")
+
+	here := cluster.Rediscovered(t)
+	mine := object("kept.example.com/v1", "Kept", "kept", "mine")
+	for _, o := range []client.Object{mine, object("v1", "PersistentVolumeClaim", "kept", "data")} {
+		if err := here.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.AwaitGone(t, object("v1", "PersistentVolumeClaim", "kept", "data"))
+	if err := here.Client.Patch(t.Context(), mine, unfinished); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, op, func() string {
+		if c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionSynced); strings.Contains(c.Message, "Kept") || !strings.Contains(c.Message, "ConfigMap kept/notes") {
+			return "it does not wait for the ConfigMap alone: " + c.Message
+		}
+		return ""
+	})
+	csv := &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "kept", Name: csvOf("kept")}}
+	cluster.Await(t, csv, func() string {
+		if csv.DeletionTimestamp != nil {
+			t.Error("the operator is uninstalled though there is users' data")
+		}
+		return ""
+	})
+	if err := cluster.Client.Delete(t.Context(), object("v1", "ConfigMap", "kept", "notes")); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	cluster.AwaitGone(t, csv)
+	cluster.AwaitGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}})
+}
+
+// TestDeleteAnyway: who asks for it has the operator uninstalled at once; what users have stays, and the namespace that it is in.
+func TestDeleteAnyway(t *testing.T) {
+	op := deleteWithData(t, "left")
+	says(t, op, "Synced=False/UsersData")
+	patch(t, op, `{"metadata":{"annotations":{"operatorstatus.io/delete-anyway":"true"}}}`)
+	cluster.AwaitGone(t, op)
+	cluster.AwaitGone(t, &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "left", Name: csvOf("left")}})
+	here := cluster.Rediscovered(t)
+	for _, stays := range []*unstructured.Unstructured{
+		object("v1", "Namespace", "", "left"),
+		object("left.example.com/v1", "Left", "left", "mine"),
+		object("v1", "PersistentVolumeClaim", "left", "data"),
+		object("v1", "ConfigMap", "left", "notes"),
+	} {
+		err := here.Client.Get(t.Context(), client.ObjectKeyFromObject(stays), stays)
+		if err != nil || stays.GetDeletionTimestamp() != nil || len(stays.GetOwnerReferences()) > 0 {
+			t.Errorf("%s %s does not stay: %v %v", stays.GetKind(), stays.GetName(), err, stays.Object["metadata"])
+		}
+	}
+	mine := object("left.example.com/v1", "Left", "left", "mine")
+	if err := here.Client.Patch(t.Context(), mine, unfinished); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Client.Delete(t.Context(), object("v1", "Namespace", "", "left")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unfinished removes the finalizer, as the operator does when it has cleaned up.
+var unfinished = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`))
+
+// deleteWithData installs an operator, makes what a user may have of it and in its namespace, and deletes the PlatformOperator.
+func deleteWithData(t *testing.T, name string) *v1alpha1.PlatformOperator {
+	t.Helper()
+	newStage(t, publish(t, name, "1.0.0"))
+	op := create(t, name)
+	runs(t, op, "1.0.0")
+	want := fmt.Sprintf("Uninstalls %s and deletes namespace %s, once there are no custom resources of %s, or",
+		csvOf(name), name, testcatalog.Foo{Name: name}.CRD())
+	if !strings.HasPrefix(op.Status.OnDeletion, want) {
+		t.Errorf("what deletion does: %q", op.Status.OnDeletion)
+	}
+	apply(t, op, fmt.Sprintf(`
+{apiVersion: %s.example.com/v1, kind: %s, metadata: {name: mine, finalizers: [example.com/cleanup]}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: notes}}
+`, name, strings.ToUpper(name[:1])+name[1:]))
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
