@@ -58,10 +58,12 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 		_ = output.Close()
 	}()
 	t.Cleanup(func() {
-		m.Kill(t)
-		if t.Failed() {
-			m.logTail(t)
+		if !t.Failed() {
+			m.Kill(t)
+			return
 		}
+		m.quit()
+		m.logTail(t)
 	})
 	return m
 }
@@ -89,6 +91,12 @@ func (m *Manager) Kill(t testing.TB) {
 	if err := m.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("killing the manager: %v", err)
 	}
+	<-m.done
+}
+
+// quit ends the manager, if it still runs, so that its log tells what it was doing.
+func (m *Manager) quit() {
+	_ = m.process.Process.Signal(syscall.SIGQUIT) // it may have ended
 	<-m.done
 }
 
@@ -135,17 +143,24 @@ func PeakMemory(t testing.TB, pid int) int64 {
 	return kibibytes * 1024
 }
 
+// logTail logs the end of the manager's log, and those of the goroutines of one that quit that were in code of ours.
 func (m *Manager) logTail(t testing.TB) {
 	text, err := os.ReadFile(m.log)
 	if err != nil {
 		t.Log(err)
 		return
 	}
+	text, stacks, _ := bytes.Cut(text, []byte("SIGQUIT: quit"))
 	const most = 20000
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}
 	t.Logf("the manager's log ends with:\n%s", text)
+	for goroutine := range strings.SplitSeq(string(stacks), "\n\n") {
+		if strings.Contains(goroutine, "operator-status/internal/") && !strings.Contains(goroutine, "manager.(*crdGate)") {
+			t.Logf("it was doing:\n%s", goroutine)
+		}
+	}
 }
 
 // Token is a token of a service account.
