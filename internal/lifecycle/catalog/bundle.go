@@ -111,6 +111,9 @@ func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("%s holds no object from line %d on", file, d.line)
 	}
 	o := &unstructured.Unstructured{Object: fields}
+	if o.GetAPIVersion() == "" {
+		o.SetAPIVersion(assumed[o.GetKind()])
+	}
 	switch {
 	case o.GetKind() == "" || o.GetAPIVersion() == "":
 		return nil, fmt.Errorf("%s: the object from line %d on has no kind or no apiVersion", file, d.line)
@@ -119,6 +122,15 @@ func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 	}
 	return o, nil
 }
+
+// assumed is the apiVersion of an object that has none, by its kind: OLM decodes these kinds into their Go types and does not look at
+// it, and there are published bundles that live by that.
+var assumed = map[string]string{
+	"ConfigMap": "v1", "Secret": "v1", "Service": "v1", "ServiceAccount": "v1",
+	"ClusterRole": rbacv1, "ClusterRoleBinding": rbacv1, "Role": rbacv1, "RoleBinding": rbacv1,
+}
+
+const rbacv1 = "rbac.authorization.k8s.io/v1"
 
 // document is one of several in a YAML text.
 type document struct {

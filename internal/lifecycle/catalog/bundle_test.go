@@ -40,6 +40,12 @@ func TestBundleImage(t *testing.T) {
 			layers: [][]TarEntry{Files("manifests/foo.csv.yaml", csv, "manifests/b.yaml", "# nothing\n---\n"+CRD+"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n", "manifests/README.md", "# Foo", "tests/t.yaml", "{")},
 			want:   []string{"CustomResourceDefinition foos.example.com", "Service s", "ClusterServiceVersion foo.v1.0.0"},
 		},
+		"assumed": {
+			reason: "OLM knows a Service without looking at its apiVersion, and bundles are published that have none.",
+			labels: registryV1,
+			layers: [][]TarEntry{Files("manifests/a.yaml", "kind: Service\nmetadata: {name: s}\n", "manifests/foo.csv.yaml", csv)},
+			want:   []string{"Service s", "ClusterServiceVersion foo.v1.0.0"},
+		},
 		"labels in a file": {
 			reason: "An image built without labels says what it is in metadata/annotations.yaml.",
 			layers: [][]TarEntry{Files("./metadata/annotations.yaml", annotations, "/yaml/foo.csv.json", csv)},
@@ -94,6 +100,12 @@ func TestBundleImage(t *testing.T) {
 			labels: registryV1,
 			layers: [][]TarEntry{Files("manifests/a.yaml", "---\n\nmetadata: {name: a}\n", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: bundle foo.v1.0.0: manifests/a.yaml: the object from line 2 on has no kind or no apiVersion",
+		},
+		"no apiVersion": {
+			reason: "Only of kinds that OLM knows by their Go types it is assumed.",
+			labels: registryV1,
+			layers: [][]TarEntry{Files("manifests/a.yaml", "kind: Deployment\nmetadata: {name: a}\n", "manifests/csv.yaml", csv)},
+			err:    "BundleInvalid: bundle foo.v1.0.0: manifests/a.yaml: the object from line 1 on has no kind or no apiVersion",
 		},
 		"no name": {
 			reason: "What a bundle installs has to be found again.",
