@@ -14,12 +14,10 @@ import (
 
 // csvNames says which ClusterServiceVersion is the target, and which was the last to have Succeeded.
 func csvNames(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	resolved := in.resolved()
-	switch {
-	case in.plan(resolved.Next) != nil:
+	if resolved := in.resolved(); in.plan(resolved.Next) != nil {
 		out.CurrentCSV = resolved.Next
-	case out.CurrentCSV == "" && in.Current != nil && !in.Current.IsCopied():
-		out.CurrentCSV = in.Current.Name
+	} else if out.CurrentCSV == "" && in.Current != nil && !in.Current.IsCopied() {
+		out.CurrentCSV = in.Current.Name // it was there before
 	}
 	if succeeded(in.csv(out.CurrentCSV)) {
 		out.InstalledCSV = out.CurrentCSV

@@ -91,7 +91,7 @@ func Present(ctx context.Context, grants Grants, csvs map[string]*v1alpha1.Clust
 	for _, csv := range csvchain.Newest(complete) {
 		installed := Installed(csv)
 		for i := range subs {
-			if sub := &subs[i]; installed.Package == "" && sub.Spec != nil && sub.Status.CurrentCSV == csv.Name {
+			if sub := &subs[i]; installed.Package == "" && sub.Spec != nil && (sub.Status.CurrentCSV == csv.Name || sub.Status.InstalledCSV == csv.Name) {
 				installed.Package = sub.Spec.Package
 			}
 		}

@@ -1,0 +1,158 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"testing"
+
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// requiring has each version of these packages require the same version of the other.
+func requiring(t *testing.T, config declcfg.DeclarativeConfig, packages ...string) declcfg.DeclarativeConfig {
+	t.Helper()
+	for i := range config.Bundles {
+		b := &config.Bundles[i]
+		for _, other := range packages {
+			if other == b.Package {
+				continue
+			}
+			version, err := packageOf(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Properties = append(b.Properties, property.Property{
+				Type: property.TypePackageRequired, Value: json.RawMessage(fmt.Sprintf(`{"packageName":%q,"versionRange":%q}`, other, version)),
+			})
+		}
+	}
+	return config
+}
+
+// packageOf is the version that a bundle says it is.
+func packageOf(b *declcfg.Bundle) (string, error) {
+	props, err := property.Parse(b.Properties)
+	if err != nil {
+		return "", err
+	}
+	return props.Packages[0].Version, nil
+}
+
+// TestLockStep: packages that are pinned to each other's version go together, in one plan, which waits until both may.
+func TestLockStep(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	versions := func(versions ...string) declcfg.DeclarativeConfig {
+		return requiring(t, configOf(t, publish(t, testcatalog.Holding("left", versions...)...), publish(t, testcatalog.Holding("right", versions...)...)), "left", "right")
+	}
+	s := newStage(t, "lockstep")
+	s.offerConfig(t, versions("1.0.0"))
+	left := s.subscribe(t, "left")
+	s.installed(t, left, "left-operator.v1.0.0")
+	right := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "right-stable-" + s.catalog.Name + "-" + global}}
+	s.installed(t, right, "right-operator.v1.0.0")
+	busy := s.custom(t, "right", "busy", `[{type: Migrating, status: "True"}]`)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "right-operator.v1.0.0"}}
+	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+
+	s.offerConfig(t, versions("1.0.0", "1.1.0"))
+	s.says(t, left, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
+	s.says(t, right, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
+	s.absent(t, s.csv("left-operator.v1.1.0"))
+	condition(t, busy, "Migrating", "False")
+	s.installed(t, left, "left-operator.v1.1.0")
+	s.installed(t, right, "right-operator.v1.1.0")
+	if left.Status.InstallPlanRef.Name != right.Status.InstallPlanRef.Name {
+		t.Errorf("they were updated by two plans: %s and %s", left.Status.InstallPlanRef.Name, right.Status.InstallPlanRef.Name)
+	}
+}
+
+// TestAdopted: a ClusterServiceVersion that was applied by hand is taken on by a Subscription to its package, and updated.
+func TestAdopted(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	v1, v2 := testcatalog.Foo{Name: "adopted", Version: "1.0.0"}, testcatalog.Foo{Name: "adopted", Version: "1.1.0"}
+	s := newStage(t, "adopted", publish(t, v1, v2))
+	// What an InstallPlan would have granted it.
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: "adopted-operator"}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Subjects: []rbacv1.Subject{account}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+	cluster.Create(t, binding, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: account.Name}})
+	t.Cleanup(func() { deletes(t, binding) })
+	for _, o := range publish(t, v1).Bundles[0].Objects {
+		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
+			o.SetNamespace(s.namespace)
+		}
+		cluster.Create(t, o.DeepCopy())
+	}
+	sub := s.subscribe(t, "adopted")
+	s.installed(t, sub, v2.CSV())
+	cluster.AwaitGone(t, s.csv(v1.CSV()))
+	s.runs(t, "adopted-operator", "example.com/adopted-operator:1.1.0", v2.CSV())
+}
+
+// TestOlderHead: what is newer than all that its channel has stays, and is not called the newest.
+func TestOlderHead(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	v1, v2 := testcatalog.Foo{Name: "older", Version: "1.0.0"}, testcatalog.Foo{Name: "older", Version: "2.0.0"}
+	s := newStage(t, "older", publish(t, v1, v2))
+	sub := s.subscribe(t, "older")
+	s.installed(t, sub, v2.CSV())
+	s.offer(t, publish(t, v1))
+	s.await(t, sub, func() string {
+		c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate)
+		if sub.Status.UpToDate || c.Status != "False" || sub.Status.InstalledCSV != v2.CSV() || sub.Status.Message == "" {
+			return fmt.Sprintf("UpToDate %v, %+v, message %q", sub.Status.UpToDate, c, sub.Status.Message)
+		}
+		return ""
+	})
+}
+
+// TestReplacedByLower: what replaces by name is the newer one, whatever its version.
+func TestReplacedByLower(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	high, low := testcatalog.Foo{Name: "renumbered", Version: "20.0.0"}, testcatalog.Foo{Name: "renumbered", Version: "1.0.0"}
+	s := newStage(t, "renumbered", publish(t, high))
+	sub := s.subscribe(t, "renumbered")
+	s.installed(t, sub, high.CSV())
+	s.offer(t, publish(t, high, low))
+	s.installed(t, sub, low.CSV())
+	cluster.AwaitGone(t, s.csv(high.CSV()))
+}
+
+// TestDeprecated: what the catalog says is deprecated is told on the Subscription, whose operator is installed all the same.
+func TestDeprecated(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	v1 := testcatalog.Foo{Name: "aged", Version: "1.0.0"}
+	config := configOf(t, publish(t, v1))
+	config.Deprecations = []declcfg.Deprecation{{Schema: declcfg.SchemaDeprecation, Package: "aged", Entries: []declcfg.DeprecationEntry{
+		{Reference: declcfg.PackageScopedReference{Schema: declcfg.SchemaPackage}, Message: "aged is no longer maintained"},
+		{Reference: declcfg.PackageScopedReference{Schema: declcfg.SchemaBundle, Name: v1.CSV()}, Message: "1.0.0 has a leak"},
+	}}}
+	s := newStage(t, "aged")
+	s.offerConfig(t, config)
+	sub := s.subscribe(t, "aged")
+	s.installed(t, sub, v1.CSV())
+	s.says(t, sub, v1alpha1.SubscriptionPackageDeprecated, v1alpha1.ReasonDeprecated, "aged is no longer maintained")
+	s.says(t, sub, v1alpha1.SubscriptionBundleDeprecated, v1alpha1.ReasonDeprecated, "1.0.0 has a leak")
+	s.says(t, sub, v1alpha1.SubscriptionDeprecated, v1alpha1.ReasonDeprecated, "no longer maintained", "has a leak")
+}
+
+// TestBareService: a bundle is installed whose Service has no apiVersion, as OLM installs it.
+func TestBareService(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	v1 := testcatalog.Foo{Name: "bare", Version: "1.0.0", More: []string{"{kind: Service, metadata: {name: bare}, spec: {ports: [{port: 80}], selector: {app: bare-operator}}}"}}
+	s := newStage(t, "bare", publish(t, v1))
+	s.installed(t, s.subscribe(t, "bare"), v1.CSV())
+	service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}
+	if err := cluster.Client.Get(t.Context(), client.ObjectKey(s.key("bare")), service); err != nil {
+		t.Error(err)
+	}
+}
