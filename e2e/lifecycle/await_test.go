@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +42,22 @@ func awaitNoneEnding(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatalf("a namespace of an earlier test does not go: %v\n%+v", err, list.Items)
+	}
+}
+
+// hasEvent waits until an Event of the namespace, for that reason, has these words in "<name of the object>: <message>".
+func (s *stage) hasEvent(t *testing.T, reason, words string) {
+	t.Helper()
+	events := &corev1.EventList{}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+		if err := cluster.Client.List(ctx, events, client.InNamespace(s.namespace)); err != nil {
+			return false, nil
+		}
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == reason && strings.Contains(e.InvolvedObject.Name+": "+e.Message, words)
+		}), nil
+	})
+	if err != nil {
+		t.Errorf("no Event %s says %q: %v\n%+v", reason, words, err, events.Items)
 	}
 }

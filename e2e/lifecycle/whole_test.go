@@ -3,14 +3,8 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/operator-status/operator-status/internal/testcluster"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -294,19 +288,4 @@ func deletes(t *testing.T, o client.Object) {
 		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
 	}
 	cluster.AwaitGone(t, o)
-}
-
-// hasEvent waits until an Event of the namespace, for that reason, says the words.
-func (s *stage) hasEvent(t *testing.T, reason, words string) {
-	t.Helper()
-	events := &corev1.EventList{}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
-		if err := cluster.Client.List(ctx, events, client.InNamespace(s.namespace)); err != nil {
-			return false, nil
-		}
-		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == reason && strings.Contains(e.Message, words) }), nil
-	})
-	if err != nil {
-		t.Errorf("no Event %s says %q: %v\n%+v", reason, words, err, events.Items)
-	}
 }

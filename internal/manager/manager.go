@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -43,6 +44,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/olm"
 	"github.com/operator-status/operator-status/internal/probe"
@@ -169,9 +171,14 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 			return nil, err
 		}
 	}
+	undecodable, err := informer.NewUndecodable(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("registering a metric: %w", err)
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme,
-		Cache:  cache.Options{DefaultTransform: strip, ByObject: managed()},
+		Scheme:   scheme,
+		NewCache: informer.NewCache(undecodable, v1alpha1.GroupVersion.Group, platformv1alpha1.GroupVersion.Group, configv1.GroupName),
+		Cache:    cache.Options{DefaultTransform: strip, ByObject: managed()},
 		Metrics: metricsserver.Options{
 			BindAddress:    orNone(o.MetricsAddress),
 			SecureServing:  true,
@@ -186,6 +193,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
+	undecodable.Recorder = mgr.GetEventRecorder(UserAgent)
 	if err := addHealthChecks(mgr); err != nil {
 		return nil, err
 	}

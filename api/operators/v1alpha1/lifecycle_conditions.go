@@ -96,6 +96,10 @@ const (
 	// right or an account that somebody has to grant or create.
 	EventProbeBlind = "ProbeBlind"
 
+	// EventUndecodable: an object does not fit the Go type of its kind, though the schema of its CustomResourceDefinition allows it. It
+	// is regarded as it was before, or not at all, until it is corrected.
+	EventUndecodable = "Undecodable"
+
 	// EventActionRead is what failed then.
 	EventActionRead = "Read"
 

@@ -14,8 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -92,33 +90,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.write(ctx, cs, Status(r.inputs(cs)))
 }
 
-// get is a CatalogSource; nil where there is none. It is kept without a type, for OLM's panics where updateStrategy is
-// there but empty, and nobody who may write a CatalogSource should be able to end the manager.
+// get is a CatalogSource; nil where there is none.
 func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.CatalogSource, error) {
-	u := untyped()
-	if err := r.cache.Get(ctx, key, u); err != nil {
+	out := &olm.CatalogSource{}
+	if err := r.cache.Get(ctx, key, out); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("getting CatalogSource %s: %w", key, err)
 	}
-	return typed(u)
-}
-
-func untyped() *unstructured.Unstructured {
-	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind))
-	return out
-}
-
-func typed(u *unstructured.Unstructured) (*olm.CatalogSource, error) {
-	if poll, _, err := unstructured.NestedMap(u.Object, "spec", "updateStrategy", "registryPoll"); err != nil || poll == nil {
-		unstructured.RemoveNestedField(u.Object, "spec", "updateStrategy")
-	}
-	out := &olm.CatalogSource{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
-		return nil, reconcile.TerminalError(fmt.Errorf("reading CatalogSource %s: %w", client.ObjectKeyFromObject(u), err))
-	}
 	return out, nil
 }
 
@@ -234,9 +215,8 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 }
 
 // list are the CatalogSources that there are.
-func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*unstructured.UnstructuredList, error) {
-	out := &unstructured.UnstructuredList{}
-	out.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind + "List"))
+func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*olm.CatalogSourceList, error) {
+	out := &olm.CatalogSourceList{}
 	if err := r.cache.List(ctx, out, options...); err != nil {
 		return nil, fmt.Errorf("listing the CatalogSources: %w", err)
 	}
@@ -263,14 +243,7 @@ func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status ol
 	}
 	out := cs.DeepCopy()
 	out.Status = status
-	data, err := client.MergeFromWithOptions(cs, client.MergeFromWithOptimisticLock{}).Data(out)
-	if err != nil {
-		return fmt.Errorf("comparing the status of CatalogSource %s: %w", client.ObjectKeyFromObject(cs), err)
-	}
-	u := untyped()
-	u.SetNamespace(cs.Namespace)
-	u.SetName(cs.Name)
-	err = r.cluster.Status().Patch(ctx, u, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldOwner))
+	err := r.cluster.Status().Patch(ctx, out, client.MergeFromWithOptions(cs, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // what it is now is on its way to the cache, and brings it back here
 	}
@@ -310,7 +283,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("catalogsource").
-		For(untyped()).
+		For(&olm.CatalogSource{}).
 		WatchesMetadata(configMapMetadata(), handler.EnqueueRequestsFromMapFunc(r.namingConfigMap)).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.ctx, r.queue = ctx, queue
@@ -328,7 +301,7 @@ func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []re
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if name, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "configMap"); name == cm.GetName() {
+		if list.Items[i].Spec.ConfigMap == cm.GetName() {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
@@ -107,25 +106,6 @@ func configMaps(t *testing.T, w *world) {
 	}
 	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo, which spec.configMap names, is not there; the content read at resourceVersion "+before+" stays in use")
 	w.checkOffers(t, cs, "foo.v2.0.0")
-}
-
-// emptyUpdateStrategy is what OLM's own type cannot be read from without a panic.
-func emptyUpdateStrategy(t *testing.T, w *world) {
-	namespace := w.Namespace(t, "empty")
-	address, _ := catalog.ServeGRPC(t, "", catalog.FBC("foo", "1.0.0"))
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource",
-		"metadata": map[string]any{"namespace": namespace, "name": "foo"},
-		"spec":     map[string]any{"sourceType": "grpc", "address": address, "updateStrategy": map[string]any{}},
-	}}
-	w.Create(t, u)
-	w.Await(t, u, func() string {
-		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-		if len(conditions) != 1 || conditions[0].(map[string]any)["status"] != "True" {
-			return "not healthy"
-		}
-		return ""
-	})
 }
 
 // restart is last: it replaces the Reconciler.

@@ -62,7 +62,6 @@ func TestReconciler(t *testing.T) {
 	t.Run("pull secrets", func(t *testing.T) { secrets(t, w) })
 	t.Run("registries", func(t *testing.T) { registries(t, w) })
 	t.Run("ConfigMaps", func(t *testing.T) { configMaps(t, w) })
-	t.Run("an empty updateStrategy", func(t *testing.T) { emptyUpdateStrategy(t, w) })
 	t.Run("restart", func(t *testing.T) { restart(t, w) })
 }
 

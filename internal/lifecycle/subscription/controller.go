@@ -36,9 +36,6 @@ const FieldOwner = client.FieldOwner("operator-status-subscription")
 type Reconciler struct {
 	Client client.Client
 
-	// Cache reads CatalogSources untyped.
-	Cache client.Reader
-
 	Catalogs *catalog.Store
 
 	// Records tell which ClusterServiceVersions have been installed whole.
@@ -94,7 +91,7 @@ func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscr
 		return 0, nil // what the status says stands until the catalog has been read anew
 	}
 	var plan *olm.InstallPlan
-	if res.wanted {
+	if res.wanted && !adopting(sub, res.head) {
 		var err error
 		if plan, err = r.ensure(ctx, n, sub, res); err != nil {
 			return 0, err
@@ -104,6 +101,12 @@ func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscr
 		return 0, err
 	}
 	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, res, plan)))
+}
+
+// adopting is true where a Subscription takes on what was there before it, and its status does not say so yet: the InstallPlan of the
+// update reads it there.
+func adopting(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) bool {
+	return head != nil && sub.Status.CurrentCSV == "" && sub.Status.InstalledCSV == ""
 }
 
 // inputs are what the status is computed from.

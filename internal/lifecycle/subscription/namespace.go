@@ -9,8 +9,6 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,25 +108,18 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 	return out, err
 }
 
-// sources are the CatalogSources that the namespace can see. They are read untyped and without their spec: OLM's type
-// panics on specs that its schema lets pass.
+// sources are the CatalogSources that the namespace can see.
 func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalog.Catalog) ([]subscription.CatalogSource, error) {
 	var out []subscription.CatalogSource
 	for _, where := range slices.Compact([]string{name, r.GlobalNamespace}) {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind + "List"))
-		if err := r.Cache.List(ctx, list, client.InNamespace(where)); err != nil {
+		list := &olm.CatalogSourceList{}
+		if err := r.Client.List(ctx, list, client.InNamespace(where)); err != nil {
 			return nil, fmt.Errorf("listing the CatalogSources of namespace %s: %w", where, err)
 		}
-		for _, item := range list.Items {
-			source := subscription.CatalogSource{}
-			bare := map[string]any{"metadata": item.Object["metadata"], "status": item.Object["status"]}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(bare, &source.CatalogSource); err != nil {
-				return nil, fmt.Errorf("reading CatalogSource %s/%s: %w", where, item.GetName(), err)
-			}
-			key := client.ObjectKeyFromObject(&source)
-			source.Read = slices.ContainsFunc(catalogs, func(c catalog.Catalog) bool { return c.Key == key && c.Content != nil })
-			out = append(out, source)
+		for i := range list.Items {
+			key := client.ObjectKeyFromObject(&list.Items[i])
+			read := slices.ContainsFunc(catalogs, func(c catalog.Catalog) bool { return c.Key == key && c.Content != nil })
+			out = append(out, subscription.CatalogSource{CatalogSource: list.Items[i], Read: read})
 		}
 	}
 	return out, nil

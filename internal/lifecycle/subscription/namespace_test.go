@@ -455,7 +455,7 @@ func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconcil
 			return c.Delete(ctx, o)
 		},
 	}).Build()
-	return &Reconciler{Client: c, Cache: c, GlobalNamespace: "olm"}
+	return &Reconciler{Client: c, GlobalNamespace: "olm"}
 }
 
 func TestDiscard(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,17 +32,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		Watches(&olm.InstallPlan{}, of).
 		Watches(&v1alpha1.ClusterServiceVersion{}, of).
 		Watches(&operatorsv1.OperatorGroup{}, of).
-		Watches(source(), seeing).
+		Watches(&olm.CatalogSource{}, seeing).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.unresolved)).
 		WatchesRawSource(r.Catalogs.Changes(seeing)).
 		Complete(around(r))
-}
-
-// source is the kind of CatalogSources, untyped, as the cache holds them.
-func source() client.Object {
-	out := &unstructured.Unstructured{}
-	out.SetGroupVersionKind(olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind))
-	return out
 }
 
 func request(namespace string) reconcile.Request {

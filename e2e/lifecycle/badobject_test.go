@@ -1,0 +1,74 @@
+package lifecycle
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestUndecodable: objects that the schema takes and the Go type does not, by a nil pointer even, blind us to themselves only, also
+// when the manager starts anew. An Event on each tells; once corrected they are regarded.
+func TestUndecodable(t *testing.T) {
+	s := newStage(t, "malformed", publish(t, testcatalog.Foo{Name: "healthy", Version: "1.0.0"}))
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	source := s.malformed(t, `{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: bad-source}, `+
+		`spec: {sourceType: grpc, address: "127.0.0.1:1", updateStrategy: {}}}`)
+	csv := s.malformed(t, `{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: bad-csv}, `+
+		`spec: {displayName: Bad, version: latest, install: {strategy: deployment, spec: {deployments: []}}}}`)
+	for _, o := range []client.Object{source, csv} {
+		s.hasEvent(t, v1alpha1.EventUndecodable, o.GetName()+": ")
+	}
+	sub := s.subscribe(t, "healthy")
+	s.installed(t, sub, "healthy-operator.v1.0.0")
+	manager.CheckAlive(t)
+
+	manager.Terminate(t)
+	again := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	s.offer(t, publish(t, testcatalog.Foo{Name: "healthy", Version: "1.0.0"}, testcatalog.Foo{Name: "healthy", Version: "1.1.0"}))
+	s.installed(t, sub, "healthy-operator.v1.1.0")
+	for o, corrected := range map[*unstructured.Unstructured]string{
+		source: `{"spec":{"updateStrategy":null}}`,
+		csv:    `{"spec":{"version":"1.0.0"}}`,
+	} {
+		if err := cluster.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(corrected))); err != nil {
+			t.Fatal(err)
+		}
+		s.await(t, o, func() string {
+			if o.Object["status"] == nil {
+				return "it is still not regarded"
+			}
+			return ""
+		})
+	}
+	// What becomes malformed while it runs, runs on as it was.
+	if err := cluster.Client.Patch(t.Context(), s.csv("healthy-operator.v1.1.0"),
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"newest"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	s.hasEvent(t, v1alpha1.EventUndecodable, "healthy-operator.v1.1.0: ")
+	s.await(t, sub, func() string {
+		if !sub.Status.UpToDate {
+			return "it is no longer up to date"
+		}
+		return ""
+	})
+	again.CheckAlive(t)
+}
+
+// malformed creates an object of the namespace.
+func (s *stage) malformed(t *testing.T, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), o); err != nil {
+		t.Fatal(err)
+	}
+	o.SetNamespace(s.namespace)
+	cluster.Create(t, o)
+	return o
+}

@@ -1,0 +1,50 @@
+package informer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// undecodable is an object of which only the metadata are known, and why.
+type undecodable struct {
+	metav1.PartialObjectMetadata
+	why error
+}
+
+// oneByOne decodes the objects of a watch by decoder.
+type oneByOne struct{ runtime.NegotiatedSerializer }
+
+func (o oneByOne) DecoderToVersion(d runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
+	return decoder{o.NegotiatedSerializer.DecoderToVersion(d, version)}
+}
+
+// decoder decodes an object that does not fit its Go type as undecodable. It fails where not even the metadata can be read, which
+// the API server guarantees.
+type decoder struct{ runtime.Decoder }
+
+func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	o, kind, why := d.try(data, defaults, into)
+	if why == nil {
+		return o, kind, nil
+	}
+	bad := &undecodable{why: why}
+	if err := json.Unmarshal(data, &bad.PartialObjectMetadata); err != nil || bad.Name == "" {
+		return nil, nil, why
+	}
+	found := bad.GroupVersionKind()
+	return bad, &found, nil
+}
+
+// try decodes, also by types whose own code panics.
+func (d decoder) try(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (o runtime.Object, kind *schema.GroupVersionKind, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its type does not take it: %v", r)
+		}
+	}()
+	return d.Decoder.Decode(data, defaults, into)
+}

@@ -1,0 +1,174 @@
+// Package informer reads custom resources for the manager's cache one by one. The informers of client-go decode a list as a whole:
+// one object that does not fit its Go type, which the schema of its CustomResourceDefinition may allow, keeps all others of its kind
+// out of the cache.
+package informer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// NewCache makes a cache whose informers read the custom resources of some API groups one by one. What cannot be decoded is reported,
+// and stays in the cache as it was before, where it was there.
+func NewCache(report *Undecodable, groups ...string) cache.NewCacheFunc {
+	return func(config *rest.Config, o cache.Options) (cache.Cache, error) {
+		of := source{config: config, http: o.HTTPClient, mapper: o.Mapper, scheme: o.Scheme, report: report}
+		o.NewInformer = func(whole toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			if kind, ok := of.kind(object); ok && slices.Contains(groups, kind.Group) {
+				return toolscache.NewSharedIndexInformer(of.listWatch(kind), object, resync, indexers)
+			}
+			return toolscache.NewSharedIndexInformer(whole, object, resync, indexers)
+		}
+		return cache.New(config, o)
+	}
+}
+
+// source is where objects come from.
+type source struct {
+	config *rest.Config
+	http   *http.Client
+	mapper meta.RESTMapper
+	scheme *runtime.Scheme
+	report *Undecodable
+}
+
+// kind is that of an object that has a Go type.
+func (s source) kind(o runtime.Object) (schema.GroupVersionKind, bool) {
+	switch o.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata:
+		return schema.GroupVersionKind{}, false
+	}
+	kind, err := apiutil.GVKForObject(o, s.scheme)
+	return kind, err == nil
+}
+
+// listWatch lists and watches the objects of a kind in all namespaces.
+func (s source) listWatch(kind schema.GroupVersionKind) *toolscache.ListWatch {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			request, err := s.request(kind, options)
+			if err != nil {
+				return nil, err
+			}
+			body, err := request.Do(ctx).Raw()
+			if err != nil {
+				return nil, err
+			}
+			return s.decodeList(kind, body)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch, options.AllowWatchBookmarks = true, true
+			request, err := s.request(kind, options)
+			if err != nil {
+				return nil, err
+			}
+			events, err := request.Watch(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(events, func(event watch.Event) (watch.Event, bool) { return s.pass(kind, event) }), nil
+		},
+	}
+}
+
+func (s source) request(kind schema.GroupVersionKind, options metav1.ListOptions) (*rest.Request, error) {
+	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	version := kind.GroupVersion()
+	config := rest.CopyConfig(s.config)
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	config.NegotiatedSerializer = oneByOne{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(s.scheme)}}
+	client, err := rest.RESTClientForConfigAndClient(config, s.http)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", kind, err)
+	}
+	return client.Get().Resource(mapping.Resource.Resource).VersionedParams(&options, metav1.ParameterCodec), nil
+}
+
+// decodeList leaves out what cannot be decoded.
+func (s source) decodeList(kind schema.GroupVersionKind, body []byte) (runtime.Object, error) {
+	var got struct {
+		metav1.ListMeta `json:"metadata"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		return nil, fmt.Errorf("decoding the list of %s: %w", kind.Kind, err)
+	}
+	list, err := s.scheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	decoder := decoder{runtime.WithoutVersionDecoder{Decoder: serializer.NewCodecFactory(s.scheme).UniversalDeserializer()}}
+	items := make([]runtime.Object, 0, len(got.Items))
+	seen := map[types.UID]bool{}
+	for _, raw := range got.Items {
+		o, _, err := decoder.Decode(raw, &kind, nil)
+		if err != nil {
+			return nil, err
+		}
+		if bad, ok := o.(*undecodable); ok {
+			s.report.add(kind, bad)
+			seen[bad.UID] = true
+			continue
+		}
+		items = append(items, o)
+	}
+	s.report.keep(kind, seen)
+	if err := meta.SetList(list, items); err != nil {
+		return nil, err
+	}
+	in, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	in.SetResourceVersion(got.ResourceVersion)
+	in.SetContinue(got.Continue)
+	in.SetRemainingItemCount(got.RemainingItemCount)
+	return list, nil
+}
+
+// pass is an event as the cache hears of it, and false where it must not. That an object is gone, it always hears.
+func (s source) pass(kind schema.GroupVersionKind, event watch.Event) (watch.Event, bool) {
+	bad, ok := event.Object.(*undecodable)
+	if !ok {
+		if o, err := meta.Accessor(event.Object); err == nil {
+			s.report.remove(kind, o.GetUID())
+		}
+		return event, true
+	}
+	if event.Type != watch.Deleted {
+		s.report.add(kind, bad)
+		return event, false
+	}
+	s.report.remove(kind, bad.UID)
+	gone, err := s.scheme.New(kind)
+	if err != nil {
+		return event, false
+	}
+	if o, err := meta.Accessor(gone); err == nil {
+		o.SetNamespace(bad.Namespace)
+		o.SetName(bad.Name)
+		o.SetUID(bad.UID)
+		o.SetResourceVersion(bad.ResourceVersion)
+	}
+	event.Object = gone
+	return event, true
+}

@@ -1,0 +1,82 @@
+package informer
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
+)
+
+// Undecodable reports the objects that cannot be decoded: an Event on each as often as it changes, and how many there are as the metric
+// operator_status_undecodable_objects.
+type Undecodable struct {
+	// Recorder records the Events. It is given before the cache starts.
+	Recorder events.EventRecorder
+
+	mu    sync.Mutex
+	kinds map[schema.GroupVersionKind]map[types.UID]string // resourceVersion by object
+	count *prometheus.GaugeVec
+}
+
+// NewUndecodable makes one whose metric is registered there.
+func NewUndecodable(registry prometheus.Registerer) (*Undecodable, error) {
+	out := &Undecodable{
+		kinds: map[schema.GroupVersionKind]map[types.UID]string{},
+		count: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "operator_status_undecodable_objects",
+			Help: "Objects that do not fit the Go type of their kind, and are not regarded.",
+		}, []string{"group", "kind"}),
+	}
+	return out, registry.Register(out.count)
+}
+
+// add reports an object, once for each of its versions.
+func (u *Undecodable) add(kind schema.GroupVersionKind, o *undecodable) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.kinds[kind] == nil {
+		u.kinds[kind] = map[types.UID]string{}
+	}
+	known := u.kinds[kind][o.UID] == o.ResourceVersion
+	u.kinds[kind][o.UID] = o.ResourceVersion
+	u.tell(kind)
+	if !known {
+		u.Recorder.Eventf(&o.PartialObjectMetadata, nil, corev1.EventTypeWarning, v1alpha1.EventUndecodable, v1alpha1.EventActionRead,
+			"It cannot be decoded, and is not regarded until it is corrected: %s", apierror.Message(o.why, maxMessage))
+	}
+}
+
+// maxMessage is how long the cause may be in an Event, in bytes, which takes 1024 in all.
+const maxMessage = 800
+
+// remove forgets an object, which is gone or can be decoded.
+func (u *Undecodable) remove(kind schema.GroupVersionKind, uid types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, ok := u.kinds[kind][uid]; ok {
+		delete(u.kinds[kind], uid)
+		u.tell(kind)
+	}
+}
+
+// keep forgets all objects of a kind but these.
+func (u *Undecodable) keep(kind schema.GroupVersionKind, these map[types.UID]bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for uid := range u.kinds[kind] {
+		if !these[uid] {
+			delete(u.kinds[kind], uid)
+		}
+	}
+	u.tell(kind)
+}
+
+func (u *Undecodable) tell(kind schema.GroupVersionKind) {
+	u.count.WithLabelValues(kind.Group, kind.Kind).Set(float64(len(u.kinds[kind])))
+}
