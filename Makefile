@@ -65,7 +65,9 @@ lint: $(BIN)/golangci-lint ## Vet and lint.
 .PHONY: test
 test: check-generated lint build tools controlplane ## Check generated files, vet, lint, and run the unit and API-server tests.
 	@cd hack/devcluster && go test ./...
-	@go test -count=1 -timeout=30m $$(go list ./... | grep -v /e2e)
+	@rows=$$(mktemp -d); trap 'rm -r $$rows' EXIT; \
+	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $$(go list ./... | grep -v /e2e); \
+	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
 .PHONY: e2e
 e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.

@@ -274,12 +274,12 @@ func readinessUnderWay(o *unstructured.Unstructured, res *kstatus.Result) Readin
 	}
 }
 
-// readinessOfClusterExtension follows the two conditions that an operator of OLM v1 has. It is done where Progressing is
-// True with reason Succeeded; what is False there will not be tried again, and Retrying tells of an error.
+// readinessOfClusterExtension follows the two conditions that an operator of OLM v1 has. It is done where Progressing is True, or
+// False as newer ones have it, with reason Succeeded; what else is False there will not be tried again, and Retrying tells of an error.
 func readinessOfClusterExtension(o *unstructured.Unstructured) Readiness {
 	progressing, there := objectConditionOf(o, "Progressing")
 	installed, known := objectConditionOf(o, "Installed")
-	done := progressing.Status == metav1.ConditionTrue && progressing.Reason == "Succeeded" && !progressing.outdated
+	done := progressing.Status != metav1.ConditionUnknown && progressing.Reason == "Succeeded" && !progressing.outdated
 	switch {
 	case there && !done:
 		return readinessOfCondition(progressing, progressing.Status == metav1.ConditionFalse || progressing.Reason == "Retrying")

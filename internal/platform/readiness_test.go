@@ -721,6 +721,10 @@ func clusterExtensionRows() map[string]readinessRow {
 	absent := "Installed@3=False/Absent: No bundle installed"
 	return map[string]readinessRow{
 		"Installed": {reason: "It is installed, and nothing is left to do.", o: extension(installed, done), want: itIsReady},
+		"NoLonger": {
+			reason: "Newer ones say that it is no longer Progressing.",
+			o:      extension(installed, "Progressing@3=False/Succeeded: Desired state reached"), want: itIsReady,
+		},
 		"New": {
 			reason: "Nobody has looked at it yet.", o: extension(), want: unready("NotReady", "Condition Installed is not set"),
 		},

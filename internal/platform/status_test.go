@@ -22,6 +22,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/healthrows"
 )
 
 // noon is when a story begins; more exactly than the API server keeps it.
@@ -271,6 +272,10 @@ func TestStatus(t *testing.T) {
 				checkFailing(t, tc.in, got)
 				checkTimes(t, tc.in, got)
 				checkReady(t, tc.in, got)
+				op := tc.in.Operator.DeepCopy()
+				op.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.PlatformOperatorKind))
+				op.Status = got
+				healthrows.Write(t, op, healthOf(got))
 			})
 		}
 	}
@@ -281,6 +286,18 @@ func TestStatus(t *testing.T) {
 			}
 		}
 	}
+}
+
+// healthOf is what a PlatformOperator's status says of its health.
+func healthOf(status v1alpha1.PlatformOperatorStatus) healthrows.Health {
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		return healthrows.Well
+	case ready.Reason == v1alpha1.ReasonFailed || ready.Reason == v1alpha1.ReasonDegraded:
+		return healthrows.Trouble
+	}
+	return healthrows.Progress
 }
 
 // told are the resources as a row writes them.

@@ -219,7 +219,7 @@ func csvRows() map[string]row {
 				in.Installed = because(csv("foo.v1", olm.CSVPhaseFailed), v1alpha1.CSVReasonComponentUnhealthy, "Deployment foo has no pod")
 				in.Current = in.Installed
 			}),
-			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
+			current: "foo.v1", installed: "foo.v1", state: "UpgradeFailed",
 			message:    "ClusterServiceVersion default/foo.v1 is Failed (ComponentUnhealthy): Deployment foo has no pod",
 			conditions: conditions("InstalledCSVFailed=True/CSVFailed"),
 		},
@@ -229,7 +229,7 @@ func csvRows() map[string]row {
 				in.Installed = because(csv("foo.v1", olm.CSVPhaseInstalling), v1alpha1.CSVReasonInstallWaiting, "Deployment foo is not available")
 				in.Current = in.Installed
 			}),
-			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
+			current: "foo.v1", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for ClusterServiceVersion default/foo.v1, which is Installing (InstallWaiting): Deployment foo is not available",
 			conditions: conditions(),
 		},

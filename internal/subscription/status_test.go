@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/healthrows"
 )
 
 const generation = 3
@@ -202,6 +203,10 @@ func TestStatus(t *testing.T) {
 			}
 			checkFixed(t, tc.in, got)
 			checkSense(t, got)
+			sub := tc.in.Subscription.DeepCopy()
+			sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
+			sub.Status = got
+			healthrows.Write(t, sub, healthOf(&got))
 		})
 	}
 	always := slices.Collect(maps.Keys(conditions()))
@@ -212,6 +217,22 @@ func TestStatus(t *testing.T) {
 			}
 		}
 	}
+}
+
+// healthOf is what a Subscription's status says of its health.
+func healthOf(status *v1alpha1.SubscriptionStatus) healthrows.Health {
+	switch {
+	case TroubleOf(status) != nil:
+		return healthrows.Trouble
+	case status.State == olm.SubscriptionStateAtLatest &&
+		(isTrue(status, v1alpha1.SubscriptionCatalogSourcesUnhealthy) || isTrue(status, v1alpha1.SubscriptionInstallPlanPending)):
+		return healthrows.Beside
+	case status.UpToDate, status.State == olm.SubscriptionStateAtLatest && WaitOf(status) == nil:
+		return healthrows.Well
+	case WaitOf(status) != nil && status.InstalledCSV != "":
+		return healthrows.Waiting
+	}
+	return healthrows.Progress
 }
 
 // checkUpToDate: the condition says the same as the field, and why.

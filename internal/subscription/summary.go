@@ -17,9 +17,9 @@ func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	out.State = olm.SubscriptionStateNone
 	switch {
-	case !arrived(out) && (isTrue(out, v1alpha1.SubscriptionInstallPlanFailed) || failed(in.csv(out.CurrentCSV))):
+	case !arrived(out) && isTrue(out, v1alpha1.SubscriptionInstallPlanFailed), failed(in.csv(out.CurrentCSV)):
 		out.State = olm.SubscriptionStateFailed
-	case out.CurrentCSV != "" && !arrived(out):
+	case out.CurrentCSV != "" && !arrived(out), in.csv(out.InstalledCSV) != nil && !succeeded(in.csv(out.InstalledCSV)):
 		out.State = olm.SubscriptionStateUpgradePending
 	case isTrue(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable):
 		out.State = olm.SubscriptionStateUpgradeAvailable

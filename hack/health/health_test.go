@@ -1,0 +1,132 @@
+// Package health has GitOps tools' own programs judge what operator-status reports: Argo CD's health script of Subscriptions, kstatus,
+// and Flux with the expressions of config/flux. The objects are the cases of the status tables.
+package health
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/argoproj/argo-cd/v3/util/lua"
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/runtime/cel"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// row is a Row of internal/healthrows.
+type row struct {
+	Name   string
+	Health string
+	Object *unstructured.Unstructured
+}
+
+// rows are those of a kind.
+func rows(t *testing.T, kind string) []row {
+	t.Helper()
+	folder := os.Getenv("HEALTH_ROWS")
+	if folder == "" {
+		t.Skip("HEALTH_ROWS names no folder with the cases of the status tables: `make test` does")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, kind+"_*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no case of a %s in %s: %v", kind, folder, err)
+	}
+	var out []row
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r row
+		if err := json.Unmarshal(data, &r); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// TestArgo: what is well is Healthy to Argo CD; what somebody has to mend is not; and what goes on or waits is Progressing. A catalog
+// that is unhealthy makes all that can see it Degraded, by OLM's own condition.
+func TestArgo(t *testing.T) {
+	vm := lua.VM{}
+	for _, r := range rows(t, "Subscription") {
+		t.Run(r.Name, func(t *testing.T) {
+			script, _, err := vm.GetHealthScript(r.Object)
+			if err != nil || script == "" {
+				t.Fatalf("Argo CD has no script for it: %v", err)
+			}
+			got, err := vm.ExecuteHealthLua(r.Object, script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string][]string{
+				"Well": {"Healthy"}, "Beside": {"Degraded", "Progressing"}, "Waiting": {"Progressing"}, "Progress": {"Progressing"}, "Trouble": {"Degraded", "Progressing"},
+			}[r.Health]
+			check(t, r, string(got.Status), got.Message, want)
+		})
+	}
+}
+
+// TestKstatus: a PlatformOperator is Current once it is Ready, and not before; a Subscription, of which kstatus knows no condition, is
+// never Failed.
+func TestKstatus(t *testing.T) {
+	for kind, want := range map[string]map[string][]string{
+		"Subscription":     {"Well": {"Current"}, "Beside": {"Current"}, "Waiting": {"Current"}, "Progress": {"Current"}, "Trouble": {"Current"}},
+		"PlatformOperator": {"Well": {"Current"}, "Progress": {"InProgress"}, "Trouble": {"InProgress", "Failed"}},
+	} {
+		for _, r := range rows(t, kind) {
+			t.Run(r.Name, func(t *testing.T) {
+				got, err := status.Compute(r.Object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r, string(got.Status), got.Message, want[r.Health])
+			})
+		}
+	}
+}
+
+// TestFlux: with the expressions of config/flux what is well or waits is Current, what somebody has to mend is Failed, and the rest is
+// InProgress.
+func TestFlux(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "config", "flux", "healthchecks.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks []kustomize.CustomHealthCheck
+	if err := yaml.UnmarshalStrict(data, &checks); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		evaluator, err := cel.NewStatusEvaluator(&c.HealthCheckExpressions)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Kind, err)
+		}
+		for _, r := range rows(t, c.Kind) {
+			t.Run(r.Name, func(t *testing.T) {
+				got, err := evaluator.Evaluate(t.Context(), r.Object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r, string(got.Status), got.Message, map[string][]string{
+					"Well": {"Current"}, "Beside": {"Current"}, "Waiting": {"Current"}, "Progress": {"InProgress"}, "Trouble": {"Failed"},
+				}[r.Health])
+			})
+		}
+	}
+}
+
+func check(t *testing.T, r row, got, message string, want []string) {
+	t.Helper()
+	for _, w := range want {
+		if got == w {
+			return
+		}
+	}
+	text, _ := json.MarshalIndent(r.Object.Object["status"], "", "  ") // it was decoded from JSON
+	t.Errorf("%s is %s (%s), want %v:\n%s", r.Health, got, message, want, text)
+}
