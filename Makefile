@@ -71,7 +71,7 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 
 .PHONY: e2e
 e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
-	@go test -count=1 -timeout=45m -p 1 -v ./e2e/...
+	@go test -count=1 -timeout=45m -p 2 -v ./e2e/...
 
 .PHONY: test-bundles
 test-bundles: build tools olm ## Install and update every package of the folder BUNDLES, and print how each did.

@@ -47,7 +47,9 @@ func TestUndecodable(t *testing.T) {
 		})
 	}
 	// What becomes malformed while it runs, runs on as it was.
-	if err := cluster.Client.Patch(t.Context(), s.csv("healthy-operator.v1.1.0"),
+	running := csv.DeepCopy()
+	running.SetName("healthy-operator.v1.1.0")
+	if err := cluster.Client.Patch(t.Context(), running,
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"newest"}}`))); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // TestRetarget: what an operator may see, where it works and what holds its update follow the OperatorGroup when that is given
@@ -71,7 +72,7 @@ func TestProbeDeleted(t *testing.T) {
 	s.installed(t, sub, versions[0].CSV())
 	busy := s.custom(t, "unprobed", "busy", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
-	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	s.await(t, probe, func() string { return holding(probe) })
 	first := probe.UID
 
 	manager.Kill(t)
@@ -90,6 +91,31 @@ func TestProbeDeleted(t *testing.T) {
 	})
 	condition(t, busy, "Migrating", "False")
 	s.installed(t, sub, versions[1].CSV())
+}
+
+// TestFailover: what a manager has read does not let an update go ahead once another one leads, not even where it comes back and
+// believes that it leads still.
+func TestFailover(t *testing.T) {
+	start := func() *testcluster.Manager {
+		return cluster.StartManager(t, "--leader-elect", "--leader-election-namespace=operator-status-system", "--catalog-dir="+t.TempDir())
+	}
+	first := start()
+	versions := testcatalog.Holding("failover", "1.0.0", "2.0.0")
+	s := newStage(t, "failover", publish(t, versions[0]))
+	sub := s.subscribe(t, "failover")
+	s.installed(t, sub, versions[0].CSV())
+	second := start()
+	first.Pause(t)
+	busy := s.custom(t, "failover", "busy", `[{type: Migrating, status: "True"}]`)
+	s.offer(t, publish(t, versions...))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	first.Resume(t)
+	first.AwaitEnd(t)
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.absent(t, s.csv(versions[1].CSV()))
+	condition(t, busy, "Migrating", "False")
+	s.installed(t, sub, versions[1].CSV())
+	second.CheckAlive(t)
 }
 
 // TestProbeOfAnother: where somebody else has a Probe by the name of an operator's own, nobody knows what the operator says. Its

@@ -3,15 +3,14 @@ package lifecycle
 import (
 	"encoding/json"
 	"fmt"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"testing"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
@@ -61,7 +60,7 @@ func TestLockStep(t *testing.T) {
 	s.installed(t, right, "right-operator.v1.0.0")
 	busy := s.custom(t, "right", "busy", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "right-operator.v1.0.0"}}
-	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	s.await(t, probe, func() string { return holding(probe) })
 
 	s.offerConfig(t, versions("1.0.0", "1.1.0"))
 	s.says(t, left, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
@@ -152,7 +151,7 @@ func TestBareService(t *testing.T) {
 	s := newStage(t, "bare", publish(t, v1))
 	s.installed(t, s.subscribe(t, "bare"), v1.CSV())
 	service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}
-	if err := cluster.Client.Get(t.Context(), client.ObjectKey(s.key("bare")), service); err != nil {
+	if err := cluster.Client.Get(t.Context(), s.key("bare"), service); err != nil {
 		t.Error(err)
 	}
 }

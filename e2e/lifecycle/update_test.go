@@ -34,7 +34,7 @@ func TestUpdate(t *testing.T) {
 
 	cr := s.custom(t, "update", "example", `[{type: Migrating, status: "True", reason: Moving, message: half way}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
-	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	s.await(t, probe, func() string { return holding(probe) })
 	owned := ownedBy(t, s, v1.CSV())
 
 	s.offer(t, publish(t, v1, v2))
@@ -70,7 +70,7 @@ func TestOverride(t *testing.T) {
 	s.installed(t, sub, v1.CSV())
 	s.custom(t, "override", "busy", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
-	s.await(t, probe, func() string { return upgradeable(probe, metav1.ConditionFalse) })
+	s.await(t, probe, func() string { return holding(probe) })
 	s.offer(t, publish(t, v1, v2))
 	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
 	for _, csv := range []string{"override-operator.v9", v2.CSV()} {
@@ -168,9 +168,10 @@ func ownedBy(t *testing.T, s *stage, name string) *corev1.ConfigMap {
 	return out
 }
 
-func upgradeable(probe *v1alpha1.Probe, want metav1.ConditionStatus) string {
+// holding is empty for a Probe that holds the update.
+func holding(probe *v1alpha1.Probe) string {
 	for _, c := range probe.Status.Conditions {
-		if c.Type == v1alpha1.ConditionUpgradeable && c.Status == want {
+		if c.Type == v1alpha1.ConditionUpgradeable && c.Status == metav1.ConditionFalse {
 			return ""
 		}
 	}

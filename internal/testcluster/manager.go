@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -71,9 +72,7 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 // Terminate asks the manager to end, as a kubelet does, and waits until it has.
 func (m *Manager) Terminate(t testing.TB) {
 	t.Helper()
-	if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("terminating the manager: %v", err)
-	}
+	m.signal(t, syscall.SIGTERM)
 	<-m.done
 	if !m.process.ProcessState.Success() {
 		t.Errorf("the manager, asked to end, did: %v", m.process.ProcessState)
@@ -94,9 +93,34 @@ func (m *Manager) Kill(t testing.TB) {
 	<-m.done
 }
 
+// Pause stops the manager, as a machine does that hangs, until Resume.
+func (m *Manager) Pause(t testing.TB) { m.signal(t, syscall.SIGSTOP) }
+
+// Resume has the manager go on where it stopped.
+func (m *Manager) Resume(t testing.TB) { m.signal(t, syscall.SIGCONT) }
+
+func (m *Manager) signal(t testing.TB, s os.Signal) {
+	t.Helper()
+	if err := m.process.Process.Signal(s); err != nil {
+		t.Fatalf("sending the manager %s: %v", s, err)
+	}
+}
+
+// AwaitEnd waits until the manager has ended by itself.
+func (m *Manager) AwaitEnd(t testing.TB) {
+	t.Helper()
+	select {
+	case <-m.done:
+	case <-time.After(Timeout):
+		t.Fatal("the manager does not end")
+	}
+}
+
 // quit ends the manager, if it still runs, so that its log tells what it was doing.
 func (m *Manager) quit() {
-	_ = m.process.Process.Signal(syscall.SIGQUIT) // it may have ended
+	for _, s := range []os.Signal{syscall.SIGQUIT, syscall.SIGCONT} { // it may be paused
+		_ = m.process.Process.Signal(s) // it may have ended
+	}
 	<-m.done
 }
 

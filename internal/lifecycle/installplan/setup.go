@@ -38,7 +38,7 @@ const (
 // around is what the switch puts around the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))
-	unfinished := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseInstalling))
+	unfinished := handler.EnqueueRequestsFromMapFunc(r.in(unfinished...))
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
 	var err error
@@ -67,13 +67,16 @@ func (r *Reconciler) in(phases ...olm.InstallPlanPhase) handler.MapFunc {
 	}
 }
 
-// seeing are the plans that are not begun of the namespaces that can see a CatalogSource.
+// unfinished are the phases of a plan that may still go on.
+var unfinished = []olm.InstallPlanPhase{olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseInstalling}
+
+// seeing are the plans of the namespaces that can see a CatalogSource. One that is Installing may have been cut off before it was
+// begun: it is resolved anew.
 func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Request {
-	phases := []olm.InstallPlanPhase{olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval}
 	if o.GetNamespace() == r.Trust.GlobalNamespace {
-		return r.list(ctx, phases)
+		return r.list(ctx, unfinished)
 	}
-	return r.list(ctx, phases, client.InNamespace(o.GetNamespace()))
+	return r.list(ctx, unfinished, client.InNamespace(o.GetNamespace()))
 }
 
 // waitingForRights are the plans that wait until their identity may do more.
