@@ -89,7 +89,7 @@ func TestProbeDeleted(t *testing.T) {
 		}
 		return ""
 	})
-	condition(t, busy, "Migrating", "False")
+	migrated(t, busy)
 	s.installed(t, sub, versions[1].CSV())
 }
 
@@ -113,7 +113,7 @@ func TestFailover(t *testing.T) {
 	first.AwaitEnd(t)
 	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	s.absent(t, s.csv(versions[1].CSV()))
-	condition(t, busy, "Migrating", "False")
+	migrated(t, busy)
 	s.installed(t, sub, versions[1].CSV())
 	second.CheckAlive(t)
 }

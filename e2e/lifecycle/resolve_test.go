@@ -66,7 +66,7 @@ func TestLockStep(t *testing.T) {
 	s.says(t, left, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
 	s.says(t, right, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
 	s.absent(t, s.csv("left-operator.v1.1.0"))
-	condition(t, busy, "Migrating", "False")
+	migrated(t, busy)
 	s.installed(t, left, "left-operator.v1.1.0")
 	s.installed(t, right, "right-operator.v1.1.0")
 	if left.Status.InstallPlanRef.Name != right.Status.InstallPlanRef.Name {

@@ -216,10 +216,10 @@ func (s *stage) customIn(t *testing.T, namespace, pkg, name, conditions string) 
 	return out
 }
 
-// condition sets the conditions of a custom resource.
-func condition(t *testing.T, o *unstructured.Unstructured, kind, status string) {
+// migrated has a custom resource say that it is Migrating no more.
+func migrated(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":""}]}}`, kind, status)
+	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`
 	if err := cluster.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}

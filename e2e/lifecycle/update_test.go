@@ -44,7 +44,7 @@ func TestUpdate(t *testing.T) {
 	}
 	s.absent(t, s.csv(v2.CSV()))
 
-	condition(t, cr, "Migrating", "False")
+	migrated(t, cr)
 	s.installed(t, sub, v2.CSV())
 	cluster.AwaitGone(t, s.csv(v1.CSV()))
 	s.await(t, owned, func() string {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -107,24 +107,17 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 	}
 	seen := map[string]bool{}
 	for _, csv := range csvs {
-		for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
-			if seen[owned.Name] {
+		kinds, err := operand.Kinds(ctx, c.Client, csv)
+		if err != nil {
+			return err
+		}
+		for _, kind := range kinds {
+			if seen[kind.CRD] {
 				continue
 			}
-			seen[owned.Name] = true
-			kind, namespaced, err := c.served(ctx, owned.Name)
-			if err != nil {
-				return err
-			}
-			if kind.Empty() {
-				continue
-			}
-			where := targets
-			if !namespaced {
-				where = []string{metav1.NamespaceAll}
-			}
-			for _, namespace := range where {
-				if err := c.look(ctx, kind, namespace, csv, out, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
+			seen[kind.CRD] = true
+			for _, namespace := range kind.Where(targets) {
+				if err := c.look(ctx, kind.GroupVersionKind, namespace, csv, out, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
 					return err
 				}
 			}
@@ -157,20 +150,6 @@ func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*op
 		out = append(out, csv)
 	}
 	return sub, out, nil
-}
-
-// served is the kind of a CustomResourceDefinition in a version that is served; empty where it is not there.
-func (c composer) served(ctx context.Context, name string) (kind schema.GroupVersionKind, namespaced bool, err error) {
-	crd := &apiextensions.CustomResourceDefinition{}
-	if err := c.Client.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
-		return kind, false, client.IgnoreNotFound(err)
-	}
-	for _, v := range crd.Spec.Versions {
-		if v.Served && (kind.Empty() || v.Storage) {
-			kind = schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
-		}
-	}
-	return kind, crd.Spec.Scope == apiextensions.NamespaceScoped, nil
 }
 
 // look adds the objects of a kind that count, but for those that the PlatformOperator consists of. Where the manager may not see

@@ -128,7 +128,8 @@ type ClusterServiceVersionStatus struct {
 	// +optional
 	CertsRotateAt *metav1.Time `json:"certsRotateAt,omitempty"`
 
-	// Cleanup is OLM's, and kept for it.
+	// Cleanup lists the custom resources that are not gone yet while a ClusterServiceVersion with spec.cleanup.enabled is being deleted,
+	// up to 50 of each kind.
 	// +optional
 	Cleanup olm.CleanupStatus `json:"cleanup,omitzero"`
 }

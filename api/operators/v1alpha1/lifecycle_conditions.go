@@ -100,7 +100,14 @@ const (
 	// is regarded as it was before, or not at all, until it is corrected.
 	EventUndecodable = "Undecodable"
 
-	// EventActionRead is what failed then.
+	// EventNotCleanedUp: a ClusterServiceVersion with spec.cleanup.enabled was deleted, and some custom resources stay, since its operator
+	// may not delete them.
+	EventNotCleanedUp = "NotCleanedUp"
+
+	// EventActionCleanUp is what failed then.
+	EventActionCleanUp = "CleanUp"
+
+	// EventActionRead is what failed where something cannot be read.
 	EventActionRead = "Read"
 
 	// EventActionRemake is what is done to an InstallPlan that must not go on: it is deleted, and its Subscription makes another.

@@ -107,8 +107,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
-	if csv.IsCopied() || !csv.DeletionTimestamp.IsZero() || r.written.Behind(csv) {
+	if csv.IsCopied() || r.written.Behind(csv) {
 		return reconcile.Result{}, nil
+	}
+	if !csv.DeletionTimestamp.IsZero() {
+		return r.cleanUp(ctx, csv)
 	}
 	s, err := r.read(ctx, csv)
 	if err != nil {
@@ -149,6 +152,7 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 		r.replaced,
 		r.groups,
 		r.annotate,
+		r.finalize,
 		r.granted,
 		r.installModes,
 		r.ownerConflict,

@@ -1,0 +1,62 @@
+package lifecycle
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestCleanup: where a ClusterServiceVersion asks for it, the custom resources of its operator go before it does, while the operator
+// still runs; not where a newer version takes its place.
+func TestCleanup(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	version := func(version string) testcatalog.Foo {
+		return testcatalog.Foo{Name: "tidy", Version: version, Change: func(csv, _ *unstructured.Unstructured) {
+			if err := unstructured.SetNestedField(csv.Object, true, "spec", "cleanup", "enabled"); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	}
+	v1, v2 := version("1.0.0"), version("1.1.0")
+	s := newStage(t, "tidy", publish(t, v1))
+	sub := s.subscribe(t, "tidy")
+	s.installed(t, sub, v1.CSV())
+	mine := s.custom(t, "tidy", "mine", "[]")
+	here := cluster.Rediscovered(t)
+	finalizers := func(text string) {
+		t.Helper()
+		if err := here.Client.Patch(t.Context(), mine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+text+`}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finalizers(`["example.com/tidy"]`)
+
+	s.offer(t, publish(t, v1, v2))
+	s.installed(t, sub, v2.CSV())
+	cluster.AwaitGone(t, s.csv(v1.CSV()))
+	if err := here.Client.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil || mine.GetDeletionTimestamp() != nil {
+		t.Fatalf("it does not outlive an update: %v %v", err, mine.GetDeletionTimestamp())
+	}
+
+	csv := s.csv(v2.CSV())
+	for _, o := range []client.Object{sub, csv} {
+		if err := cluster.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.await(t, csv, func() string {
+		if len(csv.Status.Cleanup.PendingDeletion) != 1 || csv.Status.Cleanup.PendingDeletion[0].Instances[0].Name != "mine" {
+			return fmt.Sprintf("it does not say what it waits for: %+v", csv.Status.Cleanup)
+		}
+		return ""
+	})
+	s.runs(t, "tidy-operator", "example.com/tidy-operator:1.1.0", v2.CSV())
+	finalizers("[]") // as the operator does
+	here.AwaitGone(t, mine)
+	cluster.AwaitGone(t, csv)
+}

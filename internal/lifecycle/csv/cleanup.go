@@ -1,0 +1,190 @@
+package csv
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+)
+
+// finalizer is of a ClusterServiceVersion with spec.cleanup.enabled. It is one that OLM removes, too, should it run the loops by then.
+const finalizer = "operators.coreos.com/csv-cleanup"
+
+// finalize has a ClusterServiceVersion wait, when it is deleted, until the custom resources of its operator are, if it asks for that.
+func (r *Reconciler) finalize(ctx context.Context, s *situation) (*Verdict, error) {
+	out := s.csv.DeepCopy()
+	if s.csv.Spec.Cleanup.Enabled {
+		controllerutil.AddFinalizer(out, finalizer)
+	} else {
+		controllerutil.RemoveFinalizer(out, finalizer)
+	}
+	if slices.Equal(out.Finalizers, s.csv.Finalizers) {
+		return nil, nil
+	}
+	if err := r.patch(ctx, s.csv, out); err != nil {
+		return nil, err
+	}
+	s.csv = s.csv.DeepCopy() // which the cache holds
+	s.csv.Finalizers, s.csv.ResourceVersion = out.Finalizers, out.ResourceVersion
+	return nil, nil
+}
+
+func (r *Reconciler) patch(ctx context.Context, before, after *v1alpha1.ClusterServiceVersion) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, after, patch, FieldOwner); err != nil {
+		return fmt.Errorf("changing the finalizers of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(before), err)
+	}
+	return nil
+}
+
+// cleanUp deletes the custom resources of an operator that is being uninstalled and asks for that, and lets it go once they are gone.
+// Until then it runs, for it may have to clean up after them. One that was replaced leaves them to its heir.
+func (r *Reconciler) cleanUp(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(csv, finalizer) {
+		return reconcile.Result{}, nil
+	}
+	s, err := r.read(ctx, csv)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if s.successor(csv.Name) == nil && csv.Spec.Cleanup.Enabled {
+		pending, err := r.deleteOperands(ctx, csv)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if len(pending) > 0 {
+			return reconcile.Result{RequeueAfter: cleanupRetry(csv, r.Now())}, r.reportPending(ctx, csv, pending)
+		}
+	}
+	out := csv.DeepCopy()
+	controllerutil.RemoveFinalizer(out, finalizer)
+	return reconcile.Result{}, client.IgnoreNotFound(r.patch(ctx, csv, out))
+}
+
+// cleanupRetry is when to look again whether what is being deleted is gone: the longer that takes, the more seldom.
+func cleanupRetry(csv *v1alpha1.ClusterServiceVersion, now time.Time) time.Duration {
+	return min(max(now.Sub(csv.DeletionTimestamp.Time)/2, time.Second), time.Minute)
+}
+
+// deleteOperands deletes the custom resources of an operator in the namespaces that it works in, as the operator itself, and returns
+// those that are not gone yet. A ClusterServiceVersion may name any kind as its own: what its operator may not delete stays.
+func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]olm.ResourceList, error) {
+	kinds, err := operand.Kinds(ctx, r.Client, csv)
+	if err != nil {
+		return nil, err
+	}
+	group, problem, err := operatorgroup.Find(ctx, r.Client, csv.Namespace)
+	if err != nil || problem != nil {
+		return nil, err // nobody says any more where it works
+	}
+	targets, err := operatorgroup.Targets(ctx, r.Client, group)
+	if err != nil {
+		return nil, err
+	}
+	var out []olm.ResourceList
+	for _, kind := range kinds {
+		pending, err := r.deleteKind(ctx, csv, kind, targets)
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || errors.Is(err, errNoAccount) {
+			r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
+				"Custom resources of kind %s stay: %s", kind.GroupKind(), apierror.Message(err, maxQuoted))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(pending.Instances) > 0 {
+			out = append(out, pending)
+		}
+	}
+	return out, nil
+}
+
+var errNoAccount = errors.New("none of the operator's service accounts exists")
+
+// deleteKind deletes the custom resources of a kind, as the first of the operator's accounts that may.
+func (r *Reconciler) deleteKind(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, kind operand.Kind, targets []string) (olm.ResourceList, error) {
+	err := errNoAccount
+	for _, account := range csv.ServiceAccounts() {
+		as, asErr := r.As(types.NamespacedName{Namespace: csv.Namespace, Name: account})
+		if apierrors.IsNotFound(asErr) {
+			continue
+		}
+		if asErr != nil {
+			return olm.ResourceList{}, asErr
+		}
+		var out olm.ResourceList
+		if out, err = deleteAs(ctx, as, kind, targets); !apierrors.IsForbidden(err) {
+			return out, err
+		}
+	}
+	return olm.ResourceList{}, err
+}
+
+func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets []string) (olm.ResourceList, error) {
+	out := olm.ResourceList{Group: kind.Group, Kind: kind.Kind}
+	for _, namespace := range kind.Where(targets) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := as.List(ctx, list, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+			return out, nil // the kind went meanwhile
+		} else if err != nil {
+			return out, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			o.SetGroupVersionKind(kind.GroupVersionKind)
+			out.Instances = append(out.Instances, olm.ResourceInstance{Namespace: o.Namespace, Name: o.Name})
+			if !o.DeletionTimestamp.IsZero() {
+				continue
+			}
+			if err := as.Delete(ctx, o, client.Preconditions{UID: &o.UID}); client.IgnoreNotFound(err) != nil {
+				return out, err
+			}
+			log.FromContext(ctx).Info("Deleted a custom resource of an operator that is being uninstalled", "kind", kind.Kind, "namespace", o.Namespace, "name", o.Name)
+		}
+	}
+	slices.SortFunc(out.Instances, func(a, b olm.ResourceInstance) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// reportPending lists what is not gone yet, where the API has a place for it.
+func (r *Reconciler) reportPending(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, pending []olm.ResourceList) error {
+	for i := range pending {
+		if cut := len(pending[i].Instances); cut > maxPending {
+			pending[i].Instances = pending[i].Instances[:maxPending]
+		}
+	}
+	out := csv.DeepCopy()
+	out.Status.Cleanup.PendingDeletion = pending
+	if equality.Semantic.DeepEqual(out.Status, csv.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, out, FieldOwner); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(csv), err)
+	}
+	return nil
+}
+
+// maxPending bounds how many custom resources of a kind the status lists.
+const maxPending = 50

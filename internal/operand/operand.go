@@ -1,0 +1,62 @@
+// Package operand finds the custom resources that an operator looks after.
+package operand
+
+import (
+	"context"
+	"fmt"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// Kind is one of the kinds that an operator owns, in a version that is served.
+type Kind struct {
+	schema.GroupVersionKind
+
+	// CRD is the name of its CustomResourceDefinition.
+	CRD string
+
+	Namespaced bool
+}
+
+// Kinds are those that a ClusterServiceVersion owns and whose CustomResourceDefinitions are there.
+func Kinds(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) ([]Kind, error) {
+	var out []Kind
+	seen := map[string]bool{}
+	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
+		if seen[owned.Name] { // once for each of its versions
+			continue
+		}
+		seen[owned.Name] = true
+		crd := &apiextensions.CustomResourceDefinition{}
+		if err := c.Get(ctx, types.NamespacedName{Name: owned.Name}, crd); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", owned.Name, err)
+		}
+		kind := Kind{CRD: crd.Name, Namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped}
+		for _, v := range crd.Spec.Versions {
+			if v.Served && (kind.Empty() || v.Storage) {
+				kind.GroupVersionKind = schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
+			}
+		}
+		if !kind.Empty() {
+			out = append(out, kind)
+		}
+	}
+	return out, nil
+}
+
+// Where are the namespaces to look for a kind in, given those that the operator works in.
+func (k Kind) Where(targets []string) []string {
+	if !k.Namespaced {
+		return []string{metav1.NamespaceAll}
+	}
+	return targets
+}
