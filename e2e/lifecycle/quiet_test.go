@@ -5,12 +5,16 @@ import (
 	"testing"
 	"time"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestQuiet: once operators are installed, the loops ask the API server for nothing but watches, and write nothing; and
-// a manager that starts anew finds all as it should be, and says once on each Probe that it is the one now who reads.
+// TestQuiet: once operators are installed, wait for somebody, or are refused, the loops ask the API server for nothing but watches, and
+// write nothing; and a manager that starts anew finds all as it should be, and says once on each Probe that it is the one now who reads.
 func TestQuiet(t *testing.T) {
 	const operators, observed = 5, 30 * time.Second
 	awaitNoneEnding(t)
@@ -30,6 +34,7 @@ func TestQuiet(t *testing.T) {
 	for i, sub := range subs {
 		s.installed(t, sub, foo(i).CSV())
 	}
+	waitingOrRefused(t)
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
 	// That nothing happens is what is to be seen, so there is nothing to wait for but the time.
@@ -44,6 +49,44 @@ func TestQuiet(t *testing.T) {
 	restarted := time.Now()
 	again := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	cluster.AwaitIdle(t, 3*time.Second)
-	cluster.CheckTakeover(t, restarted, operators)
+	cluster.CheckTakeover(t, restarted, operators+1)
 	again.CheckAlive(t)
+}
+
+// waitingOrRefused brings about the other states that a Subscription may stay in: its update is held, a person is to approve it, and it
+// has no catalog, needs what nobody offers, or brings what the API server refuses, or what does not start.
+func waitingOrRefused(t *testing.T) {
+	t.Helper()
+	held := testcatalog.Holding("quietheld", "1.0.0", "1.1.0")
+	others := []testcatalog.Package{
+		publish(t, testcatalog.Foo{Name: "quietmanual", Version: "1.0.0"}),
+		publish(t, testcatalog.Foo{Name: "quietneeds", Version: "1.0.0", Requires: []string{"nowhere"}}),
+		publish(t, testcatalog.Foo{Name: "quietbad", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),
+		publish(t, testcatalog.Foo{Name: "quietstuck", Version: "1.0.0", Change: neverStarts}),
+	}
+	s := newStage(t, "unquiet", append(others, publish(t, held[0]))...)
+	updated := s.subscribe(t, "quietheld")
+	s.installed(t, updated, held[0].CSV())
+	s.custom(t, "quietheld", "busy", `[{type: Migrating, status: "True"}]`)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: held[0].CSV()}}
+	s.await(t, probe, func() string { return holding(probe) })
+	manual := s.subscribe(t, "quietmanual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
+	needs, bad, stuck := s.subscribe(t, "quietneeds"), s.subscribe(t, "quietbad"), s.subscribe(t, "quietstuck")
+	nowhere := s.subscribe(t, "quietlost", func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "nowhere" })
+	s.says(t, manual, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	s.says(t, needs, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonConstraintsNotSatisfiable)
+	s.says(t, bad, v1alpha1.SubscriptionInstallPlanFailed, "InstallComponentFailed")
+	s.says(t, stuck, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.ReasonCSVFailed)
+	s.says(t, nowhere, v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.ReasonCatalogSourceNotFound)
+	s.offer(t, append(others, publish(t, held...))...)
+	s.says(t, updated, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
+}
+
+// neverStarts has the Deployment of an operator look for a node that there is none of.
+func neverStarts(csv, _ *unstructured.Unstructured) {
+	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
+	spec := deployments[0].(map[string]any)["spec"].(map[string]any)
+	spec["progressDeadlineSeconds"] = int64(2)
+	spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
+	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it was there
 }

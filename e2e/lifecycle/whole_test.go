@@ -5,20 +5,24 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // TestRefusedUpdate: an update of which the API server, or a check of ours, refuses one object changes nothing at all. The
@@ -165,6 +169,51 @@ func TestQuota(t *testing.T) {
 	s.absent(t, s.csv(f.CSV()))
 	s.patch(t, quota, `{"spec":{"hard":{"services":"1"}}}`)
 	s.installed(t, sub, f.CSV())
+}
+
+// TestNeighbour: what goes wrong with one Subscription does not delay those of its namespace that are younger.
+func TestNeighbour(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	s := newStage(t, "neighbour", publish(t, testcatalog.Foo{Name: "elder", Version: "1.0.0"}), publish(t, testcatalog.Foo{Name: "junior", Version: "1.0.0"}))
+	refuse(t, s.namespace, fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
+    resourceRules:
+    - {apiGroups: [operators.coreos.com], apiVersions: [v1alpha1], resources: [installplans], operations: [CREATE]}
+  validations:
+  - {expression: '!object.metadata.ownerReferences.exists(o, o.name == "elder")', message: not this one}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s, validationActions: [Deny]}
+`, s.namespace))
+	s.subscribe(t, "elder")
+	s.installed(t, s.subscribe(t, "junior"), "junior-operator.v1.0.0")
+}
+
+// refuse has the API server refuse what a policy of that name says, and waits until it does.
+func refuse(t *testing.T, name, policy string) {
+	t.Helper()
+	cluster.Apply(t, "", policy)
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind}}
+		o.SetName(name)
+		t.Cleanup(func() { deletes(t, o) })
+	}
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "refused"}}
+	plan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "elder", UID: "none"}}
+	plan.Spec = olm.InstallPlanSpec{Approval: olm.ApprovalManual, ClusterServiceVersionNames: []string{}}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsInvalid(cluster.Client.Create(ctx, plan.DeepCopy(), client.DryRunAll)), nil
+	})
+	if err != nil {
+		t.Fatalf("the policy is not in force: %v", err)
+	}
 }
 
 // TestTerminatingTarget: an operator one of whose target namespaces is being deleted waits, and says for what.
