@@ -3,10 +3,13 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	olmcrds "github.com/operator-framework/api/crds"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +59,39 @@ func TestHandOver(t *testing.T) {
 	relabel(t, &builtin)
 	s.installed(t, sub, one("1.2.0").CSV())
 	m.CheckAlive(t)
+}
+
+// TestTakenOverFromOLM: of a Deployment that an OLM wrote goes what the new version of the operator does not say any more.
+func TestTakenOverFromOLM(t *testing.T) {
+	catalogs := "--catalog-dir=" + t.TempDir()
+	manager := cluster.StartManager(t, catalogs)
+	v1, v2 := testcatalog.Foo{Name: "taken", Version: "1.0.0"}, testcatalog.Foo{Name: "taken", Version: "1.1.0"}
+	s := newStage(t, "taken", publish(t, v1))
+	sub := s.subscribe(t, "taken")
+	s.installed(t, sub, v1.CSV())
+	manager.Terminate(t)
+	deployment := &appsv1.Deployment{}
+	if err := cluster.Client.Get(t.Context(), s.key("taken-operator"), deployment); err != nil {
+		t.Fatal(err)
+	}
+	deletes(t, deployment.DeepCopy())
+	deployment.ResourceVersion, deployment.UID, deployment.ManagedFields = "", "", nil
+	deployment.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "OF_BEFORE", Value: "yes"}}
+	deployment.Spec.Template.Labels["of"] = "before"
+	if err := cluster.Client.Create(t.Context(), deployment, client.FieldOwner("olm")); err != nil {
+		t.Fatal(err)
+	}
+
+	s.offer(t, publish(t, v1, v2))
+	cluster.StartManager(t, catalogs)
+	s.installed(t, sub, v2.CSV())
+	if err := cluster.Client.Get(t.Context(), s.key("taken-operator"), deployment); err != nil {
+		t.Fatal(err)
+	}
+	template := deployment.Spec.Template
+	if env := template.Spec.Containers[0].Env; template.Labels["of"] != "" || slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == "OF_BEFORE" }) {
+		t.Errorf("it keeps what OLM wrote: %v %v", template.Labels, env)
+	}
 }
 
 const subscriptionsCRD = "subscriptions.operators.coreos.com"

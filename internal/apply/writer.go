@@ -8,6 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/apierror"
@@ -23,9 +26,38 @@ type Writer struct {
 }
 
 // Apply applies an object. An identity that may not patch, but may create and update, as OLM needs it, is served too: the
-// object is created, or what it says is written over what is there.
+// object is created, or what it says is written over what is there. What an OLM wrote before and the object no longer says goes.
 func (w Writer) Apply(ctx context.Context, o *unstructured.Unstructured) error {
+	desired := o.DeepCopy()
+	if err := w.apply(ctx, o, false); err != nil {
+		return err
+	}
+	if again, err := w.takeOver(ctx, o); !again || err != nil {
+		return err
+	}
+	o.Object = desired.Object
 	return w.apply(ctx, o, false)
+}
+
+// byOLM are the field managers under which OLM's two processes update objects.
+var byOLM = sets.New("olm", "catalog")
+
+// takeOver has what OLM's processes set in an object be set by us, so that it goes once we do not say it any more. A definition keeps
+// what it has: an operator's conversion webhook must not be without its certificate in between.
+func (w Writer) takeOver(ctx context.Context, live *unstructured.Unstructured) (bool, error) {
+	if live.GetKind() == "CustomResourceDefinition" {
+		return false, nil
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, byOLM, string(w.Owner))
+	if err != nil || len(patch) == 0 {
+		return false, err
+	}
+	if err := w.Client.Patch(ctx, live.DeepCopy(), client.RawPatch(types.JSONPatchType, patch)); apierrors.IsForbidden(err) {
+		return false, nil // what is too much stays
+	} else if err != nil {
+		return false, fmt.Errorf("taking over what OLM set in %s %s: %w", live.GetKind(), live.GetName(), err)
+	}
+	return true, nil
 }
 
 // DryRun asks the API server whether Apply would succeed. Nothing is persisted, and the object is left as it is. That a webhook

@@ -21,6 +21,8 @@ func csvNames(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	if succeeded(in.csv(out.CurrentCSV)) {
 		out.InstalledCSV = out.CurrentCSV
+	} else if out.InstalledCSV == "" && succeeded(in.Current) && !in.Current.IsCopied() {
+		out.InstalledCSV = in.Current.Name // it was there before, and was seen only now
 	}
 	if out.CurrentCSV == "" || givenUp(in, out) {
 		out.CurrentCSV = out.InstalledCSV

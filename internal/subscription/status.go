@@ -36,7 +36,7 @@ type Inputs struct {
 	// Installed is the ClusterServiceVersion of status.installedCSV; nil where it is gone.
 	Installed *v1alpha1.ClusterServiceVersion
 
-	// Current is the ClusterServiceVersion of status.currentCSV. Where that is empty it is one that was there before
+	// Current is the ClusterServiceVersion of status.currentCSV. Where there is none it is one that was there before
 	// the Subscription, and is adopted. It is nil where there is none yet.
 	Current *v1alpha1.ClusterServiceVersion
 

@@ -38,6 +38,7 @@ const (
 // around is what the switch puts around the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))
+	resolving := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval))
 	unfinished := handler.EnqueueRequestsFromMapFunc(r.in(unfinished...))
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
@@ -51,8 +52,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 		}).
 		Watches(&v1alpha1.Probe{}, deciding).
 		Watches(&operatorsv2.OperatorCondition{}, deciding).
-		Watches(&v1alpha1.ClusterServiceVersion{}, deciding).
-		Watches(&v1alpha1.Subscription{}, deciding).
+		Watches(&v1alpha1.ClusterServiceVersion{}, resolving).
+		Watches(&v1alpha1.Subscription{}, resolving).
 		Watches(&operatorsv1.OperatorGroup{}, unfinished).
 		WatchesMetadata(account, handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseInstalling))).
 		WatchesRawSource(catalogs(handler.EnqueueRequestsFromMapFunc(r.seeing))).
