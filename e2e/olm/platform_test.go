@@ -9,7 +9,6 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -51,6 +50,10 @@ func TestPlatformOperator(t *testing.T) {
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
+	platformSays(t, op, "1.1.0", "Synced=False/UsersData") // its operator runs until what it may have to clean up after is gone
+	if err := cluster.Rediscovered(t).Client.Delete(t.Context(), example); err != nil {
+		t.Fatal(err)
+	}
 	cluster.AwaitGone(t, op)
 	cluster.AwaitGone(t, &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "plain"}})
 	cluster.AwaitGone(t, s.csv(csvOf("plain", "1.1.0")))
@@ -60,7 +63,7 @@ func TestPlatformOperator(t *testing.T) {
 func TestPlatformOperatorMisspelt(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "misspelt", publish(t, "amber", "1.0.0"))
-	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "amber"}}
+	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "ambre"}}
 	op.Spec.Package = v1alpha1.Package{Name: "ambre", Catalog: &v1alpha1.CatalogReference{Name: catalogName, Namespace: s.namespace}}
 	op.Spec.Namespace = s.namespace
 	op.Spec.Approval = olm.ApprovalManual
@@ -71,9 +74,7 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 		}
 	})
 	platformSays(t, op, "", "Synced=True/Synced", "Ready=False/Failed", "Installed=False/"+operatorsv1alpha1.ReasonPackageNotFound)
-	if err := cluster.Client.Patch(t.Context(), op, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"package":{"name":"amber"}}}`))); err != nil {
-		t.Fatal(err)
-	}
+	s.offer(t, publish(t, "amber", "1.0.0"), publish(t, "ambre", "1.0.0"))
 	platformSays(t, op, "", "Installed=False/Installing")
 	cluster.Await(t, op, func() string {
 		c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionInstalled)
@@ -82,7 +83,7 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 		}
 		return ""
 	})
-	sub := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "amber"}}
+	sub := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ambre"}}
 	cluster.Await(t, sub, func() string { return "" })
 	approve(t, s.plan(t, sub))
 	platformSays(t, op, "1.0.0", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
