@@ -73,6 +73,10 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
 	@go test -count=1 -timeout=45m -p 2 -v ./e2e/...
 
+.PHONY: conformance
+conformance: build tools controlplane ## Run OLM's own e2e suite against the built-in loops, and compare every spec with hack/conformance/specs.tsv. CONFORMANCE=-all runs those as well that wait in vain.
+	@go test -count=1 -timeout=4h -v ./hack/conformance -conformance $(CONFORMANCE)
+
 .PHONY: test-bundles
 test-bundles: build tools olm ## Install and update every package of the folder BUNDLES, and print how each did.
 	@[ -d "$(BUNDLES)" ] || { echo "skipped: BUNDLES=$(BUNDLES) is no folder of packages in registry+v1 form"; exit 0; }; \

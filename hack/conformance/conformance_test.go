@@ -1,0 +1,178 @@
+package conformance
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+var (
+	really  = flag.Bool("conformance", false, "Run the suite: without, there is no cluster.")
+	all     = flag.Bool("all", false, "Run the specs as well that wait in vain.")
+	update  = flag.Bool("update", false, "Write the outcomes into the table.")
+	focus   = flag.String("focus", "", "Run the specs alone that match this regular expression, whatever the table has of them.")
+	workers = flag.Int("workers", 3, "How many files of the suite run at the same time.")
+)
+
+// globalNamespace is where the manager, and the suite, have the catalogs that every namespace can see.
+const globalNamespace = "olm"
+
+const tablePath = "specs.tsv"
+
+var (
+	cluster    *testcluster.Cluster
+	clusterDir string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !*really {
+		os.Exit(m.Run())
+	}
+	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
+}
+
+// TestConformance: every spec of the suite ends as the table has it.
+func TestConformance(t *testing.T) {
+	if !*really {
+		t.Skip("`make conformance` runs it")
+	}
+	began := time.Now()
+	folder := filepath.Join(testcluster.Root(), "bin", "conformance")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	binary, sources, err := build(testcluster.Root(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs, err := list(binary, sources, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readTable(tablePath)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+
+	built := time.Since(began)
+	prepare(t)
+	m := cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--lifecycle=builtin", "--global-catalog-namespace="+globalNamespace,
+		"--trusted-catalogs=*")
+	results := runAll(t, want, specs, process{
+		binary: binary, sources: sources, kubeconfig: filepath.Join(clusterDir, "kubeconfig"), folder: folder, focus: *focus,
+	})
+	m.CheckAlive(t)
+	if *update {
+		if err := os.WriteFile(tablePath, []byte(want.update(results).String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Log(summary(want, results) + fmt.Sprintf("; the suite was built in %s, the whole took %s", built.Round(time.Second), time.Since(began).Round(time.Second)))
+	if *focus != "" {
+		return
+	}
+	for _, problem := range want.compare(results) {
+		t.Error(problem)
+	}
+}
+
+// prepare creates what the suite expects of a cluster: a global catalog that is ready. A namespace of each worker is created by it.
+func prepare(t *testing.T) {
+	one, err := testcatalog.Publish(testcatalog.Foo{Name: "community", Version: "1.0.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config declcfg.DeclarativeConfig
+	if config, err = testcatalog.Config(one); err != nil {
+		t.Fatal(err)
+	}
+	cluster.OfferCatalog(t, types.NamespacedName{Namespace: globalNamespace, Name: "operatorhubio-catalog"}, config)
+}
+
+// runAll runs the files of the suite, those with the most specs first, and returns the results of every spec.
+func runAll(t *testing.T, want table, specs map[key]result, p process) map[key]result {
+	count := map[string]int{}
+	skip := map[string][]key{}
+	for k := range specs {
+		if r, listed := want[k]; listed && r.outcome == waits && !*all && *focus == "" {
+			skip[k.file] = append(skip[k.file], k)
+		} else {
+			count[k.file]++
+		}
+	}
+	files := make(chan string, len(count))
+	for _, f := range slices.SortedFunc(maps.Keys(count), func(a, b string) int { return count[b] - count[a] }) {
+		files <- f
+	}
+	close(files)
+	var lock sync.Mutex
+	var work sync.WaitGroup
+	for i := range *workers {
+		namespace := "operators"
+		if i > 0 {
+			namespace += fmt.Sprint("-", i+1)
+		}
+		cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+			&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "global-operators"}})
+		work.Go(func() {
+			for file := range files {
+				began := time.Now()
+				mine := p
+				mine.namespace, mine.file, mine.skip = namespace, file, skip[file]
+				results, err := mine.run(t.Context())
+				lock.Lock()
+				if err != nil {
+					t.Error(err)
+				}
+				tally := map[state]int{}
+				for k, r := range results {
+					if k.file == file {
+						specs[k] = r
+						tally[r.state]++
+					}
+				}
+				fmt.Printf("%s: %d passed, %d failed, %d not run in %s\n", file, tally[passed], tally[failed], tally[skipped], time.Since(began).Round(time.Second))
+				lock.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	return specs
+}
+
+// summary counts what passed, what failed as expected by class, and the rest.
+func summary(want table, results map[key]result) string {
+	count := map[string]int{}
+	for k, r := range results {
+		switch expected := want[k]; {
+		case r.state == passed:
+			count["passed"]++
+		case expected.outcome == pass || expected.outcome == "":
+			count["failed unexpectedly"]++
+		default:
+			count["excused "+expected.class]++
+		}
+	}
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, fmt.Sprintf("%d %s", count[what], what))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is what one run of the suite needs. A run has one file of the suite, so that one that hangs or panics takes no other with
+// it, and a namespace that no other run uses at the time.
+type process struct {
+	binary     string
+	sources    string // the folder of the suite, which reads its test data
+	kubeconfig string
+	namespace  string // has one OperatorGroup, for all namespaces
+	file       string // of the suite, without _test.go
+	skip       []key  // specs not to run
+	focus      string // a regular expression of the specs to run; empty for all
+	folder     string // where report and output are written
+}
+
+// deadline ends the run of a file. Ginkgo then interrupts the spec and leaves out those after it.
+const deadline = 40 * time.Minute
+
+// run runs the specs of a file, and returns the results of the whole suite: those of other files are skipped.
+func (p process) run(ctx context.Context) (map[key]result, error) {
+	reportPath := filepath.Join(p.folder, p.file+".json")
+	output, err := os.Create(filepath.Join(p.folder, p.file+".log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = output.Close() }() // the suite has its own handle
+	if err := os.Remove(reportPath); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	args := append(clusterFlags(p.kubeconfig, p.namespace, p.sources),
+		"-ginkgo.focus-file="+regexp.QuoteMeta(p.file)+`_test\.go$`,
+		"-ginkgo.json-report="+reportPath,
+		"-ginkgo.timeout="+deadline.String(),
+		"-ginkgo.grace-period=10s",
+		"-ginkgo.v", "-ginkgo.no-color", "-test.timeout=0")
+	if p.focus != "" {
+		args = append(args, "-ginkgo.focus="+p.focus)
+	}
+	for _, k := range p.skip {
+		args = append(args, "-ginkgo.skip="+expression(k.spec))
+	}
+	suite := exec.CommandContext(ctx, p.binary, args...)
+	suite.Dir = p.sources
+	suite.Stdout, suite.Stderr = output, output
+	suite.Cancel = func() error { return suite.Process.Signal(syscall.SIGINT) }
+	suite.WaitDelay = time.Minute
+	ended := suite.Run() // fails as well where a spec does
+	results, err := readReport(reportPath)
+	if err != nil {
+		return nil, fmt.Errorf("running %s: %w", p.file, errors.Join(ended, err))
+	}
+	return results, nil
+}
+
+func clusterFlags(kubeconfig, namespace, sources string) []string {
+	return []string{
+		"-kubeconfig=" + kubeconfig, "-namespace=" + namespace, "-olmNamespace=" + globalNamespace, "-catalogNamespace=" + globalNamespace,
+		"-test-data-dir=" + filepath.Join(sources, "testdata"), "-gather-artifacts-script-path=/bin/true",
+	}
+}
+
+// list returns every spec of the suite, none of which is run.
+func list(binary, sources, folder string) (map[key]result, error) {
+	path := filepath.Join(folder, "list.json")
+	dry := exec.Command(binary, "-ginkgo.dry-run", "-ginkgo.json-report="+path)
+	dry.Dir = sources
+	if out, err := dry.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("listing the specs: %w\n%s", err, out)
+	}
+	out, err := readReport(path)
+	for k := range out {
+		out[k] = result{state: skipped}
+	}
+	return out, err
+}
+
+// expression is a regular expression of the specs whose text is that, or ends with it.
+func expression(spec string) string {
+	words := strings.Fields(spec)
+	for i, w := range words {
+		words[i] = regexp.QuoteMeta(w)
+	}
+	return strings.Join(words, `\s+`) + `\s*$`
+}
