@@ -167,15 +167,33 @@ func polled(in Inputs, out *olm.CatalogSourceStatus) {
 	}
 }
 
-// configMapRead tells which ConfigMap the content is from.
+// configMapRead tells which ConfigMap the content is from. Clients wait until both the time of its change and that of the connection
+// have moved past the time of the change, and both have whole seconds: each is later than the one before by a second at least.
 func configMapRead(in Inputs, out *olm.CatalogSourceStatus) {
-	before := out.ConfigMapResource
-	out.ConfigMapResource = in.ConfigMap.DeepCopy()
-	if before != nil && in.ConfigMap != nil && before.UID == in.ConfigMap.UID && before.ResourceVersion == in.ConfigMap.ResourceVersion {
+	before, now := out.ConfigMapResource, in.ConfigMap.DeepCopy()
+	out.ConfigMapResource = now
+	switch {
+	case now == nil:
+		return
+	case before != nil && before.UID == now.UID && before.ResourceVersion == now.ResourceVersion:
 		out.ConfigMapResource = before
-	} else if out.ConfigMapResource != nil {
-		out.ConfigMapResource.LastUpdateTime = metav1.NewTime(in.Now.Truncate(time.Second))
+		return
+	case before != nil:
+		now.LastUpdateTime = later(in.Now, before.LastUpdateTime)
+	default:
+		now.LastUpdateTime = metav1.NewTime(in.Now.Truncate(time.Second))
 	}
+	if out.GRPCConnectionState != nil {
+		out.GRPCConnectionState.LastConnectTime = later(in.Tried, now.LastUpdateTime)
+	}
+}
+
+// later is a time in whole seconds, or the first second after another time if it is not after that.
+func later(t time.Time, than metav1.Time) metav1.Time {
+	if t = t.Truncate(time.Second); t.After(than.Time) {
+		return metav1.NewTime(t)
+	}
+	return metav1.NewTime(than.Add(time.Second))
 }
 
 // oldReaders says in OLM's older fields what is wrong, and nothing where nothing is.

@@ -27,6 +27,10 @@ func TestStatus(t *testing.T) {
 	polled.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{Interval: &metav1.Duration{Duration: time.Minute}, ParsingError: "that is no interval"}}
 	one := &Content{Packages: map[string]*Package{"foo": {}}}
 	away := asError(failure(v1alpha1.ReasonUnreachable, "it is away"), "")
+	configMap := olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: "foo"}
+	version := func(resourceVersion string, at metav1.Time) *olm.ConfigMapResourceReference {
+		return &olm.ConfigMapResourceReference{Name: "foo", UID: "1", ResourceVersion: resourceVersion, LastUpdateTime: at}
+	}
 	tests := map[string]struct {
 		reason string
 		spec   olm.CatalogSourceSpec
@@ -91,6 +95,34 @@ func TestStatus(t *testing.T) {
 				Message: "that is no interval", Reason: olm.CatalogSourceIntervalInvalidError,
 				LatestImageRegistryPoll: new(metav1.NewTime(then)),
 				GRPCConnectionState:     &olm.GRPCConnectionState{Address: "example.com/catalog:v1", LastObservedState: "READY", LastConnectTime: metav1.NewTime(then)},
+			},
+		},
+		"ConfigMap": {
+			reason: "The connection is later than the change of the ConfigMap, though both have whole seconds.",
+			spec:   configMap,
+			in:     Inputs{Tried: now, From: "resourceVersion 1", Content: one, ConfigMap: version("1", metav1.Time{})},
+			want: olm.CatalogSourceStatus{
+				Conditions:        condition(metav1.ConditionTrue, v1alpha1.ReasonCatalogRead, "Read 1 package from ConfigMap /foo at resourceVersion 1"),
+				ConfigMapResource: version("1", metav1.NewTime(now)),
+				GRPCConnectionState: &olm.GRPCConnectionState{
+					Address: "/foo", LastObservedState: "READY", LastConnectTime: metav1.NewTime(now.Add(time.Second)),
+				},
+			},
+		},
+		"ConfigMap changed at once": {
+			reason: "A change in the same second as the one before is later than that.",
+			spec:   configMap,
+			before: olm.CatalogSourceStatus{
+				ConfigMapResource:   version("1", metav1.NewTime(now)),
+				GRPCConnectionState: &olm.GRPCConnectionState{Address: "/foo", LastObservedState: "READY", LastConnectTime: metav1.NewTime(now.Add(time.Second))},
+			},
+			in: Inputs{Tried: now, From: "resourceVersion 2", Content: one, ConfigMap: version("2", metav1.Time{})},
+			want: olm.CatalogSourceStatus{
+				Conditions:        condition(metav1.ConditionTrue, v1alpha1.ReasonCatalogRead, "Read 1 package from ConfigMap /foo at resourceVersion 2"),
+				ConfigMapResource: version("2", metav1.NewTime(now.Add(time.Second))),
+				GRPCConnectionState: &olm.GRPCConnectionState{
+					Address: "/foo", LastObservedState: "READY", LastConnectTime: metav1.NewTime(now.Add(2 * time.Second)),
+				},
 			},
 		},
 	}
