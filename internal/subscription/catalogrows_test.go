@@ -23,7 +23,7 @@ func catalogRows() map[string]row {
 			state:   "/InvalidCatalog",
 			message: "There is no CatalogSource global/oprators: create it, or correct spec.source and spec.sourceNamespace",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
-				"CatalogSourceInvalid=True/CatalogSourceNotFound", "ResolutionFailed=True/CatalogSourceNotFound", "PackageChannelInvalid="})...),
+				"CatalogSourceInvalid=True/CatalogSourceNotFound", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "ResolutionFailed=True/CatalogSourceNotFound", "PackageChannelInvalid="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"SourceOfAnotherNamespace": {
@@ -33,7 +33,7 @@ func catalogRows() map[string]row {
 			state:   "/InvalidCatalog",
 			message: "CatalogSource other/operators cannot be seen from here: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
-				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "ResolutionFailed=True/CatalogSourceNotVisible", "PackageChannelInvalid="})...),
+				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "ResolutionFailed=True/CatalogSourceNotVisible", "PackageChannelInvalid="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSourceAtAll": {
@@ -127,7 +127,7 @@ func catalogRows() map[string]row {
 			in:     with(fresh(), func(in *Inputs) { in.Subscription.Spec, in.Resolution = nil, nil }),
 			state:  "/InvalidCatalog", message: "CatalogSource / cannot be seen from here: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
-				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "PackageChannelInvalid=", "ResolutionFailed="})...),
+				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "PackageChannelInvalid=", "ResolutionFailed="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 	}

@@ -40,30 +40,52 @@ func catalogHealth(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// catalogSourcesUnhealthy says whether a CatalogSource is unhealthy that the Subscription can see.
+// catalogSourcesUnhealthy says whether a CatalogSource is unhealthy that the Subscription can see, or the one that it names is not there.
+// Its messages are OLM's, which name the CatalogSource: the status has what is wrong with it.
 func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	names := map[metav1.ConditionStatus][]string{}
-	for _, c := range in.CatalogSources {
-		status := c.health().Status
-		names[status] = append(names[status], nameOf(&c))
-	}
-	bad, unread, all := names[metav1.ConditionFalse], names[metav1.ConditionUnknown], len(in.CatalogSources)
+	named := in.spec().CatalogSourceNamespace + "/" + in.spec().CatalogSource
+	unread := slices.ContainsFunc(in.CatalogSources, func(c CatalogSource) bool { return c.health().Status == metav1.ConditionUnknown })
+	bad := in.unhealthy()
 	c := v1alpha1.SubscriptionCondition{
-		Type: v1alpha1.SubscriptionCatalogSourcesUnhealthy, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonAllCatalogSourcesHealthy, Message: "All CatalogSources are healthy",
+		Type: v1alpha1.SubscriptionCatalogSourcesUnhealthy, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonUnhealthyCatalogSourceFound,
 	}
 	switch {
-	case all == 0:
-		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonNoCatalogSourcesFound
-		c.Message = "There is no CatalogSource that namespace " + in.Subscription.Namespace + " can see: create one"
+	case len(in.CatalogSources) == 0:
+		c.Reason, c.Message = v1alpha1.ReasonNoCatalogSourcesFound, "There is no CatalogSource that namespace "+in.Subscription.Namespace+" can see: create one"
+	case in.source() == nil:
+		c.Message = "targeted catalogsource " + named + " missing"
+	case slices.Contains(bad, named):
+		c.Message = "targeted catalogsource " + named + " unhealthy"
 	case len(bad) > 0:
-		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonUnhealthyCatalogSourceFound
-		c.Message = fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), all, Named(bad))
-	case len(unread) > 0:
+		c.Message = in.unhealthySummary()
+	case unread:
 		c.Status, c.Reason = corev1.ConditionUnknown, v1alpha1.ReasonMissingCatalogInfo
 		c.Message = "The health of some CatalogSources is not known yet" // which ones changes with each that is read
+	default:
+		c.Status, c.Reason = corev1.ConditionFalse, v1alpha1.ReasonAllCatalogSourcesHealthy
+		c.Message = "all available catalogsources are healthy"
 	}
 	set(in, out, c)
+}
+
+// unhealthy names the CatalogSources that are known to be.
+func (in Inputs) unhealthy() []string {
+	var out []string
+	for _, c := range in.CatalogSources {
+		if c.health().Status == metav1.ConditionFalse {
+			out = append(out, nameOf(&c))
+		}
+	}
+	return out
+}
+
+// unhealthySummary is the admin's sentence on them; empty where there are none.
+func (in Inputs) unhealthySummary() string {
+	bad := in.unhealthy()
+	if len(bad) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), len(in.CatalogSources), Named(bad))
 }
 
 // catalogSourceInvalid says whether the CatalogSource that the spec names cannot be used.

@@ -34,8 +34,11 @@ func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if c := plan.Status.GetCondition(olm.InstallPlanInstalled); c.Status == corev1.ConditionFalse && plan.Status.Phase == olm.InstallPlanPhaseInstalling {
 		reason = cmp.Or(string(c.Reason), reason)
 	}
-	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason,
-		fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message)))
+	message := "" // as OLM's, where the reason is nothing but the phase of the plan
+	if reason != string(plan.Status.Phase) {
+		message = fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
+	}
+	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason, message)
 }
 
 // installPlanFailed says that the InstallPlan of the target failed.

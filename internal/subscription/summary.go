@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"cmp"
 	"fmt"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -80,7 +81,7 @@ func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		return
 	}
 	if c := out.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy); c.Status != corev1.ConditionFalse {
-		out.Message = c.Message
+		out.Message = cmp.Or(in.unhealthySummary(), c.Message)
 	}
 }
 
