@@ -4,6 +4,7 @@ package operatorgroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +12,9 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,46 +43,88 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	group := &operatorsv1.OperatorGroup{}
 	if err := r.Client.Get(ctx, request.NamespacedName, group); apierrors.IsNotFound(err) {
-		return reconcile.Result{}, r.collect(ctx, request.NamespacedName)
+		return reconcile.Result{}, errors.Join(r.collect(ctx, request.NamespacedName), r.unlabel(ctx))
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !group.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	if err := r.status(ctx, group); err != nil {
+	targets, err := operatorgroup.Targets(ctx, r.Client, group)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.status(ctx, group, targets); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.label(ctx, group, targets); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, r.roles(ctx, group)
 }
 
-// status says which namespaces an OperatorGroup covers.
-func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGroup) error {
-	targets, err := operatorgroup.Targets(ctx, r.Client, group)
-	if err != nil {
+// status sets which namespaces an OperatorGroup covers, and the service account that it names.
+func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGroup, targets []string) error {
+	out := group.DeepCopy()
+	out.Status.Namespaces = targets
+	if err := r.serviceAccount(ctx, out); err != nil {
 		return err
 	}
-	if group.Status.LastUpdated != nil && slices.Equal(targets, group.Status.Namespaces) {
+	if group.Status.LastUpdated != nil && equality.Semantic.DeepEqual(out.Status, group.Status) {
 		return nil
 	}
-	out := group.DeepCopy()
 	now := metav1.NewTime(r.Now())
-	out.Status.Namespaces, out.Status.LastUpdated = targets, &now
+	out.Status.LastUpdated = &now
 	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
 		return fmt.Errorf("writing the status of OperatorGroup %s: %w", client.ObjectKeyFromObject(group), err)
 	}
 	return nil
 }
 
-// SetupWithManager has an OperatorGroup looked at when it changes, an operator in it or one of its roles does, and where
-// it selects namespaces by label when one of those does.
+// serviceAccount sets the reference to the service account that an OperatorGroup names, or that it does not exist, as OLM does. The
+// reference has no resourceVersion: it would change with each token.
+func (r *Reconciler) serviceAccount(ctx context.Context, group *operatorsv1.OperatorGroup) error {
+	group.Status.ServiceAccountRef = nil
+	name := group.Spec.ServiceAccountName
+	if name == "" {
+		meta.RemoveStatusCondition(&group.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition)
+		return nil
+	}
+	account := metadataOf("ServiceAccount")
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: name}, account)
+	if apierrors.IsNotFound(err) {
+		meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
+			Type: operatorsv1.OperatorGroupServiceAccountCondition, Status: metav1.ConditionTrue,
+			Reason: operatorsv1.OperatorGroupServiceAccountReason, Message: fmt.Sprintf("ServiceAccount %s not found", name),
+			LastTransitionTime: metav1.NewTime(r.Now()),
+		})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting service account %s/%s: %w", group.Namespace, name, err)
+	}
+	meta.RemoveStatusCondition(&group.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition)
+	group.Status.ServiceAccountRef = &corev1.ObjectReference{
+		APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ServiceAccount", Namespace: group.Namespace, Name: name, UID: account.UID,
+	}
+	return nil
+}
+
+// metadataOf is an empty object of a core kind, of which nothing but its metadata is read.
+func metadataOf(kind string) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{}
+	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	return out
+}
+
+// SetupWithManager has an OperatorGroup looked at when it changes, an operator in it, one of its roles or the service account that it
+// names does, and when a namespace does that it names or that it may select.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operatorgroup").
 		For(&operatorsv1.OperatorGroup{}).
-		WatchesMetadata(namespace, handler.EnqueueRequestsFromMapFunc(r.selecting)).
+		WatchesMetadata(metadataOf("Namespace"), handler.EnqueueRequestsFromMapFunc(r.covering)).
+		WatchesMetadata(metadataOf("ServiceAccount"), handler.EnqueueRequestsFromMapFunc(r.naming)).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(owner)).
 		Complete(around(r))
@@ -101,9 +146,18 @@ func owner(_ context.Context, o client.Object) []reconcile.Request {
 	}}}
 }
 
-// selecting are those that select namespaces by label.
-func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile.Request {
-	return r.list(ctx, func(group *operatorsv1.OperatorGroup) bool { return group.Spec.Selector != nil })
+// covering are those that name a namespace, or select namespaces by label.
+func (r *Reconciler) covering(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return r.list(ctx, func(group *operatorsv1.OperatorGroup) bool {
+		return group.Spec.Selector != nil || slices.Contains(group.Spec.TargetNamespaces, namespace.GetName())
+	})
+}
+
+// naming are those that name a service account.
+func (r *Reconciler) naming(ctx context.Context, account client.Object) []reconcile.Request {
+	return r.list(ctx, func(group *operatorsv1.OperatorGroup) bool {
+		return group.Spec.ServiceAccountName == account.GetName()
+	}, client.InNamespace(account.GetNamespace()))
 }
 
 func (r *Reconciler) list(ctx context.Context, which func(*operatorsv1.OperatorGroup) bool, options ...client.ListOption) []reconcile.Request {

@@ -10,6 +10,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +50,7 @@ func reconciler(t *testing.T, writes *int, objects ...client.Object) *Reconciler
 }
 
 func group(name string, spec operatorsv1.OperatorGroupSpec) *operatorsv1.OperatorGroup {
-	return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: spec}
+	return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}, Spec: spec}
 }
 
 func blue() operatorsv1.OperatorGroupSpec {
@@ -123,8 +124,128 @@ func TestSelecting(t *testing.T) {
 	var writes int
 	r := reconciler(t, &writes, group("by-label", blue()), group("by-name", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a"}}), group("all", operatorsv1.OperatorGroupSpec{}))
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "by-label"}}}
-	if diff := cmp.Diff(want, r.selecting(t.Context(), nil)); diff != "" {
+	if diff := cmp.Diff(want, r.covering(t.Context(), metadata("b"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want = append(want, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "by-name"}})
+	if diff := cmp.Diff(want, r.covering(t.Context(), metadata("a"))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func metadata(name string) client.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// TestServiceAccount: the status refers to the service account that a group names while it exists, and otherwise tells that it does not.
+func TestServiceAccount(t *testing.T) {
+	in := group("mine", operatorsv1.OperatorGroupSpec{ServiceAccountName: "installer"})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "installer", UID: "1"}}
+	var writes int
+	r := reconciler(t, &writes, in)
+	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(in)}}, r.naming(t.Context(), account)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, step := range []struct {
+		reason string
+		change func() error
+		ref    *corev1.ObjectReference
+		told   bool
+	}{
+		{"One that does not exist is told.", func() error { return nil }, nil, true},
+		{"One that is created is referred to.", func() error { return r.Client.Create(t.Context(), account) },
+			&corev1.ObjectReference{APIVersion: "v1", Kind: "ServiceAccount", Namespace: "default", Name: "installer", UID: "1"}, false},
+		{"One that is deleted is told.", func() error { return r.Client.Delete(t.Context(), account) }, nil, true},
+		{"A group that names none has neither.", func() error {
+			group := in.DeepCopy()
+			return r.Client.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"serviceAccountName":null}}`)))
+		}, nil, false},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		writes = 0
+		for range 2 { // the second time there is nothing to do
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(in)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := &operatorsv1.OperatorGroup{}
+		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(in), got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.ref, got.Status.ServiceAccountRef); diff != "" {
+			t.Errorf("%s\n(-want +got):\n%s", step.reason, diff)
+		}
+		if told := meta.IsStatusConditionTrue(got.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition); told != step.told || writes != 1 {
+			t.Errorf("%s\nit is told: %v, in %d writes; want %v in 1", step.reason, told, writes, step.told)
+		}
+	}
+}
+
+// TestLabels: the namespaces that a group covers have its label, and no other has, until the group is gone.
+func TestLabels(t *testing.T) {
+	in := group("mine", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a", "b", "none"}})
+	in.UID = "1"
+	other := group("other", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b"}})
+	other.UID = "2"
+	var writes int
+	r := reconciler(t, &writes, in, other)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := r.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "blue"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const one, two = "olm.operatorgroup.uid/1", "olm.operatorgroup.uid/2"
+	spec := func(text string) func() error {
+		return func() error {
+			return r.Client.Patch(t.Context(), in.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":`+text+`}`)))
+		}
+	}
+	for _, step := range []struct {
+		reason string
+		change func() error
+		want   map[string][]string
+	}{
+		{"Namespaces that are named, as far as they exist.", func() error { return nil }, map[string][]string{"a": {one}, "b": {one, two}}},
+		{"One that is named no more loses the label.", spec(`{"targetNamespaces":["b","c"]}`), map[string][]string{"b": {one, two}, "c": {one}}},
+		{"All namespaces are not labelled.", spec(`{"targetNamespaces":null}`), map[string][]string{"b": {two}}},
+		{"Nor are those of a group that is gone.", func() error {
+			if err := spec(`{"targetNamespaces":["a"]}`)(); err != nil {
+				return err
+			}
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(in)}); err != nil {
+				return err
+			}
+			return r.Client.Delete(t.Context(), in)
+		}, map[string][]string{"b": {two}}},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []*operatorsv1.OperatorGroup{in, other} {
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(g)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		namespaces := &corev1.NamespaceList{}
+		if err := r.Client.List(t.Context(), namespaces); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, n := range namespaces.Items {
+			for _, label := range []string{one, two} {
+				if _, ok := n.Labels[label]; ok {
+					got[n.Name] = append(got[n.Name], label)
+				}
+			}
+			if n.Labels["team"] != "blue" {
+				t.Errorf("%s\nnamespace %s lost a label that is not ours", step.reason, n.Name)
+			}
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s\n(-want +got):\n%s", step.reason, diff)
+		}
 	}
 }
 
