@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
@@ -22,7 +23,7 @@ const (
 
 // legacy is a catalog in that format.
 type legacy struct {
-	crds     map[string]legacyObject // by name
+	crds     map[string][]legacyObject // by name: one may be there in several states, for different ClusterServiceVersions
 	csvs     map[string]legacyObject
 	packages []legacyPackage
 }
@@ -55,8 +56,16 @@ func parseLegacy(cm *corev1.ConfigMap) (*legacy, error) {
 	if out.crds, err = legacyObjects(cm, keyCRDs); err != nil {
 		return nil, err
 	}
-	if out.csvs, err = legacyObjects(cm, keyCSVs); err != nil {
+	csvs, err := legacyObjects(cm, keyCSVs)
+	if err != nil {
 		return nil, err
+	}
+	out.csvs = map[string]legacyObject{}
+	for name, same := range csvs {
+		if len(same) > 1 {
+			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: %s is there twice", keyCSVs, name)
+		}
+		out.csvs[name] = same[0]
 	}
 	if err := parseKey(cm, keyPackages, &out.packages); err != nil {
 		return nil, err
@@ -78,21 +87,19 @@ func parseKey(cm *corev1.ConfigMap, key string, into any) error {
 
 var listsOf = map[string]string{keyCRDs: "objects", keyCSVs: "objects", keyPackages: "package manifests"}
 
-func legacyObjects(cm *corev1.ConfigMap, key string) (map[string]legacyObject, error) {
+// legacyObjects are the objects of a key by their names, those of one name in order.
+func legacyObjects(cm *corev1.ConfigMap, key string) (map[string][]legacyObject, error) {
 	var raws []json.RawMessage
 	if err := parseKey(cm, key, &raws); err != nil {
 		return nil, err
 	}
-	out := map[string]legacyObject{}
+	out := map[string][]legacyObject{}
 	for i, raw := range raws {
 		o := legacyObject{raw: raw}
 		if err := json.Unmarshal(raw, &o.manifest); err != nil {
 			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: object %d: %w", key, i+1, err)
 		}
-		if _, twice := out[o.Metadata.Name]; twice {
-			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: %s is there twice", key, o.Metadata.Name)
-		}
-		out[o.Metadata.Name] = o
+		out[o.Metadata.Name] = append(out[o.Metadata.Name], o)
 	}
 	return out, nil
 }
@@ -116,7 +123,7 @@ func (l *legacy) content() *Content {
 // ClusterServiceVersion by replaces and skips.
 func (l *legacy) said(p legacyPackage) (declcfg.DeclarativeConfig, error) {
 	var out declcfg.DeclarativeConfig
-	if p.DefaultChannel == "" && len(p.Channels) == 1 {
+	if len(p.Channels) == 1 { // OLM takes the only one for the default, whatever the package names
 		p.DefaultChannel = p.Channels[0].Name
 	}
 	out.Packages = []declcfg.Package{{Name: p.Name, DefaultChannel: p.DefaultChannel}}
@@ -193,12 +200,33 @@ func (l *legacy) texts(b *Bundle) ([]text, error) {
 		return nil, notOffered(b)
 	}
 	out := []text{{name: b.Name, data: csv.raw}}
-	seen := map[string]bool{}
+	versions := map[string][]string{} // it is owned once for every version
 	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
-		if crd, ok := l.crds[owned.Name]; ok && !seen[owned.Name] {
-			seen[owned.Name] = true // it is owned once for every version
-			out = append(out, text{name: owned.Name, data: crd.raw})
+		versions[owned.Name] = append(versions[owned.Name], owned.Version)
+	}
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		if crds := l.crds[name]; len(crds) > 0 {
+			out = append(out, text{name: name, data: serving(crds, versions[name]).raw})
 		}
 	}
 	return out, nil
+}
+
+// serving is the last of the CustomResourceDefinitions of one name that has the most of those versions, as OLM has the later one
+// of a version replace the earlier.
+func serving(crds []legacyObject, versions []string) legacyObject {
+	var out legacyObject
+	most := -1
+	for _, crd := range crds {
+		n := 0
+		for _, v := range crd.Spec.Versions {
+			if slices.Contains(versions, v.Name) {
+				n++
+			}
+		}
+		if n >= most {
+			out, most = crd, n
+		}
+	}
+	return out
 }

@@ -70,6 +70,40 @@ func TestLegacyConfigMap(t *testing.T) {
 	}
 }
 
+// TestLegacyCRDsOfOneName: a CustomResourceDefinition may be there in several states. Each ClusterServiceVersion gets the one that has
+// the versions that it owns.
+func TestLegacyCRDsOfOneName(t *testing.T) {
+	cm := &corev1.ConfigMap{Data: map[string]string{
+		keyCRDs: `
+- {kind: CustomResourceDefinition, metadata: {name: foos.example.com}, spec: {versions: [{name: v1}]}}
+- {kind: CustomResourceDefinition, metadata: {name: foos.example.com}, spec: {versions: [{name: v1}, {name: v2}]}}
+- {kind: CustomResourceDefinition, metadata: {name: foos.example.com}, spec: {versions: [{name: v3}]}}
+`,
+		keyCSVs: `
+- {metadata: {name: old}, spec: {version: 1.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v1, kind: Foo}]}}}
+- {metadata: {name: both}, spec: {version: 2.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v1, kind: Foo}, {name: foos.example.com, version: v2, kind: Foo}]}}}
+- {metadata: {name: new}, spec: {version: 3.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v3, kind: Foo}]}}}
+`,
+		keyPackages: "- {packageName: foo, defaultChannel: gone, channels: [{name: stable, currentCSV: new}]}\n",
+	}}
+	l, err := parseLegacy(cm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.content().Packages["foo"]; got == nil || got.DefaultChannel != "stable" {
+		t.Errorf("the only channel is the default: got %v", got)
+	}
+	for csv, want := range map[string]int{"old": 1, "both": 1, "new": 2} {
+		texts, err := l.texts(&Bundle{Name: csv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(texts) != 2 || string(texts[1].data) != string(l.crds["foos.example.com"][want].raw) {
+			t.Errorf("%s: want the CustomResourceDefinition %d, got %s", csv, want, texts)
+		}
+	}
+}
+
 func TestLegacyConfigMapUnreadable(t *testing.T) {
 	tests := map[string]struct {
 		reason         string
