@@ -21,6 +21,9 @@ func validateWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
 		if seen[d.GenerateName] {
 			err = errors.New("it is described twice")
 		}
+		if errors.Is(err, errRules) {
+			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "%s", err) // word for word as OLM has it
+		}
 		if err != nil {
 			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "Webhook %q cannot be used: %s", d.GenerateName, err)
 		}
@@ -52,14 +55,17 @@ func deploymentOf(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription)
 	return &deployments[i]
 }
 
+// errRules begins the messages of OLM on the rules of webhooks.
+var errRules = errors.New("webhook rules cannot include")
+
 // validateRules refuses a webhook that would be asked about the objects that it is itself made and removed by.
 func validateRules(rules []admissionv1.RuleWithOperations) error {
 	for _, rule := range rules {
 		if slices.Contains(rule.APIGroups, "*") {
-			return errors.New("its rules take in every API group")
+			return fmt.Errorf("%w all groups", errRules)
 		}
 		if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) {
-			return fmt.Errorf("its rules take in the API group %s", v1alpha1.GroupVersion.Group)
+			return fmt.Errorf("%w the OLM group", errRules)
 		}
 		if !slices.Contains(rule.APIGroups, admissionv1.GroupName) {
 			continue
@@ -68,7 +74,7 @@ func validateRules(rules []admissionv1.RuleWithOperations) error {
 			name, _, _ := strings.Cut(strings.ToLower(resource), "/")
 			switch strings.TrimSuffix(name, "s") {
 			case "*", "mutatingwebhookconfiguration", "validatingwebhookconfiguration":
-				return fmt.Errorf("its rules take in the webhooks themselves, by %s of %s", resource, admissionv1.GroupName)
+				return fmt.Errorf("%w MutatingWebhookConfiguration or ValidatingWebhookConfiguration resources", errRules)
 			}
 		}
 	}
