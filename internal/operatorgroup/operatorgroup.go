@@ -39,6 +39,16 @@ func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.
 		"Namespace %s has %d OperatorGroups and may have one: delete all but one of %s", namespace, len(names), strings.Join(names, ", "))}, nil
 }
 
+// AnnotationExcludeGlobal on an OperatorGroup, with the value "true", has nothing installed in its namespace from the global catalogs,
+// as in OLM.
+const AnnotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
+
+// ExcludesGlobal reports whether the operators of an OperatorGroup's namespace come from the catalogs of that namespace alone. Without
+// an OperatorGroup, which may be nil, they do not.
+func ExcludesGlobal(group *operatorsv1.OperatorGroup) bool {
+	return group != nil && group.Annotations[AnnotationExcludeGlobal] == "true"
+}
+
 // Targets returns the target namespaces of an OperatorGroup, sorted: those that its operators watch. The empty one means all.
 func Targets(ctx context.Context, c client.Reader, group *operatorsv1.OperatorGroup) ([]string, error) {
 	spec := group.Spec

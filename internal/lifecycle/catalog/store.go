@@ -9,10 +9,12 @@ import (
 	"sync"
 	"time"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
 // Store holds what the CatalogSources of the cluster offer. It is safe for concurrent use.
@@ -72,6 +74,13 @@ func (s *Store) Visible(namespace string) []Catalog {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(foreign(a), foreign(b)), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
 	return out
+}
+
+// VisibleBy are those that the operators of an OperatorGroup may come from, in the same order. The group may be nil.
+func (s *Store) VisibleBy(group *operatorsv1.OperatorGroup, namespace string) []Catalog {
+	return slices.DeleteFunc(s.Visible(namespace), func(c Catalog) bool {
+		return operatorgroup.ExcludesGlobal(group) && c.Key.Namespace != namespace
+	})
 }
 
 // Get is one catalog, and whether there is a CatalogSource of that name.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
 func key(namespace, name string) types.NamespacedName {
@@ -32,12 +35,21 @@ func TestVisible(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
 		namespace string
+		group     *operatorsv1.OperatorGroup
 		want      []string
 	}{
 		"of a tenant": {
 			reason:    "Priority first, then its own before the global ones, then the name. Those of others it cannot see.",
 			namespace: "ns",
 			want:      []string{"olm/z", "ns/b", "ns/c", "olm/a", "ns/last"},
+		},
+		"excluding the global ones": {
+			reason:    "An OperatorGroup may have nothing come from the global catalogs.",
+			namespace: "ns",
+			group: &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{
+				Annotations: map[string]string{operatorgroup.AnnotationExcludeGlobal: "true"},
+			}},
+			want: []string{"ns/b", "ns/c", "ns/last"},
 		},
 		"global": {
 			reason:    "The global namespace sees its own, once.",
@@ -48,7 +60,7 @@ func TestVisible(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, c := range s.Visible(tc.namespace) {
+			for _, c := range s.VisibleBy(tc.group, tc.namespace) {
 				got = append(got, c.Key.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -40,6 +41,9 @@ import (
 type Catalogs interface {
 	// Visible are the catalogs that a namespace can see, in order of preference.
 	Visible(namespace string) []catalog.Catalog
+
+	// VisibleBy are those that the operators of an OperatorGroup may come from.
+	VisibleBy(group *operatorsv1.OperatorGroup, namespace string) []catalog.Catalog
 
 	// Objects are those of a bundle.
 	Objects(ctx context.Context, catalog types.NamespacedName, bundle *catalog.Bundle) ([]*unstructured.Unstructured, error)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +33,7 @@ func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*propo
 		return nil, nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", plan.Namespace, err)
 	}
 	out.subscriptions = subs.Items
-	if out.choices, problem, err = r.solve(ctx, plan, subs.Items); problem != nil || err != nil {
+	if out.choices, problem, err = r.solve(ctx, plan, out.scope.Group, subs.Items); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	var catalogs []types.NamespacedName
@@ -54,12 +55,12 @@ func (r *Reconciler) scope(ctx context.Context, namespace string) (Scope, *condi
 }
 
 // solve finds the bundles of those names, and what they depend on.
-func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
+func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup, subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
 	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
-	around := resolve.Surroundings{Catalogs: r.Catalogs.Visible(plan.Namespace)}
+	around := resolve.Surroundings{Catalogs: r.Catalogs.VisibleBy(group, plan.Namespace)}
 	if around.OnCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,8 @@ func (s shelf) Visible(string) []catalog.Catalog {
 		Content: &catalog.Content{Packages: map[string]*catalog.Package{"foo": foo}},
 	}}
 }
+
+func (s shelf) VisibleBy(*operatorsv1.OperatorGroup, string) []catalog.Catalog { return s.Visible("") }
 
 func (s shelf) Objects(context.Context, types.NamespacedName, *catalog.Bundle) ([]*unstructured.Unstructured, error) {
 	return nil, s.err

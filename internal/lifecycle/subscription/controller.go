@@ -115,7 +115,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 	out := subscription.Inputs{
 		Subscription:    sub,
 		CatalogSources:  n.sources,
-		GlobalNamespace: r.GlobalNamespace,
+		GlobalNamespace: n.global,
 		Resolution:      &subscription.Resolution{Newest: solution.Newest, Note: solution.Note, Deprecations: subscription.Deprecations(solution.Deprecations)},
 		Plan:            plan,
 		Installed:       n.csvs[sub.Status.InstalledCSV],

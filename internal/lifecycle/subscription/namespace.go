@@ -33,6 +33,7 @@ type namespace struct {
 	plans       map[string]*olm.InstallPlan
 	catalogs    []catalog.Catalog
 	sources     []subscription.CatalogSource
+	global      string // where it sees CatalogSources besides its own
 	onCluster   []property.GVK
 	planned     []resolve.Installed
 	overtaken   map[string]bool // what those replace
@@ -56,7 +57,7 @@ func presentOf(csvs map[string]*v1alpha1.ClusterServiceVersion, incomplete map[s
 }
 
 func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) {
-	out := &namespace{plans: map[string]*olm.InstallPlan{}, catalogs: r.Catalogs.Visible(name)}
+	out := &namespace{plans: map[string]*olm.InstallPlan{}}
 	subs := &v1alpha1.SubscriptionList{}
 	if err := r.Client.List(ctx, subs, client.InNamespace(name)); err != nil {
 		return nil, fmt.Errorf("listing the Subscriptions: %w", err)
@@ -100,11 +101,18 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 	if out.onCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
 		return nil, err
 	}
-	if out.sources, err = r.sources(ctx, name, out.catalogs); err != nil {
+	group, problem, err := operatorgroup.Find(ctx, r.Client, name)
+	if err != nil {
 		return nil, err
 	}
-	group, problem, err := operatorgroup.Find(ctx, r.Client, name)
-	out.failForward = problem == nil && err == nil && group.Spec.UpgradeStrategy == operatorsv1.UpgradeStrategyUnsafeFailForward
+	out.failForward = problem == nil && group.Spec.UpgradeStrategy == operatorsv1.UpgradeStrategyUnsafeFailForward
+	out.catalogs = r.Catalogs.VisibleBy(group, name)
+	out.sources, err = r.sources(ctx, name, out.catalogs)
+	out.global = r.GlobalNamespace
+	if operatorgroup.ExcludesGlobal(group) {
+		out.global = name
+		out.sources = slices.DeleteFunc(out.sources, func(s subscription.CatalogSource) bool { return s.Namespace != name })
+	}
 	return out, err
 }
 
