@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -48,10 +50,41 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 			}
 		}
 	}
-	if err := r.unconvert(ctx, csv); err != nil || grant == nil {
+	if err := r.unconvert(ctx, csv); err != nil {
 		return err
 	}
+	if grant == nil {
+		return r.collectWebhooks(ctx, csv)
+	}
 	return r.Records.DropGrant(ctx, csv)
+}
+
+// webhookKinds are those that an operator that was applied by hand may have outside its namespace.
+func webhookKinds() []client.ObjectList {
+	return []client.ObjectList{&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}}
+}
+
+// collectWebhooks deletes the webhooks of a ClusterServiceVersion that was applied by hand. Nothing is recorded of it, so they are
+// known by their labels alone, and there are any only where every catalog is trusted: see mayHave.
+func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedName) error {
+	if !r.Trust.All {
+		return nil
+	}
+	owner := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
+	for _, list := range webhookKinds() {
+		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(owner)), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing the webhooks that ClusterServiceVersion %s left: %w", csv, err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			if o := item.(client.Object); install.IsRendered(o) {
+				return r.collectOne(ctx, r.Client, csv, referenceTo(r.Client.Scheme(), o))
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // collector is who deletes: whom the operator was installed as. Where that service account does not exist any more the manager

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,6 +86,54 @@ func TestCollect(t *testing.T) {
 			}
 			if left, err := r.Records.Grant(t.Context(), client.ObjectKeyFromObject(owner)); err != nil || (left != nil) != (len(tc.live) > 0) {
 				t.Errorf("%s\nwhat is left of the record is %v, %v", tc.reason, left, err)
+			}
+		})
+	}
+}
+
+// TestCollectWebhooks: the webhooks of a ClusterServiceVersion that was applied by hand go with it, or when it has them no more: nothing
+// answers them. There are any only where every catalog is trusted.
+func TestCollectWebhooks(t *testing.T) {
+	owner := csv("v1")
+	webhook := func(name string, change ...func(*admissionv1.ValidatingWebhookConfiguration)) *admissionv1.ValidatingWebhookConfiguration {
+		out := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: install.OwnerLabels(owner), Annotations: map[string]string{install.AnnotationApplied: "hash"},
+		}}
+		for _, c := range change {
+			c(out)
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason  string
+		webhook *admissionv1.ValidatingWebhookConfiguration
+		trust   apply.Trust
+		stays   bool
+	}{
+		"Ours":      {reason: "It goes with its ClusterServiceVersion.", webhook: webhook("ours"), trust: apply.Trust{All: true}},
+		"Untrusted": {reason: "Without such trust none is registered.", webhook: webhook("ours"), stays: true},
+		"NotRendered": {reason: "One that was not rendered is another's, whatever its labels.", trust: apply.Trust{All: true}, stays: true,
+			webhook: webhook("labelled", func(w *admissionv1.ValidatingWebhookConfiguration) { w.Annotations = nil })},
+		"OfAnother": {reason: "One of another ClusterServiceVersion stays.", trust: apply.Trust{All: true}, stays: true,
+			webhook: webhook("other", func(w *admissionv1.ValidatingWebhookConfiguration) { w.Labels = install.OwnerLabels(csv("v2")) })},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for how, act := range map[string]func(*Reconciler) error{
+				"collected": func(r *Reconciler) error { return r.collect(t.Context(), client.ObjectKeyFromObject(owner)) },
+				"pruned": func(r *Reconciler) error {
+					return r.prune(t.Context(), &situation{csv: owner, installer: func() (client.Client, error) { return r.Client, nil }}, install.Rendered{})
+				},
+			} {
+				r := reconciler(t, tc.webhook.DeepCopy())
+				r.Trust = tc.trust
+				if err := act(r); err != nil {
+					t.Fatal(err)
+				}
+				err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.webhook), &admissionv1.ValidatingWebhookConfiguration{})
+				if gone := apierrors.IsNotFound(err); gone == tc.stays {
+					t.Errorf("%s\n%s: it is gone: %t", tc.reason, how, gone)
+				}
 			}
 		})
 	}

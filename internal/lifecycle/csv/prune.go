@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,18 +22,19 @@ import (
 // grantedKinds are those by which an operator has rights, or is asked about requests. They are only deleted where it is known what
 // the operator was granted.
 func grantedKinds() []client.ObjectList {
-	return []client.ObjectList{
-		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{},
-		&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{},
-	}
+	return append(webhookKinds(),
+		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{})
 }
 
 // prune deletes what was rendered for a ClusterServiceVersion and is not any more: its rights in a namespace that its OperatorGroup
 // does not target any more, or a deployment that it does not have any more.
 func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.Rendered) error {
 	kinds := []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.SecretList{}}
-	if s.grant != nil {
+	switch {
+	case s.grant != nil:
 		kinds = append(kinds, grantedKinds()...)
+	case r.Trust.All:
+		kinds = append(kinds, webhookKinds()...)
 	}
 	desired := map[record.Reference]bool{}
 	for _, o := range rendered.Objects {
