@@ -83,6 +83,9 @@ func (m *market) find(name string, preferred types.NamespacedName, present []Ins
 			for _, from := range channelsWith(c, pkg, name) {
 				e := &entry{Entry: from.channel.Entries[name], name: name}
 				p := samePackage(present, pkg)
+				if p == nil {
+					p = e.replacesByName(present)
+				}
 				if p != nil && !e.updates(p.Name, p.Version) {
 					instead = p
 					continue
@@ -134,6 +137,16 @@ func samePackage(present []Installed, pkg string) *Installed {
 		}
 	}
 	return out
+}
+
+// replacesByName is what is present that an entry replaces or skips by its name, whatever its package: a package may be continued by
+// another.
+func (e *entry) replacesByName(present []Installed) *Installed {
+	i := slices.IndexFunc(present, func(p Installed) bool { return p.Name == e.Replaces || slices.Contains(e.Skips, p.Name) })
+	if i < 0 {
+		return nil
+	}
+	return &present[i]
 }
 
 // names are the names of all bundles.

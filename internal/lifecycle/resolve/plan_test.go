@@ -46,6 +46,15 @@ func TestPlan(t *testing.T) {
 			in:     Surroundings{Catalogs: chain(), Present: []Installed{installed("foo.v1.0.0", provides("Foo"))}},
 			want:   chosen("foo.v2.0.0 from stable of olm/community for foo.v1.0.0"),
 		},
+		"AnotherPackage": {
+			reason: "A package may be continued by another, whose bundle replaces what is present by its name, though both provide the same.",
+			names:  []string{"bar.v1.0.0"},
+			in: Surroundings{
+				Catalogs: sources(source("community", one("foo.v1.0.0", provides("Foo")), one("bar.v1.0.0", provides("Foo"), replaces("foo.v1.0.0")))),
+				Present:  []Installed{installed("foo.v1.0.0", provides("Foo"))},
+			},
+			want: chosen("bar.v1.0.0 from stable of olm/community for foo.v1.0.0"),
+		},
 		"NoUpdate": {
 			reason: "It may not leap over steps that the catalog does not allow to leap over.",
 			names:  []string{"foo.v3.0.0"},
