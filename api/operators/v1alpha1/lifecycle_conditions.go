@@ -54,9 +54,6 @@ const (
 
 // Reasons of Installed on an InstallPlan.
 const (
-	// PlanReasonInstalled: every step has been applied.
-	PlanReasonInstalled = "Installed"
-
 	// PlanReasonComponentFailed: the API server refused a step. The message names the step and quotes the answer.
 	PlanReasonComponentFailed = "InstallComponentFailed"
 

@@ -42,9 +42,13 @@ func held(status *olm.InstallPlanStatus, d gate.Decision, now metav1.Time) {
 	}
 }
 
-// installing: the plan is approved, and its steps are being applied.
+// installing: the plan is approved, and its steps are being applied. What one that is tried again waits for stays until the next try has
+// an answer: each write of the status is an event that has it tried.
 func installing(status *olm.InstallPlanStatus, now metav1.Time) {
-	status.Phase, status.Message = olm.InstallPlanPhaseInstalling, ""
+	if status.Phase != olm.InstallPlanPhaseInstalling {
+		status.Message = ""
+	}
+	status.Phase = olm.InstallPlanPhaseInstalling
 	if status.StartTime == nil {
 		status.StartTime = &now
 	}
@@ -63,10 +67,10 @@ func failed(status *olm.InstallPlanStatus, reason, message string, now metav1.Ti
 	set(status, olm.InstallPlanInstalled, corev1.ConditionFalse, reason, message, now)
 }
 
-// complete: every step has been applied.
+// complete: every step has been applied. As in OLM the condition has no reason then.
 func complete(status *olm.InstallPlanStatus, now metav1.Time) {
 	status.Phase, status.Message = olm.InstallPlanPhaseComplete, ""
-	set(status, olm.InstallPlanInstalled, corev1.ConditionTrue, v1alpha1.PlanReasonInstalled, "", now)
+	set(status, olm.InstallPlanInstalled, corev1.ConditionTrue, "", "", now)
 }
 
 // set sets a condition; its times move only where it changes.

@@ -106,10 +106,13 @@ func TestStates(t *testing.T) {
 			[]string{"Installing: ", "2 steps, started 4", resolvedAt2, "UpgradeHeld=False/Overridden: It goes on (3, 3)"}},
 		"Retrying": {"What fails for now is said, and the plan goes on.", []state{noSuch("foo"), found, installing, fails("busy"), installing, fails("away")},
 			[]string{"Installing: away", "2 steps, started 3", resolvedAt2, "Installed=False/Retrying: away (4, 6)"}},
+		"TriedAgain": {"What it waits for stays while it is tried again, or each try would write twice and be the cause of the next.",
+			[]state{noSuch("foo"), found, installing, fails("no rights"), installing},
+			[]string{"Installing: no rights", "2 steps, started 3", resolvedAt2, "Installed=False/Retrying: no rights (4, 4)"}},
 		"Failed": {"What is refused is said, with what to do.", []state{noSuch("foo"), found, installing, fails("busy"), refuses},
 			[]string{"Failed: " + mend, "2 steps, started 3", resolvedAt2, "Installed=False/InstallComponentFailed: " + mend + " (4, 5)"}},
 		"Complete": {"All is there, and what went wrong on the way is forgotten.", []state{noSuch("foo"), found, installing, fails("busy"), complete},
-			[]string{"Complete: ", "2 steps, started 3", resolvedAt2, "Installed=True/Installed:  (5, 5)"}},
+			[]string{"Complete: ", "2 steps, started 3", resolvedAt2, "Installed=True/:  (5, 5)"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
