@@ -8,12 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,11 +21,10 @@ import (
 )
 
 var (
-	really  = flag.Bool("conformance", false, "Run the suite: without, there is no cluster.")
-	all     = flag.Bool("all", false, "Run the specs as well that wait in vain.")
-	update  = flag.Bool("update", false, "Write the outcomes into the table.")
-	focus   = flag.String("focus", "", "Run the specs alone that match this regular expression, whatever the table has of them.")
-	workers = flag.Int("workers", 3, "How many files of the suite run at the same time.")
+	really = flag.Bool("conformance", false, "Run the suite: without, there is no cluster.")
+	all    = flag.Bool("all", false, "Run the specs as well that wait in vain.")
+	update = flag.Bool("update", false, "Write the outcomes into the table.")
+	focus  = flag.String("focus", "", "Run the specs alone that match this regular expression, whatever the table has of them.")
 )
 
 // globalNamespace is where the manager, and the suite, have the catalogs that every namespace can see.
@@ -93,67 +90,51 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// prepare creates what the suite expects of a cluster: a global catalog that is ready. A namespace of each worker is created by it.
+// testNamespace is where the suite expects an OperatorGroup for all namespaces.
+const testNamespace = "operators"
+
+// prepare creates what the suite expects of a cluster: that, and a global catalog that is ready.
 func prepare(t *testing.T) {
+	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}},
+		&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "global-operators"}})
 	one, err := testcatalog.Publish(testcatalog.Foo{Name: "community", Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var config declcfg.DeclarativeConfig
-	if config, err = testcatalog.Config(one); err != nil {
+	config, err := testcatalog.Config(one)
+	if err != nil {
 		t.Fatal(err)
 	}
 	cluster.OfferCatalog(t, types.NamespacedName{Namespace: globalNamespace, Name: "operatorhubio-catalog"}, config)
 }
 
-// runAll runs the files of the suite, those with the most specs first, and returns the results of every spec.
+// runAll runs the files of the suite one after the other, as far as they have specs to run, and returns the results of every spec.
 func runAll(t *testing.T, want table, specs map[key]result, p process) map[key]result {
-	count := map[string]int{}
+	wanted := map[string]bool{}
 	skip := map[string][]key{}
 	for k := range specs {
-		if r, listed := want[k]; listed && r.outcome == waits && !*all && *focus == "" {
+		if *focus == "" && !*all && want[k].outcome == waits {
 			skip[k.file] = append(skip[k.file], k)
 		} else {
-			count[k.file]++
+			wanted[k.file] = true
 		}
 	}
-	files := make(chan string, len(count))
-	for _, f := range slices.SortedFunc(maps.Keys(count), func(a, b string) int { return count[b] - count[a] }) {
-		files <- f
-	}
-	close(files)
-	var lock sync.Mutex
-	var work sync.WaitGroup
-	for i := range *workers {
-		namespace := "operators"
-		if i > 0 {
-			namespace += fmt.Sprint("-", i+1)
+	for _, file := range slices.Sorted(maps.Keys(wanted)) {
+		began := time.Now()
+		p.file, p.skip = file, skip[file]
+		results, err := p.run(t.Context())
+		if err != nil {
+			t.Error(err)
 		}
-		cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-			&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "global-operators"}})
-		work.Go(func() {
-			for file := range files {
-				began := time.Now()
-				mine := p
-				mine.namespace, mine.file, mine.skip = namespace, file, skip[file]
-				results, err := mine.run(t.Context())
-				lock.Lock()
-				if err != nil {
-					t.Error(err)
-				}
-				tally := map[state]int{}
-				for k, r := range results {
-					if k.file == file {
-						specs[k] = r
-						tally[r.state]++
-					}
-				}
-				fmt.Printf("%s: %d passed, %d failed, %d not run in %s\n", file, tally[passed], tally[failed], tally[skipped], time.Since(began).Round(time.Second))
-				lock.Unlock()
+		count := map[state]int{}
+		for k, r := range results {
+			if k.file == file {
+				specs[k] = r
+				count[r.state]++
 			}
-		})
+		}
+		fmt.Printf("%s: %d passed, %d failed, %d not run in %s\n", file, count[passed], count[failed], count[skipped], time.Since(began).Round(time.Second))
 	}
-	work.Wait()
 	return specs
 }
 

@@ -14,12 +14,11 @@ import (
 )
 
 // process is what one run of the suite needs. A run has one file of the suite, so that one that hangs or panics takes no other with
-// it, and a namespace that no other run uses at the time.
+// it. Two cannot run at the same time on one cluster: the suite deletes CustomResourceDefinitions of specs that are not its own.
 type process struct {
 	binary     string
 	sources    string // the folder of the suite, which reads its test data
 	kubeconfig string
-	namespace  string // has one OperatorGroup, for all namespaces
 	file       string // of the suite, without _test.go
 	skip       []key  // specs not to run
 	focus      string // a regular expression of the specs to run; empty for all
@@ -40,8 +39,8 @@ func (p process) run(ctx context.Context) (map[key]result, error) {
 	if err := os.Remove(reportPath); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	args := append(clusterFlags(p.kubeconfig, p.namespace, p.sources),
-		"-ginkgo.focus-file="+regexp.QuoteMeta(p.file)+`_test\.go$`,
+	args := append(clusterFlags(p.kubeconfig, p.sources),
+		"-ginkgo.focus-file="+`/`+regexp.QuoteMeta(p.file)+`_test\.go$`,
 		"-ginkgo.json-report="+reportPath,
 		"-ginkgo.timeout="+deadline.String(),
 		"-ginkgo.grace-period=10s",
@@ -65,9 +64,9 @@ func (p process) run(ctx context.Context) (map[key]result, error) {
 	return results, nil
 }
 
-func clusterFlags(kubeconfig, namespace, sources string) []string {
+func clusterFlags(kubeconfig, sources string) []string {
 	return []string{
-		"-kubeconfig=" + kubeconfig, "-namespace=" + namespace, "-olmNamespace=" + globalNamespace, "-catalogNamespace=" + globalNamespace,
+		"-kubeconfig=" + kubeconfig, "-namespace=" + testNamespace, "-olmNamespace=" + globalNamespace, "-catalogNamespace=" + globalNamespace,
 		"-test-data-dir=" + filepath.Join(sources, "testdata"), "-gather-artifacts-script-path=/bin/true",
 	}
 }
