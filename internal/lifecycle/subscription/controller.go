@@ -125,6 +125,9 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 	if out.Plan == nil && sub.Status.InstallPlanRef != nil {
 		out.Plan = n.plans[sub.Status.InstallPlanRef.Name]
 	}
+	if out.Plan == nil && head != nil { // a dependency was installed by the plan of what depends on it
+		out.Plan = n.plans[head.Annotations[v1alpha1.AnnotationInstallPlan]]
+	}
 	if out.Current == nil {
 		out.Current = head
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/subscription"
 )
 
 var community = types.NamespacedName{Namespace: "olm", Name: "community"}
@@ -321,6 +323,22 @@ func TestPlanOfWhatIsThere(t *testing.T) {
 	n.plan(installs("foo.v1.0.0", "etcd.v1.0.0"))
 	if len(n.planned) != 1 || n.planned[0].Name != "etcd.v1.0.0" || !n.planned[0].Planned {
 		t.Errorf("planned %+v; want etcd alone", n.planned)
+	}
+}
+
+// TestPlanOfDependency: the Subscription of a dependency refers to the plan of what depends on it, which installed it.
+func TestPlanOfDependency(t *testing.T) {
+	sub := subscribe("foo-stable", "foo", 1)
+	head := csv("foo.v1.0.0", olm.CSVPhaseSucceeded)
+	head.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "install-bar"}
+	sub.Status.CurrentCSV, sub.Status.InstalledCSV = head.Name, head.Name
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-bar"}}
+	plan.Spec.ClusterServiceVersionNames = []string{"bar.v1.0.0", head.Name}
+	plan.Status.Phase = olm.InstallPlanPhaseComplete
+	r := &Reconciler{Now: time.Now}
+	got := subscription.Status(r.inputs(around(offer(), sub, head, plan), sub, &result{head: head}, nil))
+	if got.InstallPlanRef == nil || got.InstallPlanRef.Name != plan.Name || got.Install == nil {
+		t.Errorf("the plan is %v", got.InstallPlanRef)
 	}
 }
 
