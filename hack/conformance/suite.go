@@ -22,8 +22,8 @@ type edit struct {
 var edits = []edit{
 	// A catalog without a registry pod is read in the manager, and has no service whose pod the suite could ask.
 	{"util.go", "if registry != nil && connState != nil &&", "if registry == nil && state == \"READY\" {\n\t\t\treturn true\n\t\t}\n\t\tif registry != nil && connState != nil &&"},
-	// What passes takes seconds.
-	{"util.go", "pollDuration = 5 * time.Minute", "pollDuration = 90 * time.Second"},
+	// What passes takes seconds, or waits as long as this to see that nothing happens.
+	{"util.go", "pollDuration = 5 * time.Minute", "pollDuration = 30 * time.Second"},
 }
 
 // build builds the suite with the edits in a folder, and returns its binary and the folder of its sources. Go's build cache makes
