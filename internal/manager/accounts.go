@@ -43,10 +43,8 @@ func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, err
 		return c.(client.WithWatch), nil
 	}
 	config := rest.CopyConfig(a.config)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name),
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-	}
+	// The API server adds the groups that a service account has: to name them would take a right of its own.
+	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name)}
 	out, err := a.connect(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client that acts as service account %s: %w", account, err)
