@@ -27,9 +27,6 @@ var (
 	focus  = flag.String("focus", "", "Run the specs alone that match this regular expression, whatever the table has of them.")
 )
 
-// globalNamespace is where the manager, and the suite, have the catalogs that every namespace can see.
-const globalNamespace = "olm"
-
 const tablePath = "specs.tsv"
 
 var (
@@ -89,9 +86,6 @@ func TestConformance(t *testing.T) {
 		t.Error(problem)
 	}
 }
-
-// testNamespace is where the suite expects an OperatorGroup for all namespaces.
-const testNamespace = "operators"
 
 // prepare creates what the suite expects of a cluster: that, and a global catalog that is ready.
 func prepare(t *testing.T) {

@@ -13,6 +13,15 @@ import (
 	"time"
 )
 
+// The namespaces that the suite works with.
+const (
+	// globalNamespace is where the manager, and the suite, have the catalogs that every namespace can see.
+	globalNamespace = "olm"
+
+	// testNamespace is where the suite expects an OperatorGroup for all namespaces.
+	testNamespace = "operators"
+)
+
 // process is what one run of the suite needs. A run has one file of the suite, so that one that hangs or panics takes no other with
 // it. Two cannot run at the same time on one cluster: the suite deletes CustomResourceDefinitions of specs that are not its own.
 type process struct {
