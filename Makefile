@@ -58,7 +58,7 @@ check-generated: ## Fail if what is generated is not current.
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Vet and lint.
-	@go vet ./...
+	@go build ./... && go vet ./...
 	@$(BIN)/golangci-lint run
 	@cd hack/devcluster && go vet ./... && $(BIN)/golangci-lint run --config ../../.golangci.yml
 
