@@ -10,12 +10,11 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// What the PlatformOperators say: foo all along, bar before and after the mend.
+// What the PlatformOperators say: foo all along, bar before and after it is made anew.
 const (
 	fooWell = "Synced=True/ObserveOnly Ready=True/Available Installed=True/Installed Progressing=False/AsDesired " +
 		"Upgradeable=True/AllUpgradeable UpToDate=True/NewestRuns Important=False/NothingImportant"
@@ -87,20 +86,26 @@ func (s *stage) mendName(ctx context.Context) error {
 	if err := s.admin.Get(ctx, barKey, bar); err != nil {
 		return fmt.Errorf("getting PlatformOperator bar: %w", err)
 	}
-	before := bar.DeepCopy()
+	if err := s.admin.Delete(ctx, bar.DeepCopy()); err != nil {
+		return fmt.Errorf("deleting PlatformOperator bar: %w", err)
+	}
+	if err := s.awaitGone(ctx, bar.DeepCopy(), barKey); err != nil {
+		return err
+	}
+	bar = &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: bar.Name}, Spec: bar.Spec}
 	bar.Spec.Package.Name = barPackage
 	began := time.Now()
-	if err := s.admin.Patch(ctx, bar, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("mending PlatformOperator bar: %w", err)
+	if err := s.admin.Create(ctx, bar); err != nil {
+		return fmt.Errorf("creating PlatformOperator bar: %w", err)
+	}
+	if err := s.awaitPlatformOperator(ctx, bar.Name, barWell); err != nil {
+		return err
 	}
 	co, err := s.awaitClusterOperator(ctx, platformWell)
 	if err != nil {
 		return err
 	}
-	s.narrator.note("The ClusterOperator said so %s after the mend.", duration(time.Since(began)))
-	if err := s.awaitPlatformOperator(ctx, bar.Name, barWell); err != nil {
-		return err
-	}
+	s.narrator.note("The ClusterOperator said so %s after that.", duration(time.Since(began)))
 	if err := s.kubectl(ctx, "get", "clusteroperator", co.Name); err != nil {
 		return err
 	}

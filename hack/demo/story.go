@@ -59,7 +59,7 @@ var story = []step{
 		"The ClusterOperator of all of them is created, as the Cluster Version Operator would",
 		"it is not available yet, and says what it waits for; there is no version", (*stage).rollUp,
 	}, {
-		"The name of the package is mended",
+		"The name of a package cannot be changed: bar is deleted, and created with the right one",
 		"bar runs; the ClusterOperator is available, with the version that the Cluster Version Operator waits for", (*stage).mendName,
 	},
 }
