@@ -8,7 +8,6 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
@@ -66,7 +65,7 @@ func waitingOrRefused(t *testing.T) *stage {
 		publish(t, testcatalog.Foo{Name: "quietmanual", Version: "1.0.0"}),
 		publish(t, testcatalog.Foo{Name: "quietneeds", Version: "1.0.0", Requires: []string{"nowhere"}}),
 		publish(t, testcatalog.Foo{Name: "quietbad", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),
-		publish(t, testcatalog.Foo{Name: "quietstuck", Version: "1.0.0", Change: neverStarts}),
+		publish(t, testcatalog.Foo{Name: "quietstuck", Version: "1.0.0", Change: testcatalog.NeverStarts}),
 	}
 	s := newStage(t, "unquiet", append(others, publish(t, held[0]))...)
 	updated := s.subscribe(t, "quietheld")
@@ -85,13 +84,4 @@ func waitingOrRefused(t *testing.T) *stage {
 	s.offer(t, append(others, publish(t, held...))...)
 	s.says(t, updated, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
 	return s
-}
-
-// neverStarts has the Deployment of an operator look for a node that there is none of.
-func neverStarts(csv, _ *unstructured.Unstructured) {
-	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
-	spec := deployments[0].(map[string]any)["spec"].(map[string]any)
-	spec["progressDeadlineSeconds"] = int64(2)
-	spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
-	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it was there
 }

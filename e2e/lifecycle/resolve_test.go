@@ -25,7 +25,7 @@ func requiring(t *testing.T, config declcfg.DeclarativeConfig, packages ...strin
 			if other == b.Package {
 				continue
 			}
-			version, err := packageOf(b)
+			version, err := versionOf(b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,8 +37,8 @@ func requiring(t *testing.T, config declcfg.DeclarativeConfig, packages ...strin
 	return config
 }
 
-// packageOf is the version that a bundle says it is.
-func packageOf(b *declcfg.Bundle) (string, error) {
+// versionOf is the version that a bundle has.
+func versionOf(b *declcfg.Bundle) (string, error) {
 	props, err := property.Parse(b.Properties)
 	if err != nil {
 		return "", err

@@ -83,16 +83,7 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	s.installed(t, sub, v2.CSV())
-	events := &corev1.EventList{}
-	if err := cluster.Client.List(t.Context(), events, client.InNamespace(s.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events.Items {
-		if e.Reason == v1alpha1.EventUpgradeOverridden {
-			return
-		}
-	}
-	t.Errorf("no Event tells that the hold was overridden: %+v", events.Items)
+	s.hasEvent(t, v1alpha1.EventUpgradeOverridden, "")
 }
 
 // TestManual: a plan waits for a person, and says how to approve it.

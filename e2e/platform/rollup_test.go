@@ -9,7 +9,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/clusteroperator/cvotest"
@@ -91,15 +90,7 @@ func troubled(t *testing.T) declcfg.DeclarativeConfig {
 	config, err := testcatalog.Config(
 		publish(t, "fine", "1.0.0"), publish(t, "pearl", "1.0.0"), publish(t, "broken", "1.0.0"),
 		foosOf(t, testcatalog.Foo{Name: "refused", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),
-		foosOf(t, testcatalog.Foo{Name: "stuck", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {
-			deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
-			spec := deployments[0].(map[string]any)["spec"].(map[string]any)
-			spec["progressDeadlineSeconds"] = int64(2)
-			spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
-			if err := unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments"); err != nil {
-				t.Fatal(err)
-			}
-		}}),
+		foosOf(t, testcatalog.Foo{Name: "stuck", Version: "1.0.0", Change: testcatalog.NeverStarts}),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,15 @@ func Holding(name string, versions ...string) []Foo {
 	return out
 }
 
+// NeverStarts is a Change: the Deployment of the operator looks for a node that there is none of, for two seconds.
+func NeverStarts(csv, _ *unstructured.Unstructured) {
+	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
+	spec := deployments[0].(map[string]any)["spec"].(map[string]any)
+	spec["progressDeadlineSeconds"] = int64(2)
+	spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
+	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it was there
+}
+
 // CSV is the name of its ClusterServiceVersion.
 func (f Foo) CSV() string { return fmt.Sprintf("%s-operator.v%s", f.Name, f.Version) }
 

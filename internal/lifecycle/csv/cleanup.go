@@ -168,12 +168,10 @@ func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets 
 	return out, nil
 }
 
-// reportPending lists what is not gone yet, where the API has a place for it.
+// reportPending lists what is not gone yet, up to maxPending of each kind.
 func (r *Reconciler) reportPending(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, pending []olm.ResourceList) error {
 	for i := range pending {
-		if cut := len(pending[i].Instances); cut > maxPending {
-			pending[i].Instances = pending[i].Instances[:maxPending]
-		}
+		pending[i].Instances = pending[i].Instances[:min(len(pending[i].Instances), maxPending)]
 	}
 	out := csv.DeepCopy()
 	out.Status.Cleanup.PendingDeletion = pending
