@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,7 +29,10 @@ import (
 // and stays in the cache as it was before, where it was there.
 func NewCache(report *Undecodable, groups ...string) cache.NewCacheFunc {
 	return func(config *rest.Config, o cache.Options) (cache.Cache, error) {
-		of := source{config: config, http: o.HTTPClient, mapper: o.Mapper, scheme: o.Scheme, report: report}
+		of := source{
+			config: config, http: o.HTTPClient, mapper: o.Mapper, scheme: o.Scheme,
+			codecs: serializer.NewCodecFactory(o.Scheme), report: report,
+		}
 		o.NewInformer = func(whole toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 			if kind, ok := of.kind(object); ok && slices.Contains(groups, kind.Group) {
 				return toolscache.NewSharedIndexInformer(of.listWatch(kind), object, resync, indexers)
@@ -45,6 +49,7 @@ type source struct {
 	http   *http.Client
 	mapper meta.RESTMapper
 	scheme *runtime.Scheme
+	codecs serializer.CodecFactory
 	report *Undecodable
 }
 
@@ -60,9 +65,10 @@ func (s source) kind(o runtime.Object) (schema.GroupVersionKind, bool) {
 
 // listWatch lists and watches the objects of a kind in all namespaces.
 func (s source) listWatch(kind schema.GroupVersionKind) *toolscache.ListWatch {
+	connect := sync.OnceValues(func() (rest.Interface, error) { return s.client(kind.GroupVersion()) })
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			request, err := s.request(kind, options)
+			request, err := s.request(connect, kind, options)
 			if err != nil {
 				return nil, err
 			}
@@ -74,7 +80,7 @@ func (s source) listWatch(kind schema.GroupVersionKind) *toolscache.ListWatch {
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch, options.AllowWatchBookmarks = true, true
-			request, err := s.request(kind, options)
+			request, err := s.request(connect, kind, options)
 			if err != nil {
 				return nil, err
 			}
@@ -87,18 +93,26 @@ func (s source) listWatch(kind schema.GroupVersionKind) *toolscache.ListWatch {
 	}
 }
 
-func (s source) request(kind schema.GroupVersionKind, options metav1.ListOptions) (*rest.Request, error) {
-	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+// client is one whose watches decode by decoder.
+func (s source) client(version schema.GroupVersion) (rest.Interface, error) {
+	config := rest.CopyConfig(s.config)
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	config.NegotiatedSerializer = oneByOne{serializer.WithoutConversionCodecFactory{CodecFactory: s.codecs}}
+	out, err := rest.RESTClientForConfigAndClient(config, s.http)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", version, err)
+	}
+	return out, nil
+}
+
+func (s source) request(connect func() (rest.Interface, error), kind schema.GroupVersionKind, options metav1.ListOptions) (*rest.Request, error) {
+	client, err := connect()
 	if err != nil {
 		return nil, err
 	}
-	version := kind.GroupVersion()
-	config := rest.CopyConfig(s.config)
-	config.GroupVersion, config.APIPath = &version, "/apis"
-	config.NegotiatedSerializer = oneByOne{serializer.WithoutConversionCodecFactory{CodecFactory: serializer.NewCodecFactory(s.scheme)}}
-	client, err := rest.RESTClientForConfigAndClient(config, s.http)
+	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", kind, err)
+		return nil, err
 	}
 	return client.Get().Resource(mapping.Resource.Resource).VersionedParams(&options, metav1.ParameterCodec), nil
 }
@@ -116,7 +130,7 @@ func (s source) decodeList(kind schema.GroupVersionKind, body []byte) (runtime.O
 	if err != nil {
 		return nil, err
 	}
-	decoder := decoder{runtime.WithoutVersionDecoder{Decoder: serializer.NewCodecFactory(s.scheme).UniversalDeserializer()}}
+	decoder := decoder{runtime.WithoutVersionDecoder{Decoder: s.codecs.UniversalDeserializer()}}
 	items := make([]runtime.Object, 0, len(got.Items))
 	seen := map[types.UID]bool{}
 	for _, raw := range got.Items {
