@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"slices"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -50,9 +51,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.brought)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.naming)).
 		WatchesMetadata(namespace(), handler.EnqueueRequestsFromMapFunc(r.selecting))
 	for _, part := range []client.Object{
-		&appsv1.Deployment{}, &corev1.Service{}, &corev1.Secret{}, &operatorsv2.OperatorCondition{},
+		&corev1.Service{}, &corev1.Secret{}, &operatorsv2.OperatorCondition{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 		&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
 	} {
@@ -93,6 +95,16 @@ func owners(_ context.Context, o client.Object) []reconcile.Request {
 		out = append(out, reconcile.Request{NamespacedName: key})
 	}
 	return out
+}
+
+// naming are those that have a Deployment, by its labels or by its name: one that is still another's is waited for until it is gone.
+func (r *Reconciler) naming(ctx context.Context, o client.Object) []reconcile.Request {
+	named := r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return slices.ContainsFunc(csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, func(d olm.StrategyDeploymentSpec) bool {
+			return d.Name == o.GetName()
+		})
+	}, client.InNamespace(o.GetNamespace()))
+	return append(owners(ctx, o), named...)
 }
 
 func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
