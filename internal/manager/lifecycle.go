@@ -67,7 +67,7 @@ func (l *loops) start(ctx context.Context) error {
 	impersonate := l.accounts.installer
 	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
-	subscriptions := &subscription.Reconciler{Client: c, Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
+	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
 	rights := apply.NewRights(l.mgr)
 	recorder := l.mgr.GetEventRecorder(UserAgent)
 	plans := &installplan.Reconciler{

@@ -22,6 +22,9 @@ const (
 	// AnnotationInstallPlan on a ClusterServiceVersion names the InstallPlan that made it.
 	AnnotationInstallPlan = "operatorstatus.io/install-plan"
 
+	// AnnotationSolution on an InstallPlan is a digest of what it installs, in whose place, and for which Subscription.
+	AnnotationSolution = "operatorstatus.io/solution"
+
 	// AnnotationSubscription on a ClusterServiceVersion names the Subscription that it was installed for.
 	AnnotationSubscription = "operatorstatus.io/subscription"
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,6 +36,9 @@ const FieldOwner = client.FieldOwner("operator-status-subscription")
 // first, and what that installs is there for those that follow.
 type Reconciler struct {
 	Client client.Client
+
+	// Reader reads past the cache.
+	Reader client.Reader
 
 	Catalogs *catalog.Store
 
@@ -194,17 +198,24 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	return 0, nil
 }
 
-// ensure makes the InstallPlan for a solution unless it is there. Its name is computed from what it is for, so that a
-// plan that was made just before we were cut off is found again.
+// ensure makes the InstallPlan for a solution unless it is there. Its name is computed from what it is for, and which one it comes
+// after, so that a plan that was made just before we were cut off is found again.
 func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, res *result) (*olm.InstallPlan, error) {
 	desired := planFor(res.owners, res.solution)
-	if actual, ok := n.plans[desired.Name]; ok {
+	if actual := n.planLike(desired, res.owners[0]); actual != nil {
 		return actual, nil
 	}
 	if begun := n.begun(sub, res.solution); begun != nil {
 		return begun, nil
 	}
-	err := r.Client.Create(ctx, desired, FieldOwner)
+	deleted, err := r.deletedPlan(ctx, n, res.owners[0])
+	if err != nil {
+		return nil, err
+	}
+	if deleted != "" {
+		desired.Name = planNameAfter(desired.Annotations[v1alpha1.AnnotationSolution], deleted)
+	}
+	err = r.Client.Create(ctx, desired, FieldOwner)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("making InstallPlan %s: %w", desired.Name, err)
 	}
@@ -213,6 +224,24 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	}
 	n.plans[desired.Name] = desired
 	return desired, nil
+}
+
+// deletedPlan is the UID of the InstallPlan that a Subscription's status names, where somebody deleted it; else empty. It asks the API
+// server, since the cache may not have the plan yet.
+func (r *Reconciler) deletedPlan(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (types.UID, error) {
+	ref := sub.Status.InstallPlanRef
+	if ref == nil || n.plans[ref.Name] != nil {
+		return "", nil
+	}
+	plan := &olm.InstallPlan{}
+	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: sub.Namespace, Name: ref.Name}, plan)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && plan.UID != ref.UID, err == nil && !plan.DeletionTimestamp.IsZero():
+		return ref.UID, nil
+	case err != nil:
+		return "", fmt.Errorf("getting InstallPlan %s, which the status of Subscription %s names: %w", ref.Name, sub.Name, err)
+	}
+	return "", nil
 }
 
 // discard deletes what something newer has overtaken: the InstallPlans of a Subscription that were never begun or of which nothing

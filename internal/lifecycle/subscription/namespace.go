@@ -382,6 +382,19 @@ func (n *namespace) deleted(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 	return head == nil && sub.Status.InstalledCSV != "" && n.csvs[sub.Status.InstalledCSV] == nil && ref != nil && n.plans[ref.Name] != nil
 }
 
+// planLike is the InstallPlan that installs what a desired one would, for the same Subscription; nil where there is none.
+func (n *namespace) planLike(desired *olm.InstallPlan, sub *v1alpha1.Subscription) *olm.InstallPlan {
+	if actual, ok := n.plans[desired.Name]; ok {
+		return actual
+	}
+	for _, plan := range n.plans {
+		if plan.Annotations[v1alpha1.AnnotationSolution] == desired.Annotations[v1alpha1.AnnotationSolution] && ownedBy(plan, sub) {
+			return plan
+		}
+	}
+	return nil
+}
+
 // underWay are the phases of a plan that has been approved.
 var underWay = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
 

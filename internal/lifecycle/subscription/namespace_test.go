@@ -173,7 +173,7 @@ func TestPlanFor(t *testing.T) {
 			got := planFor([]*v1alpha1.Subscription{tc.sub}, tc.solution)
 			tc.want.CatalogSource, tc.want.CatalogSourceNamespace = "community", "olm"
 			want := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "default", Name: got.Name,
+				Namespace: "default", Name: got.Name, Annotations: got.Annotations,
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "Subscription", Name: "foo", UID: "uid-foo"}},
 			}, Spec: tc.want}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -473,7 +473,7 @@ func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconcil
 			return c.Delete(ctx, o)
 		},
 	}).Build()
-	return &Reconciler{Client: c, GlobalNamespace: "olm"}
+	return &Reconciler{Client: c, Reader: c, GlobalNamespace: "olm"}
 }
 
 func TestDiscard(t *testing.T) {
@@ -555,6 +555,30 @@ func TestEnsure(t *testing.T) {
 	t.Run("MadeBeforeWeWereCutOff", func(t *testing.T) {
 		if got, all := ensured(t, around(offer()), planned(name, foo, "", "foo.v1.0.0")); got != name || len(all) != 1 {
 			t.Errorf("%s of %v; want the one that the cache does not have yet", got, all)
+		}
+	})
+	t.Run("Deleted", func(t *testing.T) {
+		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: name, UID: "uid-deleted"}
+		defer func() { foo.Status.InstallPlanRef = nil }()
+		n := around(offer())
+		again, all := ensured(t, n)
+		if again == name || len(all) != 1 {
+			t.Errorf("%s of %v; want another name than that of the deleted one", again, all)
+		}
+		if got, _ := ensured(t, n, n.plans[again]); got != again {
+			t.Errorf("%s; want %s, which is there", got, again)
+		}
+		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: again, UID: n.plans[again].UID}
+		if got, _ := ensured(t, n, n.plans[again]); got != again {
+			t.Errorf("once the status names it: %s; want %s, which is there", got, again)
+		}
+	})
+	t.Run("NotInTheCacheYet", func(t *testing.T) {
+		there := planned(name, foo, "", "foo.v1.0.0")
+		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: name, UID: there.UID}
+		defer func() { foo.Status.InstallPlanRef = nil }()
+		if got, all := ensured(t, around(offer()), there); got != name || len(all) != 1 {
+			t.Errorf("%s of %v; want the one that the API server has", got, all)
 		}
 	})
 	t.Run("Begun", func(t *testing.T) {

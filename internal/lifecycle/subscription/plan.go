@@ -7,6 +7,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
@@ -36,9 +37,21 @@ func planFor(subs []*v1alpha1.Subscription, solution resolve.Solution) *olm.Inst
 		first = first && c.Replaces == ""
 	}
 	out.Namespace = sub.Namespace
-	out.Name = "install-" + hex.EncodeToString(sum.Sum(nil))[:10]
+	digest := hex.EncodeToString(sum.Sum(nil))
+	out.Annotations = map[string]string{v1alpha1.AnnotationSolution: digest}
+	out.Name = planName(digest)
 	out.Spec.CatalogSource, out.Spec.CatalogSourceNamespace = sub.Spec.CatalogSource, sub.Spec.CatalogSourceNamespace
 	out.Spec.Approval = approval
 	out.Spec.Approved = first && approval == olm.ApprovalAutomatic
 	return out
+}
+
+// planName is the name of the InstallPlan for a solution.
+func planName(digest string) string { return "install-" + digest[:10] }
+
+// planNameAfter is the name of the one that is made where an earlier one was deleted, as OLM's has another name too: whoever waits
+// for the deleted one to be gone would wait for ever for one of the same name.
+func planNameAfter(digest string, deleted types.UID) string {
+	sum := sha256.Sum256([]byte(digest + string(deleted)))
+	return planName(hex.EncodeToString(sum[:]))
 }
