@@ -33,7 +33,7 @@ func TestQuiet(t *testing.T) {
 		}
 	})
 	runs(t, op, "1.0.0")
-	// A trouble that is over is forgotten after two minutes, which is a write.
+	// A trouble that is over is forgotten after a while, which is a write.
 	cluster.AwaitWithin(t, degradedWithin, op, func() string {
 		if op.Status.QuietSince != nil {
 			return "it is not over yet"
@@ -52,7 +52,7 @@ func TestQuiet(t *testing.T) {
 	}
 	s.manager.Terminate(t)
 	restarted := time.Now()
-	again := cluster.StartManager(t, "--default-catalog="+s.catalog.String())
+	again := cluster.StartManager(t, s.flags()...)
 	cluster.AwaitIdle(t, 3*time.Second)
 	cluster.CheckTakeover(t, restarted, 1)
 	again.CheckAlive(t)
@@ -80,13 +80,12 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 				close(killed)
 			}
 		})
-		flag := "--default-catalog=" + s.catalog.String()
-		manager.Store(cluster.Through(proxy).StartManager(t, flag))
+		manager.Store(cluster.Through(proxy).StartManager(t, s.flags()...))
 		op := create(t, "phoenix")
 		awaitOr(t, killed, func() bool { return isReady(t, op) })
 		died := isClosed(killed)
 		if died {
-			manager.Store(cluster.StartManager(t, flag))
+			manager.Store(cluster.StartManager(t, s.flags()...))
 			runs(t, op, "1.0.0")
 		}
 		if err := cluster.Client.Delete(t.Context(), op); err != nil {
@@ -95,7 +94,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 		if !died {
 			awaitOr(t, killed, func() bool { return isGone(t, op) })
 			if isClosed(killed) {
-				manager.Store(cluster.StartManager(t, flag))
+				manager.Store(cluster.StartManager(t, s.flags()...))
 			}
 		}
 		cluster.AwaitGone(t, op)

@@ -13,10 +13,14 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/clusteroperator/cvotest"
 	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// degradedWithin is how long it takes at most until a trouble, or its end, is told: two minutes, and what is under way.
-const degradedWithin = 4 * time.Minute
+// inertia is the DegradedInertia that these tests have: as short as lets what comes before it be seen.
+const inertia = 20 * time.Second
+
+// degradedWithin is how long it takes at most until a trouble, or its end, is told: that, and what is under way.
+const degradedWithin = inertia + testcluster.Timeout
 
 // TestRollUp plays the source's scenarios: until every PlatformOperator has installed, the installation of the cluster does not
 // succeed, and says which is failing and why. After that it stays Available, whatever happens.
@@ -27,6 +31,7 @@ func TestRollUp(t *testing.T) {
 	fine := create(t, "fine")
 	perl := create(t, "perl")
 	broken, refused, stuck := create(t, "broken"), create(t, "refused"), create(t, "stuck")
+	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
 	// Each says what is wrong with it.
 	runs(t, fine, "1.0.0")
 	for op, words := range map[*v1alpha1.PlatformOperator][]string{
@@ -44,7 +49,7 @@ func TestRollUp(t *testing.T) {
 		tells(t, op, v1alpha1.ConditionInstalled, words...)
 	}
 	// And so does the ClusterOperator, of all of them.
-	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
+	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling")
 	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing} {
 		explains(t, co, kind, "4 of 5 PlatformOperators", `perl \(PackageNotFound\)`, `broken \(ImagePullFailed\)`, `refused \(InstallComponentFailed\)`,
 			`stuck \(CSVFailed\)`, "Not_A_Name", "InstallCheckFailed")

@@ -46,8 +46,13 @@ func newStageOf(t *testing.T, config declcfg.DeclarativeConfig) *stage {
 	t.Helper()
 	s := newCatalog(t)
 	s.offerConfig(t, config)
-	s.manager = cluster.StartManager(t, "--default-catalog="+s.catalog.String())
+	s.manager = cluster.StartManager(t, s.flags()...)
 	return s
+}
+
+// flags are those of its manager.
+func (s *stage) flags() []string {
+	return []string{"--default-catalog=" + s.catalog.String(), "--degraded-inertia=" + inertia.String()}
 }
 
 // newCatalog is a stage whose catalog is still to be offered, and without a manager.

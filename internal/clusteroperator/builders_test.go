@@ -117,9 +117,13 @@ func message(status configv1.ClusterOperatorStatus, t configv1.ClusterStatusCond
 	return ""
 }
 
+// inertia is what the manager has unless it is told otherwise.
+const inertia = 2 * time.Minute
+
 // checked is the status that Status gives, held against the rules of the Cluster Version Operator after the one before.
 func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	t.Helper()
+	in.DegradedInertia = inertia
 	checker := cvotest.New()
 	if err := checker.Observe(&configv1.ClusterOperator{Status: in.Current}); err != nil {
 		t.Fatalf("the status before: %v", err)

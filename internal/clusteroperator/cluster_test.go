@@ -77,7 +77,7 @@ func run(t testing.TB, c *testcluster.Cluster) *running {
 	}
 	r := &running{manager: mgr}
 	read := clusteroperator.ReadCluster(mgr.GetClient(), ownVersion)
-	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), Now: time.Now, Cluster: func(ctx context.Context) (clusteroperator.Cluster, error) {
+	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), DegradedInertia: 2 * time.Minute, Now: time.Now, Cluster: func(ctx context.Context) (clusteroperator.Cluster, error) {
 		r.reckonings.Add(1)
 		if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {
 			(*meanwhile)()

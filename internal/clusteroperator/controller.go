@@ -45,6 +45,9 @@ type Reconciler struct {
 	// Cluster returns what the ClusterVersion reports: see ReadCluster.
 	Cluster func(context.Context) (Cluster, error)
 
+	// DegradedInertia is how long a PlatformOperator has to have been failing until that is Degraded.
+	DegradedInertia time.Duration
+
 	Now func() time.Time
 
 	clusterOperators client.Reader
@@ -85,7 +88,8 @@ func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, n
 	}
 	cluster, err := r.Cluster(ctx)
 	return Inputs{
-		Current: co.Status, Created: co.CreationTimestamp, Operators: operators.Items, Cluster: cluster, Now: metav1.NewTime(now),
+		Current: co.Status, Created: co.CreationTimestamp, Operators: operators.Items, Cluster: cluster,
+		DegradedInertia: r.DegradedInertia, Now: metav1.NewTime(now),
 	}, err
 }
 

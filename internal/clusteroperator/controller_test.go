@@ -53,7 +53,7 @@ func TestController(t *testing.T) {
 	})
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2 PlatformOperators to be installed: "+
 		"bar (PackageNotFound): There is no package bar", "Degraded=False/AsExpected")
-	await(t, c, "Degraded=True/PlatformOperatorsFailing: Failing for two minutes or longer: bar (PackageNotFound): There is no package bar")
+	await(t, c, "Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar (PackageNotFound): There is no package bar")
 
 	t.Log("the installation succeeds with the last of them")
 	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
@@ -61,7 +61,7 @@ func TestController(t *testing.T) {
 		p.Status.QuietSince = &metav1.Time{Time: time.Now()}
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "operator="+ownVersion,
-		"Degraded=True/PlatformOperatorsFailing: Failing for two minutes or longer: bar, not just now but until a moment ago (PackageNotFound)")
+		"Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar, not just now but until a moment ago (PackageNotFound)")
 	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		p.Status.FailingSince, p.Status.QuietSince, p.Status.FailingReason, p.Status.FailingMessage = nil, nil, "", ""
 	})

@@ -75,12 +75,13 @@ func (o operator) hasFailed() bool { return !o.failingSince.IsZero() }
 
 func (o operator) failsNow() bool { return o.hasFailed() && o.quietSince.IsZero() }
 
-// untilDegraded is how much longer it may be failing, or might have been.
-func (o operator) untilDegraded(now time.Time) time.Duration {
+// untilDegraded is how much longer one may be failing, or might have been.
+func (in Inputs) untilDegraded(o operator) time.Duration {
+	until := in.Now.Time
 	if !o.quietSince.IsZero() {
-		now = o.quietSince
+		until = o.quietSince
 	}
-	return failingFor - now.Sub(o.failingSince)
+	return in.DegradedInertia - until.Sub(o.failingSince)
 }
 
 // group is some of the PlatformOperators: how many, and those that a message names, which are the first by name.

@@ -247,7 +247,7 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 func (g *game) inputs() Inputs {
 	return Inputs{
 		Current: g.co.Status, Created: g.co.CreationTimestamp, Operators: g.operators, Now: metav1.NewTime(g.now),
-		Cluster: Cluster{Release: g.release, Installing: g.installing},
+		Cluster: Cluster{Release: g.release, Installing: g.installing}, DegradedInertia: inertia,
 	}
 }
 

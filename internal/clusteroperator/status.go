@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
@@ -24,13 +25,13 @@ type Inputs struct {
 
 	Cluster
 
+	// DegradedInertia is how long a PlatformOperator has to have been failing until that is Degraded.
+	DegradedInertia time.Duration
+
 	Now metav1.Time
 }
 
 const (
-	// failingFor is how long a PlatformOperator has to have been failing until that is Degraded.
-	failingFor = 2 * time.Minute
-
 	// settleFor is how long a ClusterOperator has to have existed during the first installation of a cluster until a platform
 	// without PlatformOperators is taken for installed. The Cluster Version Operator creates the ClusterOperator first and
 	// applies the PlatformOperators of the release a moment later.
@@ -68,7 +69,7 @@ type platform struct {
 	names   []string
 	missing group // not installed, or expected and not found
 	moving  group // not installed, or being updated
-	failing group // for two minutes
+	failing group // for the DegradedInertia
 	holding group // not upgradeable, and the cluster is to wait for it
 	asked   bool  // by any that the cluster wait for it
 	settles bool  // none exists, and the first of the release may be about to be created
@@ -106,7 +107,7 @@ func look(in Inputs) platform {
 		if !o.isInstalled() || o.isUpdating() {
 			p.moving.add(o)
 		}
-		switch left := o.untilDegraded(in.Now.Time); {
+		switch left := in.untilDegraded(o); {
 		case !o.hasFailed():
 		case left <= 0:
 			p.failing.add(o)
@@ -217,14 +218,14 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 	p.set(out, configv1.OperatorProgressing, c)
 }
 
-// degraded is True from when a PlatformOperator has been failing for two minutes until that is forgotten.
+// degraded is True from when a PlatformOperator has been failing for the DegradedInertia until that is forgotten.
 func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 	c := condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonAsExpected,
-		"No PlatformOperator has been failing for as long as two minutes"}
+		"No PlatformOperator has been failing for as long as " + duration.HumanDuration(p.DegradedInertia)}
 	switch {
 	case p.failing.size > 0:
 		c = condition{metav1.ConditionTrue, platformv1alpha1.ClusterReasonFailing,
-			"Failing for two minutes or longer: " + p.failing.list(operator.whyFailing)}
+			"Failing for " + duration.HumanDuration(p.DegradedInertia) + " or longer: " + p.failing.list(operator.whyFailing)}
 	case len(p.names) == 0:
 		c.reason, c.message = platformv1alpha1.ClusterReasonNone, nothingThere
 	}

@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 			first:  installing + fails, later: moving + fails + release,
 			words: said{
 				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
-				"Degraded":    "Failing for two minutes or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators",
+				"Degraded":    "Failing for 2m or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators",
 			},
 		},
 		"bundle cannot be unpacked": {
@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 			first:  installing + fine, later: moving + fine + release,
 			words: said{
 				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
-				"Degraded":    "No PlatformOperator has been failing for as long as two minutes",
+				"Degraded":    "No PlatformOperator has been failing for as long as 2m",
 			},
 		},
 		"pending": {
@@ -106,7 +106,7 @@ func TestStatus(t *testing.T) {
 			words: said{
 				"Available":   "Every PlatformOperator is installed",
 				"Progressing": "Every PlatformOperator is installed, and none is being updated",
-				"Degraded":    "No PlatformOperator has been failing for as long as two minutes",
+				"Degraded":    "No PlatformOperator has been failing for as long as 2m",
 			},
 		},
 		"installed and failing": {
@@ -205,7 +205,7 @@ func TestLasts(t *testing.T) {
 		"being deleted":      {"It counts no more.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0"}, Now: now}
+			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0"}, DegradedInertia: inertia, Now: now}
 			for i, others := range [][]platformv1alpha1.PlatformOperator{
 				nil, {healthy("foo"), healthy("ape", failing(time.Hour, ""))}, {healthy("foo", failing(time.Second, ""))},
 			} {

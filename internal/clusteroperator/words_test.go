@@ -56,7 +56,7 @@ func TestWholeStatus(t *testing.T) {
 						"Waiting for 3 of 4 PlatformOperators: bar (PackageNotFound): There is no package bar in catalog olm/operators; "+
 							"moving (Updating): bar.v2 is being installed; new has not been looked at yet"),
 					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
-						"Failing for two minutes or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators"),
+						"Failing for 2m or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators"),
 				},
 				RelatedObjects: related("bar", "foo", "moving", "new"),
 			},
@@ -84,7 +84,7 @@ func TestWholeStatus(t *testing.T) {
 					condition("Progressing", "True", seconds, "PlatformOperatorsUpdating",
 						"Waiting for 1 of 2 PlatformOperators: bar is not installed"),
 					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
-						"Failing for two minutes or longer: foo does not say why"),
+						"Failing for 2m or longer: foo does not say why"),
 					condition("EvaluationConditionsDetected", "True", past, "a::b", "anything"),
 					condition("Upgradeable", "False", past, "AdminSaysNo", "Ask Kim first"),
 				},
@@ -100,7 +100,7 @@ func TestWholeStatus(t *testing.T) {
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "True", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed"),
 					condition("Progressing", "False", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed, and none is being updated"),
-					condition("Degraded", "False", past, "AsExpected", "No PlatformOperator has been failing for as long as two minutes"),
+					condition("Degraded", "False", past, "AsExpected", "No PlatformOperator has been failing for as long as 2m"),
 				},
 				Versions:       later.Versions,
 				RelatedObjects: related("foo"),

@@ -92,6 +92,10 @@ type Options struct {
 	// DefaultCatalog of the global catalog namespace if empty.
 	DefaultCatalog string
 
+	// DegradedInertia is how long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and how long it
+	// must not have failed until that is over.
+	DegradedInertia time.Duration
+
 	// CatalogDir is the folder that the content of catalog images is kept in; one in the system's folder for temporary
 	// files if empty.
 	CatalogDir string
@@ -107,6 +111,9 @@ const DefaultGlobalCatalogNamespace = "olm"
 
 // DefaultCatalog is the name of the catalog that OLM's own release brings along.
 const DefaultCatalog = "operatorhubio-catalog"
+
+// DefaultDegradedInertia keeps the ClusterOperator from being Degraded by what comes and goes, as OpenShift's own operators have it.
+const DefaultDegradedInertia = 2 * time.Minute
 
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() (*runtime.Scheme, error) {

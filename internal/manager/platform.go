@@ -33,7 +33,8 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 		return fmt.Errorf("making a client for PlatformOperators: %w", err)
 	}
 	reconciler := &platform.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog, Now: time.Now,
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog,
+		DegradedInertia: o.DegradedInertia, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {
@@ -48,13 +49,15 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 			v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), operatorsv1.GroupVersion.WithKind("OperatorGroup"))
 		return nil
 	}, kind)
-	installed.when(func() error { return addClusterOperator(mgr, installed) }, kind, configv1.GroupVersion.WithKind("ClusterOperator"))
+	installed.when(func() error { return addClusterOperator(mgr, installed, o.DegradedInertia) }, kind, configv1.GroupVersion.WithKind("ClusterOperator"))
 	return nil
 }
 
 // addClusterOperator adds the roll-up for the Cluster Version Operator.
-func addClusterOperator(mgr ctrl.Manager, installed *crdGate) error {
-	reconciler := &clusteroperator.Reconciler{Client: mgr.GetClient(), Cluster: clusteroperator.ReadCluster(mgr.GetClient(), Version), Now: time.Now}
+func addClusterOperator(mgr ctrl.Manager, installed *crdGate, inertia time.Duration) error {
+	reconciler := &clusteroperator.Reconciler{
+		Client: mgr.GetClient(), Cluster: clusteroperator.ReadCluster(mgr.GetClient(), Version), DegradedInertia: inertia, Now: time.Now,
+	}
 	c, err := reconciler.SetupWithManager(mgr)
 	if err != nil {
 		return fmt.Errorf("adding the ClusterOperator controller: %w", err)

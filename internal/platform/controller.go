@@ -44,6 +44,9 @@ type Reconciler struct {
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
+	// DegradedInertia is how long a PlatformOperator must not fail until its trouble counts as over.
+	DegradedInertia time.Duration
+
 	Now func() time.Time
 
 	// subscriptions is true once the kinds of an OLM are there, and can be read from the cache.
@@ -104,7 +107,7 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 
 // read reads what decides what is to be made, and how that is.
 func (c composer) read(ctx context.Context) (Inputs, error) {
-	out := Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), Now: metav1.NewTime(c.Now())}
+	out := Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), DegradedInertia: c.DegradedInertia, Now: metav1.NewTime(c.Now())}
 	if err := c.duplicates(ctx, &out); err != nil {
 		return out, err
 	}

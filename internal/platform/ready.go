@@ -165,16 +165,13 @@ func (in Inputs) regressed() bool {
 	})
 }
 
-// quiet is how long a PlatformOperator must not fail until its trouble counts as over.
-const quiet = 2 * time.Minute
-
 // failing keeps the first bad moment of a trouble until it has been over for a while, so that one that comes and goes is seen.
 func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	now := in.Now
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
 	bad := in.trouble() != nil || c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
 	switch {
-	case !bad && out.FailingSince == nil, !bad && over(out, now):
+	case !bad && out.FailingSince == nil, !bad && in.over(out):
 		out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
 	case !bad && out.QuietSince == nil:
 		out.QuietSince = &now
@@ -188,8 +185,8 @@ func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 }
 
 // over is true where a trouble has been over for long enough.
-func over(out *v1alpha1.PlatformOperatorStatus, now metav1.Time) bool {
-	return out.QuietSince != nil && now.Sub(out.QuietSince.Time) >= quiet
+func (in Inputs) over(out *v1alpha1.PlatformOperatorStatus) bool {
+	return out.QuietSince != nil && in.Now.Sub(out.QuietSince.Time) >= in.DegradedInertia
 }
 
 // worst is what is bad, as the object itself puts it: what only takes its time comes after it.
@@ -211,11 +208,11 @@ func (in Inputs) worst() Problem {
 }
 
 // quietIn is when a trouble that has ended will count as over; 0 where there is none.
-func quietIn(out *v1alpha1.PlatformOperatorStatus, now metav1.Time) time.Duration {
+func (in Inputs) quietIn(out *v1alpha1.PlatformOperatorStatus) time.Duration {
 	if out.QuietSince == nil {
 		return 0
 	}
-	return max(quiet-now.Sub(out.QuietSince.Time), time.Second)
+	return max(in.DegradedInertia-in.Now.Sub(out.QuietSince.Time), time.Second)
 }
 
 // relatedObjects are where to look when something is wrong.

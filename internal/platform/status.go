@@ -46,6 +46,9 @@ type Inputs struct {
 	// Probe of the operator that runs; nil where there is none.
 	Probe *operatorsv1alpha1.Probe
 
+	// DegradedInertia is how long it must not fail until its trouble counts as over.
+	DegradedInertia time.Duration
+
 	Now metav1.Time
 }
 
@@ -71,7 +74,7 @@ func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 		concern(in, out)
 	}
 	out.ObservedGeneration = in.Operator.Generation
-	again := quietIn(out, in.Now)
+	again := in.quietIn(out)
 	if equality.Semantic.DeepEqual(*out, in.Operator.Status) {
 		return *in.Operator.Status.DeepCopy(), again
 	}

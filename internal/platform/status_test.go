@@ -35,7 +35,7 @@ type (
 
 // beginning are the Inputs of foo once its objects are there, and nothing else has happened.
 func beginning(changes ...given) Inputs {
-	in := Inputs{Operator: asking(), Now: noon}
+	in := Inputs{Operator: asking(), DegradedInertia: 2 * time.Minute, Now: noon}
 	for _, d := range Compose(in.Operator, surrounded()) {
 		in.Objects = append(in.Objects, Object{Desired: d, Live: bearing(d.Object, types.UID("uid-"+d.Entry))})
 	}

@@ -21,7 +21,7 @@ const (
 	// ClusterReasonInstalled, of Available and Progressing: every PlatformOperator is installed, or has been.
 	ClusterReasonInstalled = "PlatformOperatorsInstalled"
 
-	// ClusterReasonFailing, of Degraded: a PlatformOperator has been failing for two minutes.
+	// ClusterReasonFailing, of Degraded: a PlatformOperator has been failing for the --degraded-inertia of the manager, which is two minutes unless set.
 	ClusterReasonFailing = "PlatformOperatorsFailing"
 
 	// ClusterReasonAsExpected, of Degraded: none has.

@@ -262,7 +262,7 @@ type PlatformOperatorStatus struct {
 	RelatedObjects []corev1.ObjectReference `json:"relatedObjects,omitempty"`
 
 	// FailingSince is the first bad moment of the trouble that it is in. It stays until the PlatformOperator has not
-	// been failing for two minutes, so that one that comes and goes is not hidden.
+	// been failing for the manager's --degraded-inertia, two minutes unless set, so that one that comes and goes is not hidden.
 	// +optional
 	FailingSince *metav1.Time `json:"failingSince,omitempty"`
 
