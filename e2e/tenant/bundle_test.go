@@ -1,0 +1,279 @@
+package tenant
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// TestBundle: what a bundle of a tenant's own catalog brings is not installed without a service account, and with one no further than
+// that one's rights. Where a cluster admin gives the account the right, it is installed.
+func TestBundle(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	for name, tc := range map[string]struct {
+		reason  string
+		objects func(*tenant) []string
+		never   string // why even an account that may is refused
+		words   []string
+		made    func(*tenant) client.Object
+	}{
+		"cluster-role-binding": {
+			reason:  "Whoever is bound to cluster-admin may do everything.",
+			objects: func(n *tenant) []string { return []string{clusterBinding(n.user)} },
+			words:   []string{"clusterrolebindings"},
+			made:    func(n *tenant) client.Object { return clusterBindingOf(n.user) },
+		},
+		"scope-spoofed": {
+			reason: "CustomResourceDefinitions say of kinds of the cluster that they are of a namespace.",
+			objects: func(n *tenant) []string {
+				return []string{spoof("apiextensions.k8s.io", "CustomResourceDefinition"), spoof("rbac.authorization.k8s.io", "ClusterRoleBinding"), clusterBinding(n.user)}
+			},
+			never: v1alpha1.PlanReasonComponentFailed, words: []string{"CustomResourceDefinition evils.", "does not serve"},
+			made: func(n *tenant) client.Object { return clusterBindingOf(n.user) },
+		},
+		"role-binding": {
+			reason: "A RoleBinding is of a namespace; what cluster-admin may do in it is not the tenant's.",
+			objects: func(n *tenant) []string {
+				return []string{fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: all-mine}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %s}]
+`, n.user)}
+			},
+			words: []string{"rolebindings"},
+			made: func(n *tenant) client.Object {
+				return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "all-mine"}}
+			},
+		},
+		"webhook": {
+			reason: "A webhook sees, and changes, the objects of everybody.",
+			objects: func(n *tenant) []string {
+				return []string{fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: %s}
+webhooks: []
+`, n.user)}
+			},
+			words: []string{"mutatingwebhookconfigurations"},
+			made: func(n *tenant) client.Object {
+				out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}}
+				out.SetName(n.user)
+				return out
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user := "intruder-" + name
+			without := newTenant(t, user, "")
+			needsAccount(t, without.offers(t, tc.objects(without)...))
+
+			weak := newTenant(t, user+"-weak", "weak")
+			sub := weak.offers(t, tc.objects(weak)...)
+			if tc.never != "" {
+				refused(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.never, tc.words...)
+			} else {
+				isForbidden(t, sub, tc.words...)
+			}
+
+			for _, n := range []*tenant{without, weak} {
+				n.isNoAdmin(t)
+				absent(t, tc.made(n))
+			}
+			if tc.never != "" {
+				return
+			}
+			// What a cluster admin lets the account do is done.
+			trusted := &rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: weak.namespace},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: weak.namespace, Name: "weak"}},
+			}
+			cluster.Create(t, trusted)
+			cluster.Await(t, sub, func() string {
+				if sub.Status.InstalledCSV != "evil.v1.0.0" {
+					return fmt.Sprintf("%s: it is not installed: %s", tc.reason, sub.Status.Message)
+				}
+				return ""
+			})
+			if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.made(weak)), tc.made(weak)); err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func clusterBindingOf(user string) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "root-of-" + user}}
+}
+
+func clusterBinding(user string) string {
+	return fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: root-of-%[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
+`, user)
+}
+
+// spoof is a CustomResourceDefinition of a kind that Kubernetes has, which says that it is of a namespace.
+func spoof(group, kind string) string {
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: evils.%[1]s
+  annotations: {api-approved.kubernetes.io: "unapproved, says the intruder"}
+spec:
+  group: %[1]s
+  scope: Namespaced
+  names: {plural: evils, singular: evil, kind: %[2]s, listKind: %[2]sEvilList}
+  versions:
+  - {name: v9, served: false, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`, group, kind)
+}
+
+// TestForeignData: the check of a CustomResourceDefinition against the custom resources that are there tells nobody what is in those
+// that his account may not read.
+func TestForeignData(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	vault := func(password string) string {
+		return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: vaults.acme.example.com}
+spec:
+  group: acme.example.com
+  scope: Namespaced
+  names: {plural: vaults, singular: vault, kind: Vault, listKind: VaultList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {password: %s}}}}}
+`, password)
+	}
+	cluster.Apply(t, "", vault("{type: string}"))
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "vaults.acme.example.com"}}
+	cluster.Await(t, crd, func() string {
+		for _, c := range crd.Status.Conditions {
+			if c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue {
+				return ""
+			}
+		}
+		return "it is not established"
+	})
+	victim := cluster.Namespace(t, "victim")
+	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: acme.example.com/v1\nkind: Vault\nmetadata: {name: prod}\nspec: {password: hunter2}\n")
+
+	n := newTenant(t, "reader", "weak")
+	sub := n.offers(t, vault("{type: string, enum: [x]}"))
+	isForbidden(t, sub, "customresourcedefinitions")
+	plans := &olm.InstallPlanList{}
+	if err := n.List(t.Context(), plans, client.InNamespace(n.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	said := fmt.Sprintf("%+v %+v", sub.Status, plans.Items)
+	for _, secret := range []string{"hunter2", "prod", victim} {
+		if strings.Contains(said, secret) {
+			t.Errorf("the tenant reads %q in\n%s", secret, said)
+		}
+	}
+}
+
+// TestForgedPlan: what whoever may do everything in a namespace writes into the status of an InstallPlan is not applied.
+func TestForgedPlan(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	n := newTenant(t, "forger", "")
+	bind(t, n.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: n.user}, "cluster-admin")
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "forged"}}
+	plan.Spec = olm.InstallPlanSpec{ClusterServiceVersionNames: []string{"evil.v1.0.0"}, Approval: olm.ApprovalAutomatic, Approved: true}
+	if err := n.Create(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	forged := false
+	cluster.Await(t, plan, func() string {
+		if plan.Status.Phase == olm.InstallPlanPhaseFailed || forged && plan.Status.Phase != olm.InstallPlanPhaseInstalling {
+			return ""
+		}
+		if !forged {
+			plan.Status = olm.InstallPlanStatus{Phase: olm.InstallPlanPhaseInstalling, CatalogSources: []string{}, Plan: []*olm.Step{{
+				Resolving: "evil.v1.0.0", Status: olm.StepStatusUnknown, Resource: olm.StepResource{
+					Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRoleBinding", Name: "root-of-forger", Manifest: jsonOf(t, clusterBinding(n.user)),
+					CatalogSource: "x", CatalogSourceNamespace: "olm",
+				},
+			}}}
+			err := n.Status().Update(t.Context(), plan)
+			if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+				return "" // admission keeps it out
+			}
+			forged = err == nil
+		}
+		return "it is in phase " + string(plan.Status.Phase)
+	})
+	n.isNoAdmin(t)
+	absent(t, clusterBindingOf(n.user))
+}
+
+// TestAccountTaken: a plan that was made while the OperatorGroup named an account does not run without one.
+func TestAccountTaken(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	n := newTenant(t, "swapper", "weak")
+	sub := n.offersCSV(t, evil, olm.ApprovalManual, clusterBinding(n.user))
+	refused(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: sub.Status.InstallPlanRef.Name}}
+	group := n.group(t)
+	group.Spec.ServiceAccountName = ""
+	if err := cluster.Client.Update(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	approve := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))
+	if err := n.Patch(t.Context(), plan, approve); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatalf("the tenant may not approve: %v", err)
+	}
+	needsAccount(t, sub)
+	n.isNoAdmin(t)
+	absent(t, clusterBindingOf(n.user))
+}
+
+// TestOperatorGroupRewritten: a bundle does not change the OperatorGroup that a cluster admin made.
+func TestOperatorGroupRewritten(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	const rewrite = "apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: group}\nspec: {targetNamespaces: [kube-system]}\n"
+	without, weak := newTenant(t, "widener", ""), newTenant(t, "widener-weak", "weak")
+	needsAccount(t, without.offers(t, rewrite))
+	isForbidden(t, weak.offers(t, rewrite), "operatorgroups")
+	for _, n := range []*tenant{without, weak} {
+		if targets := n.group(t).Spec.TargetNamespaces; len(targets) != 1 || targets[0] != n.namespace {
+			t.Errorf("the OperatorGroup of %s targets %v now", n.user, targets)
+		}
+	}
+}
+
+func jsonOf(t *testing.T, manifest string) string {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), o); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := o.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

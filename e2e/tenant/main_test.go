@@ -1,0 +1,210 @@
+// Package tenant tests that who administers a namespace, and no more than that, gets no further by way of the manager. Each test is an
+// attack that once went through. The tenants have the roles that Kubernetes and config/lifecycle aggregate to a namespace's admin.
+package tenant
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+var cluster *testcluster.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, _ string) { cluster = c }))
+}
+
+// tenant administers a namespace, whose OperatorGroup a cluster admin made.
+type tenant struct {
+	client.Client
+	user, namespace string
+}
+
+// newTenant is one whose OperatorGroup names a service account, which may do what the tenant may, and make ClusterServiceVersions; none
+// where that is empty.
+func newTenant(t *testing.T, user, account string) *tenant {
+	t.Helper()
+	out := &tenant{Client: as(t, user), user: user, namespace: cluster.Namespace(t, user)}
+	bind(t, out.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}, "admin")
+	cluster.Create(t, &operatorsv1.OperatorGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: "group"},
+		Spec:       operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{out.namespace}, ServiceAccountName: account},
+	})
+	if account != "" {
+		subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: out.namespace, Name: account}
+		installs := metav1.ObjectMeta{Namespace: out.namespace, Name: "installs"}
+		cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: account}},
+			&rbacv1.Role{ObjectMeta: installs, Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{"operators.coreos.com"}, Resources: []string{"clusterserviceversions"}, Verbs: []string{"*"}},
+			}},
+			&rbacv1.RoleBinding{
+				ObjectMeta: installs, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "installs"}, Subjects: []rbacv1.Subject{subject},
+			})
+		bind(t, out.namespace, subject, "admin")
+	}
+	return out
+}
+
+// as is a client of a user.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(cluster.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	out, err := client.New(config, client.Options{Scheme: cluster.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// bind binds a ClusterRole to a subject, in a namespace.
+func bind(t *testing.T, namespace string, to rbacv1.Subject, role string) {
+	t.Helper()
+	cluster.Create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: role + "-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{to},
+	})
+}
+
+// group is its OperatorGroup, as it is now.
+func (n *tenant) group(t *testing.T) *operatorsv1.OperatorGroup {
+	t.Helper()
+	out := &operatorsv1.OperatorGroup{}
+	if err := cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: n.namespace, Name: "group"}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// evil is the ClusterServiceVersion of what tenants offer.
+const evil = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: evil.v1.0.0}
+spec:
+  displayName: evil
+  version: 1.0.0
+  installModes:
+  - {type: OwnNamespace, supported: true}
+  - {type: SingleNamespace, supported: true}
+  - {type: MultiNamespace, supported: true}
+  - {type: AllNamespaces, supported: true}
+  install: {strategy: deployment, spec: {deployments: []}}
+`
+
+// offers has the tenant make a catalog with an operator and more objects in its bundle, and subscribe to it.
+func (n *tenant) offers(t *testing.T, objects ...string) *v1alpha1.Subscription {
+	t.Helper()
+	return n.offersCSV(t, evil, olm.ApprovalAutomatic, objects...)
+}
+
+func (n *tenant) offersCSV(t *testing.T, csv string, approval olm.Approval, objects ...string) *v1alpha1.Subscription {
+	t.Helper()
+	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "evil"}, Spec: &olm.SubscriptionSpec{
+		Package: "evil", Channel: "stable", CatalogSource: "mine", CatalogSourceNamespace: n.namespace, InstallPlanApproval: approval,
+	}}
+	for _, o := range []client.Object{
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "mine"},
+			Data:       map[string]string{"catalog.json": catalogOf(t, append([]string{csv}, objects...))},
+		},
+		&olm.CatalogSource{
+			ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "mine"},
+			Spec:       olm.CatalogSourceSpec{SourceType: olm.SourceTypeConfigmap, ConfigMap: "mine"},
+		},
+		sub,
+	} {
+		if err := n.Create(t.Context(), o); err != nil {
+			t.Fatalf("%s may not create a %T: %v", n.user, o, err)
+		}
+	}
+	return sub
+}
+
+// catalogOf is a catalog of one package with one bundle.
+func catalogOf(t *testing.T, manifests []string) string {
+	t.Helper()
+	properties := []any{map[string]any{"type": "olm.package", "value": map[string]any{"packageName": "evil", "version": "1.0.0"}}}
+	for _, manifest := range manifests {
+		raw, err := yaml.YAMLToJSON([]byte(manifest))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, manifest)
+		}
+		data := map[string]any{"data": base64.StdEncoding.EncodeToString(raw)}
+		properties = append(properties, map[string]any{"type": "olm.bundle.object", "value": data})
+	}
+	bundle, err := json.Marshal(map[string]any{"schema": "olm.bundle", "name": "evil.v1.0.0", "package": "evil", "image": "", "properties": properties})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `{"schema":"olm.package","name":"evil","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"evil","name":"stable","entries":[{"name":"evil.v1.0.0"}]}
+` + string(bundle)
+}
+
+// refused waits until a condition of a Subscription is True for that reason, and says the words.
+func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) string {
+	t.Helper()
+	var message string
+	cluster.Await(t, sub, func() string {
+		c := sub.Status.GetCondition(kind)
+		if c.Status != corev1.ConditionTrue || c.Reason != reason {
+			return fmt.Sprintf("%s is %s (%s): %s", kind, c.Status, c.Reason, c.Message)
+		}
+		for _, w := range words {
+			if !strings.Contains(c.Message, w) {
+				return fmt.Sprintf("the message does not say %q: %s", w, c.Message)
+			}
+		}
+		message = c.Message
+		return ""
+	})
+	return message
+}
+
+// needsAccount waits until a Subscription says that a bundle of its catalog is not installed without a service account.
+func needsAccount(t *testing.T, sub *v1alpha1.Subscription) {
+	t.Helper()
+	refused(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
+}
+
+// isForbidden waits until a Subscription says that the account of its OperatorGroup may not make something.
+func isForbidden(t *testing.T, sub *v1alpha1.Subscription, words ...string) string {
+	t.Helper()
+	return refused(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden,
+		append([]string{"system:serviceaccount:" + sub.Namespace}, words...)...)
+}
+
+// isNoAdmin fails where the tenant may do what only a cluster admin may.
+func (n *tenant) isNoAdmin(t *testing.T) {
+	t.Helper()
+	err := n.List(t.Context(), &corev1.SecretList{}, client.InNamespace("kube-system"))
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("%s reads the Secrets of kube-system: %v", n.user, err)
+	}
+}
+
+// absent fails where an object is there.
+func absent(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+		t.Errorf("%T %s: %v; want none", o, o.GetName(), err)
+	}
+}
