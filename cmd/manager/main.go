@@ -55,6 +55,8 @@ func run() error {
 		"Namespace where the manager keeps what no tenant may write; that of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
 		"Catalog of PlatformOperators that name none, as <namespace>/<name>; "+manager.DefaultCatalog+" of the global catalog namespace if empty.")
+	flag.StringVar(&o.ReservedNamespaces, "reserved-namespaces", manager.DefaultReservedNamespaces,
+		"Namespaces that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns; empty for none.")
 	flag.DurationVar(&o.DegradedInertia, "degraded-inertia", manager.DefaultDegradedInertia,
 		"How long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and must not fail until that is over.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",

@@ -58,10 +58,11 @@ func TestOrphan(t *testing.T) {
 		}
 	}
 
+	left := op.Status.Resources
 	op = create(t, "orphaned")
 	says(t, op, "Synced=False/Conflict", "Ready=False/Failed")
 	tells(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
-	for _, r := range op.Status.Resources {
+	for _, r := range left {
 		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
 			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
 	}

@@ -3,6 +3,7 @@
 package tenant
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,9 +162,8 @@ func catalogOf(t *testing.T, manifests []string) string {
 }
 
 // refused waits until a condition of a Subscription is True for that reason, and says the words.
-func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) string {
+func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
 	t.Helper()
-	var message string
 	cluster.Await(t, sub, func() string {
 		c := sub.Status.GetCondition(kind)
 		if c.Status != corev1.ConditionTrue || c.Reason != reason {
@@ -173,10 +174,8 @@ func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Subscriptio
 				return fmt.Sprintf("the message does not say %q: %s", w, c.Message)
 			}
 		}
-		message = c.Message
 		return ""
 	})
-	return message
 }
 
 // needsAccount waits until a Subscription says that a bundle of its catalog is not installed without a service account.
@@ -186,9 +185,9 @@ func needsAccount(t *testing.T, sub *v1alpha1.Subscription) {
 }
 
 // isForbidden waits until a Subscription says that the account of its OperatorGroup may not make something.
-func isForbidden(t *testing.T, sub *v1alpha1.Subscription, words ...string) string {
+func isForbidden(t *testing.T, sub *v1alpha1.Subscription, words ...string) {
 	t.Helper()
-	return refused(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden,
+	refused(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden,
 		append([]string{"system:serviceaccount:" + sub.Namespace}, words...)...)
 }
 
@@ -207,4 +206,22 @@ func absent(t *testing.T, o client.Object) {
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
 		t.Errorf("%T %s: %v; want none", o, o.GetName(), err)
 	}
+}
+
+// deletes deletes an object, and waits until it is gone.
+func deletes(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := cluster.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
+		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
+	}
+	cluster.AwaitGone(t, o)
+}
+
+func itemsOf(t *testing.T, list client.ObjectList) int {
+	t.Helper()
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(items)
 }

@@ -92,6 +92,10 @@ type Options struct {
 	// DefaultCatalog of the global catalog namespace if empty.
 	DefaultCatalog string
 
+	// ReservedNamespaces are those that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns;
+	// empty for none.
+	ReservedNamespaces string
+
 	// DegradedInertia is how long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and how long it
 	// must not have failed until that is over.
 	DegradedInertia time.Duration
@@ -111,6 +115,9 @@ const DefaultGlobalCatalogNamespace = "olm"
 
 // DefaultCatalog is the name of the catalog that OLM's own release brings along.
 const DefaultCatalog = "operatorhubio-catalog"
+
+// DefaultReservedNamespaces are those of Kubernetes and OpenShift themselves.
+const DefaultReservedNamespaces = "kube-*,openshift-*,default"
 
 // DefaultDegradedInertia keeps the ClusterOperator from being Degraded by what comes and goes, as OpenShift's own operators have it.
 const DefaultDegradedInertia = 2 * time.Minute

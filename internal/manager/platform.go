@@ -32,9 +32,13 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	if err != nil {
 		return fmt.Errorf("making a client for PlatformOperators: %w", err)
 	}
+	reserved, err := platform.ParseReserved(o.ReservedNamespaces)
+	if err != nil {
+		return fmt.Errorf("reading the reserved namespaces: %w", err)
+	}
 	reconciler := &platform.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog,
-		DegradedInertia: o.DegradedInertia, Now: time.Now,
+		Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {

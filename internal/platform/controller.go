@@ -44,6 +44,9 @@ type Reconciler struct {
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
+	// Reserved are the namespaces that nothing is made in.
+	Reserved Reserved
+
 	// DegradedInertia is how long a PlatformOperator must not fail until its trouble counts as over.
 	DegradedInertia time.Duration
 
@@ -99,7 +102,7 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, fmt.Errorf("composing PlatformOperator %s: %w", op.Name, err)
 	}
 	status, again := Status(in)
-	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
+	if in.Barred != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
 		again = retry
 	}
 	return reconcile.Result{RequeueAfter: again}, c.write(ctx, status)
@@ -188,14 +191,18 @@ func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscript
 
 // surroundings reads what is there already that decides what is to be made.
 func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, error) {
-	out := Surroundings{DefaultCatalog: c.DefaultCatalog}
 	namespace := object("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
-	if !usesNamespace(c.op) {
+	out := Surroundings{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
+	if usesNamespace(c.op) {
+		out.NamespaceOfOthers = namespace
+	} else {
 		live, err := c.live(ctx, namespace)
 		if err != nil {
 			return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
 		}
-		out.NamespaceControlled = live == nil || controls(c.op, live) || consents(c.op, live)
+		if live != nil && !controls(c.op, live) && !consents(c.op, live) {
+			out.NamespaceOfOthers = live
+		}
 	}
 	if in.NoOLM {
 		return out, nil
@@ -245,6 +252,10 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 	if err != nil {
 		return err
 	}
+	if in.Barred = around.bars(c.op); in.Barred != nil {
+		in.Objects, err = c.kept(ctx)
+		return err
+	}
 	desired := Compose(c.op, around)
 	if err := c.announce(ctx, desired); err != nil {
 		return err
@@ -261,7 +272,7 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 	return err
 }
 
-// kept are the objects that the PlatformOperator made before it had to yield. They stay as they are, and known.
+// kept are the objects that the PlatformOperator made before it had to stop. They stay as they are, and known.
 func (c composer) kept(ctx context.Context) ([]Object, error) {
 	var out []Object
 	for _, r := range c.op.Status.Resources {

@@ -30,8 +30,12 @@ type Surroundings struct {
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// NamespaceControlled is true where the namespace is the PlatformOperator's own, or is not there yet.
-	NamespaceControlled bool
+	// NamespaceOfOthers is the namespace, where somebody else has made it; nil where it is the PlatformOperator's own, or is not there
+	// yet.
+	NamespaceOfOthers *unstructured.Unstructured
+
+	// NamespaceReserved is true where the manager makes nothing in a namespace of that name.
+	NamespaceReserved bool
 
 	// Groups are the OperatorGroups of the namespace.
 	Groups []operatorsv1.OperatorGroup
@@ -72,9 +76,26 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 	return out
 }
 
+// bars is why nothing is made for a PlatformOperator: who owns its namespace would have the operator's accounts, and whatever an
+// OperatorGroup for all namespaces lets them do. nil where nothing is in the way.
+func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *Problem {
+	namespace := op.GetNamespaceToInstallIn()
+	switch {
+	case s.NamespaceReserved:
+		return &Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
+			"Nothing is made in namespace %s, which is reserved: name another in spec.namespace, or have --reserved-namespaces of the manager not say so",
+			namespace)}
+	case s.NamespaceOfOthers != nil && op.Spec.Namespace == "":
+		taken := conflict{s.NamespaceOfOthers}
+		return &Problem{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
+			"%s. To install the operator beside what is in it: name it in spec.namespace", taken.words(op.Name))}
+	}
+	return nil
+}
+
 // namespaceOf is the namespace to make. One that the spec names and that is somebody else's is used as it is.
 func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
-	if op.Spec.Namespace != "" && !around.NamespaceControlled {
+	if op.Spec.Namespace != "" && around.NamespaceOfOthers != nil {
 		return nil
 	}
 	return object("v1", "Namespace", "", op.GetNamespaceToInstallIn())

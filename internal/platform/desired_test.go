@@ -73,8 +73,7 @@ func including(entries ...string) asks {
 // surrounded is a cluster that has nothing of foo yet.
 func surrounded(changes ...around) Surroundings {
 	out := Surroundings{
-		DefaultCatalog:      types.NamespacedName{Namespace: "global", Name: "operators"},
-		NamespaceControlled: true,
+		DefaultCatalog: types.NamespacedName{Namespace: "global", Name: "operators"},
 	}
 	for _, change := range changes {
 		change(&out)
@@ -82,7 +81,9 @@ func surrounded(changes ...around) Surroundings {
 	return out
 }
 
-func namespaceOfOthers(s *Surroundings) { s.NamespaceControlled = false }
+func namespaceOfOthers(s *Surroundings) {
+	s.NamespaceOfOthers = object("v1", "Namespace", "", "foo")
+}
 
 // groups and subscriptions are there already, each as "name of whom", where "of foo" is controlled by PlatformOperator foo, "for
 // foo" consents that it takes over, and nothing is somebody else's.
@@ -572,3 +573,31 @@ func TestLabel(t *testing.T) {
 		}
 	}
 }
+
+// TestBars: nothing is made in a namespace whose owner would have the operator's accounts.
+func TestBars(t *testing.T) {
+	named := func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "foo" }
+	for name, tc := range map[string]struct {
+		reason string
+		op     []asks
+		around []around
+		want   string
+	}{
+		"Own":      {"It is its own, or will be.", nil, nil, ""},
+		"OfOthers": {"That it has its name by default makes it nobody's.", nil, []around{namespaceOfOthers}, "Conflict"},
+		"Named":    {"Who names it in the spec means it.", []asks{named}, []around{namespaceOfOthers}, ""},
+		"Reserved": {"Not even then where the manager says no.", []asks{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if problem := surrounded(tc.around...).bars(asking(tc.op...)); problem != nil {
+				got = problem.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q; want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func reserved(s *Surroundings) { s.NamespaceReserved = true }

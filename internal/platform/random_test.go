@@ -358,7 +358,9 @@ func randomSurroundings(r *rand.Rand) (*v1alpha1.PlatformOperator, Surroundings)
 	op := asking(pick(r, tracked, observing, inNamespaceBar, approving(olm.ApprovalManual), configured(`{"env":[]}`)))
 	including("cr", pick(r, `{"apiVersion":"v1","kind":"Foo","metadata":{"name":"cr"}}`, `{}`, `[`, `null`))(op)
 	s := surrounded(groups(those()...), subscriptions(those()...))
-	s.NamespaceControlled = oneIn(r, 2)
+	if oneIn(r, 2) {
+		namespaceOfOthers(&s)
+	}
 	if oneIn(r, 2) {
 		modes(pick(r, olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeAllNamespaces, olm.InstallModeTypeSingleNamespace))(&s)
 	}

@@ -31,6 +31,9 @@ type Inputs struct {
 	// Yields is true where one of them is older: nothing is made for this one.
 	Yields bool
 
+	// Barred is why nothing is made for it; nil where nothing bars that.
+	Barred *Problem
+
 	// NoOLM is true where the cluster has neither an OLM nor the loops of operator-status.
 	NoOLM bool
 
@@ -178,6 +181,9 @@ func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 func (in Inputs) unsynced() *Problem {
 	if len(in.Duplicates) > 0 {
 		return in.duplicate()
+	}
+	if in.Barred != nil {
+		return in.Barred
 	}
 	var found *Problem
 	var messages []string
@@ -339,6 +345,8 @@ func (in Inputs) operatorTrouble() *Problem {
 	switch {
 	case in.Yields:
 		return in.duplicate()
+	case in.Barred != nil:
+		return in.Barred
 	case in.NoOLM:
 		return &Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
 	case in.observes() && in.Observed > 1:

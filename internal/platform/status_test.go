@@ -815,6 +815,16 @@ func resourceRows() map[string]statusRow {
 				"Synced": conflicts, "Installed": conflicts, "Ready": "Subscription foo/foo is not ready (Conflict): " + conflicts,
 			},
 		},
+		"NamespaceReserved": {
+			reason: "Where nothing may be made there is nothing to wait for.",
+			in: with(beginning(), func(in *Inputs) {
+				in.Objects, in.Barred = nil, &Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
+			}),
+			want: onItsWay("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "NamespaceReserved",
+			says:    map[string]string{"Synced": "It is reserved", "Installed": "It is reserved"},
+		},
 		"ConflictAndKindNotFound": {
 			reason: "All that is wrong is told, under the reason that will not go away by itself.",
 			in:     beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)),

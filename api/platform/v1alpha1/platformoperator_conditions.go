@@ -40,6 +40,9 @@ const (
 	// ReasonConflict: an object of that name is there, and belongs to somebody else. The message says how to have it adopted.
 	ReasonConflict = "Conflict"
 
+	// ReasonNamespaceReserved: the manager makes nothing in a namespace of that name. The message says how to let it.
+	ReasonNamespaceReserved = "NamespaceReserved"
+
 	// ReasonApplyFailed: the API server refuses an object. The message quotes it.
 	ReasonApplyFailed = "ApplyFailed"
 
