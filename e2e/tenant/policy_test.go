@@ -1,0 +1,147 @@
+package tenant
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestStatusOfOurs: what operator-status says of an object nobody else can say, a cluster admin included. What an operator says of itself
+// on its own Probe it can.
+func TestStatusOfOurs(t *testing.T) {
+	namespace := cluster.Namespace(t, "statuses")
+	in := metav1.ObjectMeta{Namespace: namespace, Name: "foo"}
+	sub := &v1alpha1.Subscription{ObjectMeta: in, Spec: &olm.SubscriptionSpec{Package: "foo", CatalogSource: "foo", CatalogSourceNamespace: namespace}}
+	plan := &olm.InstallPlan{ObjectMeta: in, Spec: olm.InstallPlanSpec{Approval: olm.ApprovalManual, ClusterServiceVersionNames: []string{"foo"}}}
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: in}
+	csv.Spec.DisplayName, csv.Spec.InstallStrategy.StrategyName = "foo", olm.InstallStrategyNameDeployment
+	csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
+	op := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	op.Spec.Package.Name = "foo"
+	ours := &v1alpha1.Probe{ObjectMeta: in, Spec: &v1alpha1.ProbeSpec{
+		ServiceAccountName: "foo", ProbeResources: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}},
+	}}
+	theirs, unset := &v1alpha1.Probe{ObjectMeta: in, Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, &v1alpha1.Probe{ObjectMeta: in}
+	theirs.Name, unset.Name = "theirs", "unset"
+	for name, tc := range map[string]struct {
+		reason string
+		object client.Object
+		status string
+		allows bool
+	}{
+		"subscription": {reason: "It remembers what runs.", object: sub, status: `{"lastUpdated":"2026-01-01T00:00:00Z","installedCSV":"foo"}`},
+		"plan":         {reason: "It remembers what was begun.", object: plan, status: `{"phase":"Complete","catalogSources":[]}`},
+		"csv":          {reason: "Its phase says what runs.", object: csv, status: `{"phase":"Succeeded"}`},
+		"platform":     {reason: "The cluster's installation goes by it.", object: op, status: `{"failingMessage":"foo"}`},
+		"probe":        {reason: "The gate goes by it.", object: ours, status: `{"upgradeable":false}`},
+		"operator":     {reason: "It is the operator's to write.", object: theirs, status: `{"conditions":[]}`, allows: true},
+		"unset":        {reason: "So it is where the spec is unset.", object: unset, status: `{"conditions":[]}`, allows: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster.Create(t, tc.object)
+			write := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tc.status+`}`))
+			if tc.allows {
+				if err := cluster.Client.Status().Patch(t.Context(), tc.object, write); err != nil {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				return
+			}
+			cluster.Await(t, tc.object, func() string { // a policy is in force a moment after it is bound
+				err := cluster.Client.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
+				if apierrors.IsForbidden(err) && contains(err.Error(), "operator-status-controller-manager alone") {
+					return ""
+				}
+				return fmt.Sprintf("%s: %v", tc.reason, err)
+			})
+		})
+	}
+}
+
+// TestAskedForMore: words on an object that have operator-status do more than its writer may do are refused.
+func TestAskedForMore(t *testing.T) {
+	namespace := cluster.Namespace(t, "asking")
+	may := func(user string, rules ...rbacv1.PolicyRule) client.Client {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: user}
+		cluster.Create(t, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, &rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+		})
+		return as(t, user)
+	}
+	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+	}
+	const group = "operators.coreos.com"
+	subscribe, probe := rule(group, "subscriptions", "*"), rule(group, "probes", "*")
+	asks := func(change func(*v1alpha1.Subscription)) client.Object {
+		out := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "foo-"}}
+		out.Spec = &olm.SubscriptionSpec{Package: "foo", CatalogSource: "foo", CatalogSourceNamespace: namespace}
+		change(out)
+		return out
+	}
+	plain := func(*v1alpha1.Subscription) {}
+	gated := func(s *v1alpha1.Subscription) {
+		s.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
+	}
+	allowed := func(s *v1alpha1.Subscription) {
+		s.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
+	}
+	reads := func() client.Object {
+		return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "foo-"}, Spec: &v1alpha1.ProbeSpec{
+			ServiceAccountName: "operator", ProbeResources: []v1alpha1.ProbeResource{{Name: "deals.example.com", Upgradeable: "!Insolvent"}},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		may    []rbacv1.PolicyRule
+		object client.Object
+		want   string
+	}{
+		"plain":    {"Who may subscribe may.", []rbacv1.PolicyRule{subscribe}, asks(plain), ""},
+		"gate":     {"The manager would approve for somebody who may not.", []rbacv1.PolicyRule{subscribe}, asks(gated), "update installplans"},
+		"allow":    {"So it would let an update go ahead.", []rbacv1.PolicyRule{subscribe}, asks(allowed), "update installplans"},
+		"approver": {"Who may approve may ask for it.", []rbacv1.PolicyRule{subscribe, rule(group, "installplans", "update")}, asks(gated), ""},
+		"probe":    {"It reads with an account's rights, which the writer has not.", []rbacv1.PolicyRule{probe}, reads(), "pods or deployments"},
+		"pods":     {"Who may run a pod has the account already.", []rbacv1.PolicyRule{probe, rule("", "pods", "create")}, reads(), ""},
+		"own word": {"A Probe that reads nothing needs no account.", []rbacv1.PolicyRule{probe},
+			&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := may("asking-"+strings.ReplaceAll(name, " ", "-"), tc.may...).Create(t.Context(), tc.object)
+			refused := apierrors.IsForbidden(err) && contains(err.Error(), tc.want)
+			if tc.want == "" && err != nil || tc.want != "" && !refused {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestManagerDeletes: the account of the manager deletes no Namespace but those that it made.
+func TestManagerDeletes(t *testing.T) {
+	manager := as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace(t, "users")}}
+	if err := manager.Delete(t.Context(), namespace); !apierrors.IsForbidden(err) || !contains(err.Error(), "only Namespaces that it made") {
+		t.Errorf("the manager deletes a Namespace of somebody else: %v", err)
+	}
+	op := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name}}
+	op.Spec.Package.Name = "foo"
+	cluster.Create(t, op)
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-", OwnerReferences: []metav1.OwnerReference{
+		*metav1.NewControllerRef(op, platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)),
+	}}}
+	cluster.Create(t, made)
+	if err := manager.Delete(t.Context(), made); err != nil {
+		t.Errorf("the manager does not delete a Namespace of a PlatformOperator: %v", err)
+	}
+}
