@@ -17,10 +17,21 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestStatusOfOurs: what operator-status says of an object nobody else can say, a cluster admin included. What an operator says of itself
-// on its own Probe it can.
+// TestStatusOfOurs: what operator-status says of an object nobody else can say, though he may do everything in the namespace. What an
+// operator says of itself on its own Probe it can.
 func TestStatusOfOurs(t *testing.T) {
 	namespace := cluster.Namespace(t, "statuses")
+	user := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "teller"}
+	bind(t, namespace, user, "cluster-admin")
+	role := metav1.ObjectMeta{Name: namespace}
+	cluster.Create(t,
+		&rbacv1.ClusterRole{ObjectMeta: role, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{platformv1alpha1.GroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: role, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespace}, Subjects: []rbacv1.Subject{user},
+		})
+	teller := as(t, user.Name)
 	in := metav1.ObjectMeta{Namespace: namespace, Name: "foo"}
 	sub := &v1alpha1.Subscription{ObjectMeta: in, Spec: &olm.SubscriptionSpec{Package: "foo", CatalogSource: "foo", CatalogSourceNamespace: namespace}}
 	plan := &olm.InstallPlan{ObjectMeta: in, Spec: olm.InstallPlanSpec{Approval: olm.ApprovalManual, ClusterServiceVersionNames: []string{"foo"}}}
@@ -52,13 +63,13 @@ func TestStatusOfOurs(t *testing.T) {
 			cluster.Create(t, tc.object)
 			write := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tc.status+`}`))
 			if tc.allows {
-				if err := cluster.Client.Status().Patch(t.Context(), tc.object, write); err != nil {
+				if err := teller.Status().Patch(t.Context(), tc.object, write); err != nil {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
 				return
 			}
 			cluster.Await(t, tc.object, func() string { // a policy is in force a moment after it is bound
-				err := cluster.Client.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
+				err := teller.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
 				if apierrors.IsForbidden(err) && contains(err.Error(), "operator-status-controller-manager alone") {
 					return ""
 				}

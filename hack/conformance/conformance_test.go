@@ -12,11 +12,9 @@ import (
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/testcatalog"
 	"github.com/operator-status/operator-status/internal/testcluster"
@@ -91,7 +89,6 @@ func TestConformance(t *testing.T) {
 
 // prepare creates what the suite expects of a cluster: that, and a global catalog that is ready.
 func prepare(t *testing.T) {
-	admit(t)
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}},
 		&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "global-operators"}})
 	one, err := testcatalog.Publish(testcatalog.Foo{Name: "community", Version: "1.0.0"})
@@ -103,15 +100,6 @@ func prepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.OfferCatalog(t, types.NamespacedName{Namespace: globalNamespace, Name: "operatorhubio-catalog"}, config)
-}
-
-// admit lets the user of the suite write statuses by hand, as some specs do to have something to begin with.
-func admit(t *testing.T) {
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "operator-status-lifecycle-status"}}
-	unless := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"matchConditions":[{"name":"not-the-suite","expression":"request.userInfo.username != 'admin'"}]}}`))
-	if err := cluster.Client.Patch(t.Context(), policy, unless); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // runAll runs the files of the suite one after the other, as far as they have specs to run, and returns the results of every spec.

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,7 +112,7 @@ func start(folder string) (c *Cluster, stop func() error, err error) {
 	config.UserAgent = "test"
 	c = &Cluster{Config: config, folder: folder, server: server}
 	if c.Client, err = newClient(config); err == nil {
-		err = c.install("default", admission...) // the tests of one stage write what another would
+		err = c.install("default")
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Stop())
@@ -156,7 +155,7 @@ func Connect(config *rest.Config, folder string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.install(folder, "Deployment") // the tests run the manager themselves
+	return c, c.install(folder)
 }
 
 // Audited is the same cluster, whose requests are read from the audit log in that folder.
@@ -177,11 +176,7 @@ func (c *Cluster) Rediscovered(t testing.TB) *Cluster {
 	return &out
 }
 
-// admission, and the manager itself, are not part of a cluster where a test writes statuses as the stages beside the one it tests.
-var admission = []string{"Deployment", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-
-// install installs a folder of config, but for some kinds.
-func (c *Cluster) install(folder string, but ...string) error {
+func (c *Cluster) install(folder string) error {
 	kustomize := exec.Command(filepath.Join(Root(), "bin", "kustomize"), "build", filepath.Join(Root(), "config", folder))
 	var problem bytes.Buffer
 	kustomize.Stderr = &problem
@@ -194,8 +189,8 @@ func (c *Cluster) install(folder string, but ...string) error {
 		return fmt.Errorf("reading config/%s: %w", folder, err)
 	}
 	for _, o := range objects {
-		if slices.Contains(but, o.GetKind()) {
-			continue
+		if o.GetKind() == "Deployment" {
+			continue // the tests run the manager themselves
 		}
 		if err := c.Client.Create(context.Background(), o); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
