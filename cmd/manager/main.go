@@ -51,6 +51,10 @@ func run() error {
 	flag.StringVar(&o.TrustedCatalogs, "trusted-catalogs", "",
 		"Catalogs besides the global ones that are trusted with the cluster: their bundles are installed as the manager where the OperatorGroup names no service account. "+
 			"A list of <namespace>/<name>, or * for all, as OLM does.")
+	flag.StringVar(&o.CatalogAllowCIDR, "catalog-allow-cidr", "",
+		"Addresses of the manager's own host, of its network and of the API server that catalogs which are not trusted may point to all the same: a list of CIDRs.")
+	flag.StringVar(&o.CatalogPlaintext, "catalog-plaintext", "",
+		"Hosts, each as <host> or <host>:<port>, that catalogs and images are read from without TLS. A Service in the catalog's own namespace needs no mention as spec.address.")
 	flag.StringVar(&o.Namespace, "namespace", "",
 		"Namespace where the manager keeps what no tenant may write; that of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",

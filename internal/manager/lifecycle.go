@@ -65,7 +65,11 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	store := catalog.NewStore(global)
 	impersonate := l.accounts.installer
-	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir}
+	reach := catalog.Reach{Trusts: l.options.trust.Trusts, Allowed: l.options.allowed, Plaintext: catalog.ParsePlaintext(l.options.CatalogPlaintext)}
+	if reach.APIServer, err = apiServerAddresses(ctx, l.config, reader); err != nil {
+		return err
+	}
+	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir, Reach: reach}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
 	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
 	rights := apply.NewRights(l.mgr)

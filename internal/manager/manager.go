@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -45,6 +46,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/lifecycle"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 	"github.com/operator-status/operator-status/internal/olm"
 	"github.com/operator-status/operator-status/internal/probe"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -96,6 +98,13 @@ type Options struct {
 	// empty for none.
 	ReservedNamespaces string
 
+	// CatalogAllowCIDR are addresses of the manager's own host, of its network and of the API server that catalogs which are not trusted
+	// may point to all the same: a list of CIDRs.
+	CatalogAllowCIDR string
+
+	// CatalogPlaintext are the hosts, each with its port or for all, that catalogs and images are read from without TLS.
+	CatalogPlaintext string
+
 	// DegradedInertia is how long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and how long it
 	// must not have failed until that is over.
 	DegradedInertia time.Duration
@@ -104,7 +113,8 @@ type Options struct {
 	// files if empty.
 	CatalogDir string
 
-	trust apply.Trust // what TrustedCatalogs says
+	trust   apply.Trust    // what TrustedCatalogs says
+	allowed []netip.Prefix // what CatalogAllowCIDR says
 }
 
 // DefaultNamespace is the one that config installs the manager in.
@@ -166,6 +176,9 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	var err error
 	if o.trust, err = apply.ParseTrust(o.TrustedCatalogs, o.GlobalCatalogNamespace); err != nil {
 		return nil, fmt.Errorf("reading which catalogs are trusted: %w", err)
+	}
+	if o.allowed, err = catalog.ParseAllowed(o.CatalogAllowCIDR); err != nil {
+		return nil, fmt.Errorf("reading where catalogs may point: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent

@@ -39,7 +39,7 @@ type Manager struct {
 var managerAccount = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
 
 // StartManager starts bin/manager with the token of its service account. It ends with the test, whose log has the
-// manager's if the test fails. Unless flags say otherwise it serves no health.
+// manager's if the test fails. Unless flags say otherwise it serves no health, and speaks to the tests' own registries without TLS.
 func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	t.Helper()
 	m := &Manager{log: filepath.Join(t.TempDir(), "manager.log"), done: make(chan struct{})}
@@ -48,7 +48,7 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 		t.Fatal(err)
 	}
 	m.process = exec.Command(filepath.Join(Root(), "bin", "manager"),
-		append([]string{"--kubeconfig=" + c.managerKubeconfig(t), "--health-probe-bind-address=0"}, flags...)...)
+		append([]string{"--kubeconfig=" + c.managerKubeconfig(t), "--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)...)
 	m.process.Stdout, m.process.Stderr = output, output
 	if err := m.process.Start(); err != nil {
 		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)

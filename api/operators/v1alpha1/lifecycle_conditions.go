@@ -20,6 +20,13 @@ const (
 	// ReasonUnreachable: the registry does not answer. What was read last stays in use.
 	ReasonUnreachable = "Unreachable"
 
+	// ReasonAddressNotAllowed: a catalog that is not trusted with the cluster points to an address of the manager's own host or of the
+	// API server. The message says how to let it.
+	ReasonAddressNotAllowed = "AddressNotAllowed"
+
+	// ReasonPlaintextNotAllowed: the registry would have to be spoken to without TLS. The message says how to let it.
+	ReasonPlaintextNotAllowed = "PlaintextNotAllowed"
+
 	// ReasonImagePullFailed: the image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
 

@@ -166,7 +166,7 @@ func TestBundleImage(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			image, _ := registry.Push(t, strings.ToLower(strings.ReplaceAll(name, " ", "-")), tc.labels, tc.layers...)
-			r := &reading{puller: puller{limits: limits}}
+			r := &reading{puller: puller{limits: limits, route: anywhere()}}
 			objects, err := r.objects(context.Background(), &Bundle{Name: "foo.v1.0.0", Image: image})
 			var got []string
 			for _, o := range objects {

@@ -30,9 +30,15 @@ import (
 	"github.com/operator-framework/operator-registry/pkg/cache"
 	"github.com/operator-framework/operator-registry/pkg/server"
 	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What the tests of this package and those beside an API server share.
+
+// Anywhere lets every catalog point to the registries of the tests.
+var Anywhere = Reach{Trusts: func(types.NamespacedName) bool { return true }, Plaintext: []string{"127.0.0.1", "localhost"}}
+
+func anywhere() route { return newRoutes(&Anywhere).of(types.NamespacedName{}) }
 
 // CSV is a ClusterServiceVersion that owns Foos, in JSON.
 func CSV(name, version string) string {

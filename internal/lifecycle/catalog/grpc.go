@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
@@ -30,20 +33,36 @@ type grpcOrigin struct {
 	address string
 	puller  puller
 	conn    *grpc.ClientConn
+
+	// barred is why the address is not dialled; nil where it is.
+	barred atomic.Pointer[Error]
 }
 
 func newGRPCOrigin(address string, p puller) (*grpcOrigin, error) {
-	conn, err := dial(address, p.limits)
-	if err != nil {
+	if err := p.route.plaintext(address); err != nil {
+		return nil, err
+	}
+	out := &grpcOrigin{address: address, puller: p}
+	var err error
+	if out.conn, err = out.dial(); err != nil {
 		return nil, failure(v1alpha1.ReasonSpecInvalid, "spec.address %q is no address: %w", address, err)
 	}
-	return &grpcOrigin{address: address, puller: p, conn: conn}, nil
+	return out, nil
+}
+
+// connect connects to an address that the name of the registry stands for.
+func (o *grpcOrigin) connect(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := o.puller.route.dialer().DialContext(ctx, "tcp", address)
+	barred, _ := errors.AsType[*Error](err)
+	o.barred.Store(barred)
+	return conn, err
 }
 
 // dial makes a connection that keeps itself up, when there is something to say. Like OLM's it is not encrypted.
-func dial(address string, limits Limits) (*grpc.ClientConn, error) {
-	return grpc.NewClient("dns:///"+address,
+func (o *grpcOrigin) dial() (*grpc.ClientConn, error) {
+	return grpc.NewClient("dns:///"+o.address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(o.connect),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0), // its state says whether the registry is there
 		grpc.WithUserAgent("operator-status"),
@@ -51,7 +70,7 @@ func dial(address string, limits Limits) (*grpc.ClientConn, error) {
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 15 * time.Second},
 			MinConnectTimeout: 5 * time.Second,
 		}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(2*limits.Bundle))), // a bundle comes with its ClusterServiceVersion twice
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(2*o.puller.limits.Bundle))), // a bundle comes with its ClusterServiceVersion twice
 	)
 }
 
@@ -101,7 +120,9 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 }
 
 func (o *grpcOrigin) failure(ctx context.Context, err error) error {
-	switch said := status.Convert(err); {
+	switch said, barred := status.Convert(err), o.barred.Load(); {
+	case barred != nil:
+		return failure(barred.Reason, "the registry at %s: %w", o.address, barred.cause)
 	case asError(err, "").Reason != "":
 		return err
 	case ctx.Err() != nil:
@@ -241,7 +262,7 @@ func (o *grpcOrigin) texts(ctx context.Context, content *Content, b *Bundle) ([]
 	if !ok {
 		return nil, notOffered(b)
 	}
-	conn, err := dial(o.address, o.puller.limits)
+	conn, err := o.dial()
 	if err != nil {
 		return nil, o.failure(ctx, err)
 	}

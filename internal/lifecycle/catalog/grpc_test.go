@@ -54,7 +54,7 @@ func TestGRPCReadsWhatTheFilesSay(t *testing.T) {
 		t.Fatal(want.Invalid)
 	}
 	address, _ := ServeGRPC(t, "", catalog)
-	o, err := newGRPCOrigin(address, puller{limits: DefaultLimits})
+	o, err := newGRPCOrigin(address, puller{limits: DefaultLimits, route: anywhere()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestGRPCCycle(t *testing.T) {
 
 func TestFeedEnds(t *testing.T) {
 	address, stop := ServeGRPC(t, "", FBC("foo", "1.0.0"))
-	o, err := newGRPCOrigin(address, puller{limits: DefaultLimits})
+	o, err := newGRPCOrigin(address, puller{limits: DefaultLimits, route: anywhere()})
 	if err != nil {
 		t.Fatal(err)
 	}

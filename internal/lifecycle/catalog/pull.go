@@ -23,6 +23,7 @@ import (
 type puller struct {
 	secrets pullSecrets
 	limits  Limits
+	route   route
 }
 
 // resolved is what an image's reference stood for when it was looked at.
@@ -51,7 +52,8 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	credentials, problems := p.secrets.credentials(ctx, reference.Context())
 	for _, c := range credentials {
 		var descriptor *remote.Descriptor
-		descriptor, err = remote.Get(reference, remote.WithContext(ctx), remote.WithAuth(c), remote.WithUserAgent("operator-status"))
+		descriptor, err = remote.Get(reference, remote.WithContext(ctx), remote.WithAuth(c), remote.WithUserAgent("operator-status"),
+			remote.WithTransport(p.route.transport))
 		if err == nil {
 			return &resolved{image: image, digest: descriptor.Digest.String(), descriptor: descriptor}, nil
 		}
@@ -75,13 +77,38 @@ func refused(err error) bool {
 }
 
 func pullFailure(image string, err error, problems ...string) error {
-	if _, ok := errors.AsType[*Error](err); ok {
-		return err
+	if known, ok := err.(*Error); ok { //nolint:errorlint // one that says it all
+		return known
+	}
+	if known, ok := errors.AsType[*Error](err); ok {
+		return failure(known.Reason, "pulling image %s: %w", image, known.cause)
+	}
+	if answer, ok := errors.AsType[*transport.Error](err); ok {
+		err = errors.New(answered(answer))
 	}
 	if len(problems) > 0 {
 		return failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w (%s)", image, err, strings.Join(problems, "; "))
 	}
 	return failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w", image, err)
+}
+
+// answered is what a registry refused with. Nothing of its own words is told: it need not be a registry, and who reads the status of a
+// CatalogSource may not be one whom it would have answered.
+func answered(answer *transport.Error) string {
+	out := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	for _, d := range answer.Errors {
+		if slices.Contains(registryCodes, d.Code) {
+			return out + " (" + string(d.Code) + ")"
+		}
+	}
+	return out
+}
+
+// registryCodes are those of the specification of registries.
+var registryCodes = []transport.ErrorCode{
+	transport.BlobUnknownErrorCode, transport.DeniedErrorCode, transport.ManifestUnknownErrorCode, transport.NameInvalidErrorCode,
+	transport.NameUnknownErrorCode, transport.TooManyRequestsErrorCode, transport.UnauthorizedErrorCode, transport.UnsupportedErrorCode,
+	transport.UnavailableErrorCode,
 }
 
 // largestConfig is how many bytes the config of an image may have, which tells what is in it.

@@ -40,6 +40,9 @@ type Reconciler struct {
 	// Limits of what is read; DefaultLimits where they are zero.
 	Limits Limits
 
+	// Reach is where catalogs may point.
+	Reach Reach
+
 	// Timeout of reading one catalog; 5 minutes where it is 0.
 	Timeout time.Duration
 
@@ -47,6 +50,7 @@ type Reconciler struct {
 	cache   client.Reader
 	live    client.Reader
 	disk    *disk
+	routes  routes
 	swept   bool
 
 	// Set when the controller starts.
@@ -147,7 +151,7 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 }
 
 func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) {
-	p := puller{limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}}
+	p := puller{limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}, route: r.routes.of(key)}
 	if t.secrets != "" {
 		p.secrets.names = strings.Split(t.secrets, ",")
 	}
@@ -277,6 +281,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 	}
 	r.cluster, r.cache, r.live = mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader()
 	r.feeds = map[types.NamespacedName]running{}
+	r.routes = newRoutes(&r.Reach)
 	var err error
 	if r.disk, err = openDisk(r.Dir); err != nil {
 		return err

@@ -142,7 +142,7 @@ func secrets(t *testing.T, w *world) {
 		},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "opaque"}},
 	)
-	refused := "False ImagePullFailed: pulling image " + image + ": GET http://" + registry.Host + "/v2/team/catalog/manifests/latest: unexpected status code 401 Unauthorized"
+	refused := "False ImagePullFailed: pulling image " + image + ": the registry answers 401 Unauthorized"
 	tests := map[string]struct {
 		reason  string
 		secrets []string
@@ -161,7 +161,7 @@ func secrets(t *testing.T, w *world) {
 			want: "True CatalogRead: Read 1 package from image " + image + " at " + digest,
 		},
 		"wrong": {
-			reason: "What the registry says is passed on.", secrets: []string{"wrong"},
+			reason: "What the registry answers is said.", secrets: []string{"wrong"},
 			want: refused,
 		},
 		"none": {

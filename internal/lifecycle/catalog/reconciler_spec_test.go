@@ -93,9 +93,8 @@ func badInput(t *testing.T, w *world) {
 		"no-such-image": {
 			reason: "The registry does not know the image.",
 			spec:   imageSpec(registry.Host + "/none:v1"),
-			want: "False ImagePullFailed: pulling image " + registry.Host + "/none:v1: GET http://" + registry.Host +
-				"/v2/none/manifests/v1: NAME_UNKNOWN: Unknown name",
-			old: olm.CatalogSourceRegistryServerError,
+			want:   "False ImagePullFailed: pulling image " + registry.Host + "/none:v1: the registry answers 404 Not Found (NAME_UNKNOWN)",
+			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"not-a-catalog": {
 			reason: "An image of something else.",

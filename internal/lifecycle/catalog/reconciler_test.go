@@ -84,7 +84,7 @@ func (w *world) run(t *testing.T) {
 	w.store = catalog.NewStore(global)
 	limits := catalog.DefaultLimits
 	limits.Image, limits.CatalogFile = 1<<20, 64<<10
-	r := &catalog.Reconciler{Store: w.store, Dir: w.dir, Limits: limits, Timeout: 5 * time.Second}
+	r := &catalog.Reconciler{Store: w.store, Dir: w.dir, Limits: limits, Reach: catalog.Anywhere, Timeout: 5 * time.Second}
 	if err := r.SetupWithManager(mgr, func(r reconcile.Reconciler) reconcile.Reconciler { return r }); err != nil {
 		t.Fatal(err)
 	}

@@ -202,7 +202,7 @@ func TestDecompressed(t *testing.T) {
 // TestUnpackReadsToTheEnd: only at the end of a layer does it turn out that it is not what the manifest says.
 func TestUnpackReadsToTheEnd(t *testing.T) {
 	registry := NewRegistry(t, "")
-	p := puller{limits: DefaultLimits}
+	p := puller{limits: DefaultLimits, route: anywhere()}
 	r, err := p.resolve(t.Context(), registry.PushFalse(t, "false", Files("configs/a", "1")))
 	if err != nil {
 		t.Fatal(err)

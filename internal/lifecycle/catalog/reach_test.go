@@ -1,0 +1,102 @@
+package catalog
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// tenants is a cluster whose catalogs are trusted in namespace olm.
+func tenants(allowed, plaintext string) *Reach {
+	cidrs, err := ParseAllowed(allowed)
+	if err != nil {
+		panic(err)
+	}
+	return &Reach{
+		Trusts:  func(catalog types.NamespacedName) bool { return catalog.Namespace == "olm" },
+		Allowed: cidrs, Plaintext: ParsePlaintext(plaintext), APIServer: []netip.Addr{netip.MustParseAddr("10.96.0.1")},
+	}
+}
+
+func TestReachAddresses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, namespace, allowed, address string
+		want                                string // empty for dialled
+	}{
+		"Elsewhere":     {"A registry may be anywhere.", "tenant", "", "192.0.2.1:443", ""},
+		"InTheCluster":  {"So may a Service.", "tenant", "", "10.96.7.7:443", ""},
+		"Loopback":      {"Only the manager reaches what listens there.", "tenant", "", "127.0.0.1:5000", "own host"},
+		"Loopback6":     {"There too.", "tenant", "", "[::1]:5000", "own host"},
+		"Mapped":        {"By any name.", "tenant", "", "[::ffff:127.0.0.1]:5000", "own host"},
+		"Unspecified":   {"Which Linux takes for loopback.", "tenant", "", "0.0.0.0:5000", "own host"},
+		"Metadata":      {"The cloud's credentials are there.", "tenant", "", "169.254.169.254:80", "own network"},
+		"LinkLocal6":    {"Also with a zone.", "tenant", "", "[fe80::1%eth0]:80", "own network"},
+		"APIServer":     {"It may tell the manager's address from others.", "tenant", "", "10.96.0.1:443", "the API server"},
+		"Allowed":       {"The admin may open some.", "tenant", "127.0.0.0/8", "127.0.0.1:5000", ""},
+		"AllowedOthers": {"And only those.", "tenant", "127.0.0.0/8", "[::1]:5000", "--catalog-allow-cidr"},
+		"Trusted":       {"A trusted catalog points anywhere.", "olm", "", "127.0.0.1:5000", ""},
+		"NoAddress":     {"What is none is not dialled.", "tenant", "", "localhost:5000", "no address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newRoutes(tenants(tc.allowed, "")).of(types.NamespacedName{Namespace: tc.namespace}).check(tc.address)
+			if (err == nil) != (tc.want == "") || err != nil && (asError(err, "").Reason != v1alpha1.ReasonAddressNotAllowed || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: %v; want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReachPlaintext(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, plaintext, host string
+		want                    bool
+	}{
+		"Nobody":        {"Unless it is said.", "", "registry.example.com:50051", false},
+		"Host":          {"A host is meant with every port.", "registry.example.com", "registry.example.com:50051", true},
+		"HostAndPort":   {"Or with one.", "a:1,registry.example.com:50051", "registry.example.com:50051", true},
+		"OtherPort":     {"And no other.", "registry.example.com:50052", "registry.example.com:50051", false},
+		"OwnService":    {"OLM's registry pods speak nothing else.", "", "foo.tenant.svc:50051", true},
+		"OwnServiceDNS": {"By its long name.", "", "foo.tenant.svc.cluster.local:50051", true},
+		"OwnShort":      {"By its short name.", "", "foo.tenant:50051", true},
+		"OtherService":  {"That of another namespace is another's.", "", "foo.other.svc:50051", false},
+		"LooksLikeOwn":  {"A host of the world is no Service.", "", "foo.tenant.example.com:50051", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newRoutes(tenants("", tc.plaintext)).of(types.NamespacedName{Namespace: "tenant"}).plaintext(tc.host)
+			if (err == nil) != tc.want || err != nil && asError(err, "").Reason != v1alpha1.ReasonPlaintextNotAllowed {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// TestReachRedirected: what is not dialled is not dialled after a redirect either, and what would be answered there is not told.
+func TestReachRedirected(t *testing.T) {
+	within := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the manager asks where it must not") }))
+	defer within.Close()
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			http.Redirect(w, r, strings.Replace(within.URL, "127.0.0.1", "127.0.0.2", 1), http.StatusTemporaryRedirect)
+		}
+	}))
+	defer registry.Close()
+	p := puller{limits: DefaultLimits, route: newRoutes(tenants("127.0.0.1/32", "127.0.0.1,127.0.0.2")).of(types.NamespacedName{Namespace: "tenant"})}
+	if _, err := p.resolve(t.Context(), strings.TrimPrefix(registry.URL, "http://")+"/x:y"); err == nil {
+		t.Error("it follows the redirect")
+	}
+}
+
+func TestParseAllowed(t *testing.T) {
+	if _, err := ParseAllowed("10.0.0.0/8, fd00::/8"); err != nil {
+		t.Error(err)
+	}
+	if _, err := ParseAllowed("10.0.0.1"); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
+		t.Errorf("%v; want to be told what a CIDR is", err)
+	}
+}
