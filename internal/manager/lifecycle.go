@@ -69,7 +69,7 @@ func (l *loops) start(ctx context.Context) error {
 	if reach.APIServer, err = apiServerAddresses(ctx, l.config, reader); err != nil {
 		return err
 	}
-	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir, Reach: reach}
+	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
 	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
 	rights := apply.NewRights(l.mgr)

@@ -4,6 +4,21 @@ package v1alpha1
 const (
 	// ConditionHealthy is True where the catalog's content was read when it was last looked at.
 	ConditionHealthy = "Healthy"
+
+	// ConditionTemplatesHaveResolved is True where the annotation olm.catalogImageTemplate gives an image. It is OLM's.
+	ConditionTemplatesHaveResolved = "TemplatesHaveResolved"
+
+	// ConditionResolvedImage is True where the annotation olm.catalogImageTemplate gives an image, which is its message. It is OLM's.
+	ConditionResolvedImage = "ResolvedImage"
+)
+
+// Reasons of TemplatesHaveResolved and ResolvedImage on a CatalogSource.
+const (
+	// ReasonAllTemplatesResolved: each variable has a value, and the result names an image.
+	ReasonAllTemplatesResolved = "AllTemplatesResolved"
+
+	// ReasonUnableToResolve: a variable has no value, or the result names no image. What the spec names is read, if it names anything.
+	ReasonUnableToResolve = "UnableToResolve"
 )
 
 // Reasons of Healthy on a CatalogSource.

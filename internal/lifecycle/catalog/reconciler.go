@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,9 @@ type Reconciler struct {
 
 	// Timeout of reading one catalog; 5 minutes where it is 0.
 	Timeout time.Duration
+
+	// Discovery asks the API server for its version, which templates of images are resolved with.
+	Discovery discovery.ServerVersionInterface
 
 	cluster client.Client
 	cache   client.Reader
@@ -85,13 +90,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if cs == nil {
 		return reconcile.Result{}, r.forget(request.NamespacedName)
 	}
-	t, err := r.target(ctx, cs)
+	kubernetes, again, err := r.kubernetes(cs)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	t, err := r.target(ctx, cs, kubernetes)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r.Store.see(request.NamespacedName, cs.Spec.Priority)
 	r.follow(request.NamespacedName, t)
-	return reconcile.Result{}, r.write(ctx, cs, Status(r.inputs(cs)))
+	return reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, Status(r.inputs(cs, kubernetes)))
+}
+
+// kubernetes returns the version of the API server where the image of a CatalogSource depends on it, and when to ask again: there is
+// no event when a cluster is updated.
+func (r *Reconciler) kubernetes(cs *olm.CatalogSource) (version.Info, time.Duration, error) {
+	if cs.Annotations[annotationImageTemplate] == "" {
+		return version.Info{}, 0, nil
+	}
+	out, err := r.Discovery.ServerVersion()
+	if err != nil {
+		return version.Info{}, 0, fmt.Errorf("asking the API server for its version, to resolve annotation %s of CatalogSource %s: %w",
+			annotationImageTemplate, client.ObjectKeyFromObject(cs), err)
+	}
+	return *out, defaultEvery, nil
 }
 
 // get is a CatalogSource; nil where there is none.
@@ -108,8 +131,8 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.Ca
 }
 
 // target is what is to be read, with the version of the ConfigMap that is there now.
-func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource) (target, error) {
-	t := targetOf(cs)
+func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernetes version.Info) (target, error) {
+	t := targetOf(cs, kubernetes)
 	if t.configMap.Name == "" {
 		return t, nil
 	}
@@ -228,9 +251,9 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*o
 }
 
 // inputs gathers what a CatalogSource's status depends on.
-func (r *Reconciler) inputs(cs *olm.CatalogSource) Inputs {
+func (r *Reconciler) inputs(cs *olm.CatalogSource, kubernetes version.Info) Inputs {
 	e := r.Store.state(client.ObjectKeyFromObject(cs))
-	in := Inputs{CatalogSource: cs, Content: e.Content, Now: time.Now()}
+	in := Inputs{CatalogSource: cs, Kubernetes: kubernetes, Content: e.Content, Now: time.Now()}
 	if e.outcome != nil {
 		in.Tried, in.Err = e.outcome.at, e.outcome.err
 	}

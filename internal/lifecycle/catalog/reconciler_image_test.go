@@ -64,6 +64,21 @@ func images(t *testing.T, w *world) {
 		}
 	})
 
+	t.Run("an image that depends on the version of Kubernetes", func(t *testing.T) {
+		old, oldDigest := registry.Push(t, "old/catalog", nil, foo("1.0.0"))
+		image, digest := registry.Push(t, "v1/catalog", nil, foo("1.1.0"))
+		other := source(namespace, "template", imageSpec(old))
+		w.Create(t, other)
+		w.awaitHealthy(t, other, "True CatalogRead: Read 1 package from image "+old+" at "+oldDigest)
+		other.Annotations = map[string]string{"olm.catalogImageTemplate": registry.Host + "/v{kube_major_version}/catalog"}
+		if err := w.Client.Update(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitHealthy(t, other, "True CatalogRead: Read 1 package from image "+image+" at "+digest)
+		w.checkOffers(t, other, "foo.v1.1.0")
+		w.delete(t, other)
+	})
+
 	t.Run("several platforms", func(t *testing.T) {
 		list, digest := registry.PushList(t, "list", foo("1.0.0"))
 		other := source(namespace, "list", imageSpec(list))

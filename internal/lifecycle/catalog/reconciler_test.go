@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,9 +83,13 @@ func (w *world) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.store = catalog.NewStore(global)
+	asks, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	limits := catalog.DefaultLimits
 	limits.Image, limits.CatalogFile = 1<<20, 64<<10
-	r := &catalog.Reconciler{Store: w.store, Dir: w.dir, Limits: limits, Reach: catalog.Anywhere, Timeout: 5 * time.Second}
+	r := &catalog.Reconciler{Store: w.store, Dir: w.dir, Limits: limits, Reach: catalog.Anywhere, Timeout: 5 * time.Second, Discovery: asks}
 	if err := r.SetupWithManager(mgr, func(r reconcile.Reconciler) reconcile.Reconciler { return r }); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
@@ -17,6 +18,9 @@ import (
 // Inputs is everything a CatalogSource's status depends on, read at one moment.
 type Inputs struct {
 	CatalogSource *olm.CatalogSource
+
+	// Kubernetes is the version of the API server; needed only where the image is a template.
+	Kubernetes version.Info
 
 	// Tried is when its content was read last, well or not; zero where it never was.
 	Tried time.Time
@@ -37,6 +41,7 @@ type Inputs struct {
 // Status says what a CatalogSource's status is, given in. It reads nothing else and changes nothing.
 func Status(in Inputs) olm.CatalogSourceStatus {
 	out := in.CatalogSource.Status.DeepCopy()
+	imageTemplate(in, out) // no try is needed for it
 	if in.Tried.IsZero() && saidOf(in.CatalogSource) {
 		return *out // what was said before we began stands until we know better
 	}
@@ -65,7 +70,7 @@ func healthy(in Inputs, out *olm.CatalogSourceStatus) {
 		ObservedGeneration: in.CatalogSource.Generation,
 		LastTransitionTime: metav1.NewTime(in.Now),
 	}
-	origin := targetOf(in.CatalogSource).String()
+	origin := targetOf(in.CatalogSource, in.Kubernetes).String()
 	switch {
 	case in.Tried.IsZero():
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonConnecting
@@ -133,7 +138,7 @@ func connection(in Inputs, out *olm.CatalogSourceStatus) {
 		out.GRPCConnectionState = nil
 		return
 	}
-	t := targetOf(in.CatalogSource)
+	t := targetOf(in.CatalogSource, in.Kubernetes)
 	now := olm.GRPCConnectionState{Address: t.address}
 	switch {
 	case t.image != "":
@@ -210,7 +215,7 @@ func oldReaders(in Inputs, out *olm.CatalogSourceStatus) {
 	switch {
 	case in.Err.Reason == v1alpha1.ReasonSpecInvalid:
 		out.Reason = olm.CatalogSourceSpecInvalidError
-	case targetOf(in.CatalogSource).configMap.Name != "":
+	case targetOf(in.CatalogSource, in.Kubernetes).configMap.Name != "":
 		out.Reason = olm.CatalogSourceConfigMapError
 	default:
 		out.Reason = olm.CatalogSourceRegistryServerError

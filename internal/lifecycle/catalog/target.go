@@ -11,9 +11,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 )
 
-// target is what the spec of a CatalogSource asks to be read, and how often. Equal targets need no other feed.
+// target is what a CatalogSource asks to be read, and how often. Equal targets need no other feed.
 type target struct {
 	// problem with the spec; empty for none.
 	problem string
@@ -34,11 +35,12 @@ type target struct {
 // shortestEvery is how often anything is read at most, whatever the spec says.
 const shortestEvery = time.Second
 
-func targetOf(cs *olm.CatalogSource) target {
+// targetOf returns the target on a cluster of that version of Kubernetes.
+func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
 	out := target{secrets: strings.Join(cs.Spec.Secrets, ",")}
 	switch cs.Spec.SourceType {
 	case olm.SourceTypeGrpc:
-		out.grpc(cs)
+		out.grpc(cs, templateOf(cs, kubernetes))
 	case olm.SourceTypeConfigmap, olm.SourceTypeInternal:
 		out.configMap = types.NamespacedName{Namespace: cs.Namespace, Name: cs.Spec.ConfigMap}
 		if cs.Spec.ConfigMap == "" {
@@ -51,11 +53,13 @@ func targetOf(cs *olm.CatalogSource) target {
 	return out
 }
 
-func (t *target) grpc(cs *olm.CatalogSource) {
+func (t *target) grpc(cs *olm.CatalogSource, template *template) {
 	if cs.Spec.UpdateStrategy != nil && cs.Spec.UpdateStrategy.RegistryPoll != nil {
 		t.every = max(cs.Spec.UpdateStrategy.Interval.Duration, shortestEvery)
 	}
 	switch {
+	case template != nil && template.problem == "":
+		t.image = template.image
 	case cs.Spec.Image != "":
 		t.image = cs.Spec.Image
 		if _, err := name.ParseReference(t.image); err != nil {
@@ -67,6 +71,8 @@ func (t *target) grpc(cs *olm.CatalogSource) {
 		if !isAddress(t.address) {
 			t.problem = fmt.Sprintf("spec.address %q is not <host>:<port>", t.address)
 		}
+	case template != nil:
+		t.problem = fmt.Sprintf("annotation %s: %s, and spec names neither an image nor an address to read instead", annotationImageTemplate, template.problem)
 	default:
 		t.problem = "spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry"
 	}
