@@ -24,8 +24,16 @@ const (
 	// CSVReasonRequirementsMet: all that the operator needs is there.
 	CSVReasonRequirementsMet = "AllRequirementsMet"
 
-	// CSVReasonOwnerConflict: another ClusterServiceVersion that this one does not replace owns the same kind.
+	// CSVReasonOwnerConflict: another ClusterServiceVersion of the namespace that this one does not replace owns the same kind.
 	CSVReasonOwnerConflict = "OwnerConflict"
+
+	// CSVReasonInterOperatorGroupOwnerConflict: an operator of another OperatorGroup that targets the same namespaces owns the same kind, or
+	// that group is static and claims it.
+	CSVReasonInterOperatorGroupOwnerConflict = "InterOperatorGroupOwnerConflict"
+
+	// CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs: the OperatorGroup has spec.staticProvidedAPIs, and what the operator provides does
+	// not fit its annotation olm.providedAPIs.
+	CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs = "CannotModifyStaticOperatorGroupProvidedAPIs"
 
 	// CSVReasonComponentFailed: the API server refused something that the operator consists of. The message quotes it.
 	CSVReasonComponentFailed = "InstallComponentFailed"

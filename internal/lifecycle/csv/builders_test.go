@@ -114,7 +114,8 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 		kinds.Add(kind, apimeta.RESTScopeNamespace)
 	}
 	c := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).
-		WithIndex(&v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string { return crdsOf(o.(*v1alpha1.ClusterServiceVersion)) }).Build()
+		WithIndex(&v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string { return crdsOf(o.(*v1alpha1.ClusterServiceVersion)) }).
+		WithIndex(&operatorsv1.OperatorGroup{}, IndexStatic, staticOf).Build()
 	return &Reconciler{
 		Client: c, Reader: c, Records: &record.Store{Client: c, Live: c, Namespace: "system"}, Recorder: events.NewFakeRecorder(9),
 		Now: func() time.Time { return time.Unix(3000, 0) },

@@ -91,66 +91,6 @@ func TestInstallModes(t *testing.T) {
 	})
 }
 
-func TestOwnerConflict(t *testing.T) {
-	const foos = "foos.example.com"
-	conflict := func(with string) string {
-		return "Failed/OwnerConflict: ClusterServiceVersion " + with + " owns CustomResourceDefinition foos.example.com in the same namespaces already"
-	}
-	mine := func(options ...option) *v1alpha1.ClusterServiceVersion {
-		return csv("v2", append([]option{owning("bars.example.com", foos), created(2000)}, options...)...)
-	}
-	cases := map[string]struct {
-		reason  string
-		csv     *v1alpha1.ClusterServiceVersion
-		targets []string // default unless told
-		others  []*v1alpha1.ClusterServiceVersion
-		group   *operatorsv1.OperatorGroup // of namespace other
-		want    string
-	}{
-		"Alone":         {reason: "It does not conflict with itself.", csv: mine()},
-		"Older":         {reason: "The older one of the namespace stays.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}, want: conflict("default/w1")},
-		"Younger":       {reason: "And the younger one gives way.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), created(3000))}},
-		"SameAge":       {reason: "Of the same age the first by name stays.", csv: mine(created(1000)), others: []*v1alpha1.ClusterServiceVersion{csv("a1", owning(foos))}, want: conflict("default/a1")},
-		"SameAgeLater":  {reason: "The first by name is this one.", csv: mine(created(1000)), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}},
-		"OtherKinds":    {reason: "Who owns another kind is no rival.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning("others.example.com"))}},
-		"Replaces":      {reason: "Versions of one operator own the same.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("v1", owning(foos))}},
-		"ReplacesInTwo": {reason: "Be it in several steps.", csv: mine(replaces("v1.5")), others: []*v1alpha1.ClusterServiceVersion{csv("v1.5", replaces("v1"), owning(foos)), csv("v1", owning(foos))}},
-		"IsReplaced":    {reason: "Also when the one that replaces it was made first.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("v3", replaces("v2"), owning(foos))}},
-		"ReplacesGone":  {reason: "What it replaces need not be there for it to be another operator.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}, want: conflict("default/w1")},
-		"Circle":        {reason: "A circle is gone round once.", csv: mine(replaces("x1")), others: []*v1alpha1.ClusterServiceVersion{csv("x1", replaces("v2")), csv("w1", owning(foos))}, want: conflict("default/w1")},
-		"Copied":        {reason: "A copy is nobody.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), copied)}},
-		"Elsewhere":     {reason: "Who looks after other namespaces is no rival.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("other")},
-		"ElsewhereHere": {reason: "Who looks after this one from elsewhere is.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("a", "default"), want: conflict("other/w1")},
-		"ElsewhereAll":  {reason: "Who looks after all looks after this one.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets(), want: conflict("other/w1")},
-		"All":           {reason: "Who looks after all is everybody's rival.", csv: mine(), targets: []string{""}, others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("other"), want: conflict("other/w1")},
-		"Unannotated":   {reason: "One without an OperatorGroup watches nothing here.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}},
-		"SameNameOther": {reason: "A version of the same name elsewhere replaces nobody here.", csv: mine(replaces("v1")), others: []*v1alpha1.ClusterServiceVersion{csv("v1", elsewhere, owning(foos))}, group: targets("default"), want: conflict("other/v1")},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			all := append([]*v1alpha1.ClusterServiceVersion{tc.csv}, tc.others...)
-			var here []*v1alpha1.ClusterServiceVersion
-			for _, c := range all {
-				if c.Namespace == "default" && !c.IsCopied() {
-					here = append(here, c)
-				}
-			}
-			s := about(here...)
-			if tc.targets != nil {
-				s.targets = tc.targets
-			}
-			there := objects(all...)
-			if tc.group != nil {
-				there = append(there, tc.group)
-			}
-			verdict, err := reconciler(t, there...).ownerConflict(t.Context(), s)
-			if got := word(verdict); err != nil || got != tc.want {
-				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
-			}
-		})
-	}
-}
-
 func TestStrategy(t *testing.T) {
 	needs := func(least string) option {
 		return func(c *v1alpha1.ClusterServiceVersion) { c.Spec.MinKubeVersion = least }

@@ -155,6 +155,7 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 		r.finalize,
 		r.granted,
 		r.installModes,
+		r.groupConflict,
 		r.ownerConflict,
 		r.strategy,
 		r.requirements,

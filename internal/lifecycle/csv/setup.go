@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -40,7 +41,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 	}); err != nil {
 		return err
 	}
-	builder := ctrl.NewControllerManagedBy(mgr).
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &operatorsv1.OperatorGroup{}, IndexStatic, staticOf); err != nil {
+		return err
+	}
+	watches := ctrl.NewControllerManagedBy(mgr).
 		Named("csv").
 		For(&v1alpha1.ClusterServiceVersion{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
@@ -48,6 +52,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.needing)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.recorded)).
 		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(groupMoved)).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(ownershipEnded)).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.brought)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
@@ -58,10 +64,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 		&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
 	} {
-		builder = builder.Watches(part, handler.EnqueueRequestsFromMapFunc(owners))
+		watches = watches.Watches(part, handler.EnqueueRequestsFromMapFunc(owners))
 	}
 	var err error
-	r.controller, err = builder.Build(around(r))
+	r.controller, err = watches.Build(around(r))
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -60,7 +61,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.label(ctx, group, targets); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.roles(ctx, group)
+	csvs, err := surroundings.CSVs(ctx, r.Client, group.Namespace)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, errors.Join(r.annotate(ctx, group, csvs), r.roles(ctx, group, csvs))
 }
 
 // status sets which namespaces an OperatorGroup covers, and the service account that it names.
@@ -125,7 +130,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		For(&operatorsv1.OperatorGroup{}).
 		WatchesMetadata(metadataOf("Namespace"), handler.EnqueueRequestsFromMapFunc(r.covering)).
 		WatchesMetadata(metadataOf("ServiceAccount"), handler.EnqueueRequestsFromMapFunc(r.naming)).
-		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, membershipChanged))).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(owner)).
 		Complete(around(r))
 }

@@ -26,6 +26,9 @@ import (
 // applies counts the roles that the reconcilers of a test apply.
 var applies int
 
+// patches counts the OperatorGroups that a reconciler has patched.
+var patches int
+
 // reconciler is one beside a cluster that holds those objects; writes counts what it writes.
 func reconciler(t *testing.T, writes *int, objects ...client.Object) *Reconciler {
 	t.Helper()
@@ -35,11 +38,18 @@ func reconciler(t *testing.T, writes *int, objects ...client.Object) *Reconciler
 			t.Fatal(err)
 		}
 	}
+	patches = 0
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&operatorsv1.OperatorGroup{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 				applies++
 				return c.Apply(ctx, o, options...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+				if _, ok := o.(*operatorsv1.OperatorGroup); ok {
+					patches++
+				}
+				return c.Patch(ctx, o, patch, options...)
 			},
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, options ...client.SubResourceUpdateOption) error {
 				*writes++

@@ -15,17 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 )
 
 // roles keeps the cluster roles of an OperatorGroup as they should be: people are bound to them, to administer, edit or
 // view what the operators in it offer.
-func (r *Reconciler) roles(ctx context.Context, group *operatorsv1.OperatorGroup) error {
-	csvs, err := surroundings.CSVs(ctx, r.Client, group.Namespace)
-	if err != nil {
-		return err
-	}
+func (r *Reconciler) roles(ctx context.Context, group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.ClusterServiceVersion) error {
 	for _, desired := range install.GroupRoles(group, csvs) {
 		actual := &rbacv1.ClusterRole{}
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), actual); client.IgnoreNotFound(err) != nil {

@@ -1,0 +1,242 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+)
+
+// IndexStatic finds the OperatorGroups with spec.staticProvidedAPIs, by "true".
+const IndexStatic = "spec.staticProvidedAPIs"
+
+func staticOf(o client.Object) []string {
+	if o.(*operatorsv1.OperatorGroup).Spec.StaticProvidedAPIs {
+		return []string{"true"}
+	}
+	return nil
+}
+
+// groupConflict refuses to have operators of two OperatorGroups watch one kind in one namespace.
+func (r *Reconciler) groupConflict(ctx context.Context, s *situation) (*Verdict, error) {
+	static, err := r.staticGroups(ctx, s.csv, s.targets)
+	if err != nil {
+		return nil, err
+	}
+	if verdict := staticConflict(s.csv, s.group, static); verdict != nil {
+		return verdict, nil
+	}
+	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
+		list, err := r.owning(ctx, owned.Name)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			other := &list[i]
+			if other.Namespace == s.csv.Namespace || other.IsCopied() || !owns(other, owned.Name) || !precedes(other, s.csv) {
+				continue
+			}
+			if rival, err := r.overlaps(ctx, s, other); err != nil {
+				return nil, err
+			} else if rival {
+				return fails(v1alpha1.CSVReasonInterOperatorGroupOwnerConflict, fmt.Sprintf(
+					"ClusterServiceVersion %s/%s owns CustomResourceDefinition %s in the same namespaces already", other.Namespace, other.Name, owned.Name)), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// precedes reports whether another ClusterServiceVersion of the same kind is the one that stays: the older one, unless one has been
+// refused and the other goes on. What runs is not stopped since another may run now.
+func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
+	switch {
+	case operatorgroup.InConflict(other) && operatorgroup.Member(csv):
+		return false
+	case operatorgroup.InConflict(csv) && operatorgroup.Member(other):
+		return true
+	}
+	return olderThan(other, csv)
+}
+
+// overlaps reports whether the operators of two namespaces watch one namespace both. One without an OperatorGroup watches none, nor does
+// one that the static OperatorGroups of others keep out.
+func (r *Reconciler) overlaps(ctx context.Context, s *situation, other *v1alpha1.ClusterServiceVersion) (bool, error) {
+	group, problem, err := operatorgroup.Find(ctx, r.Client, other.Namespace)
+	if err != nil || problem != nil {
+		return false, err
+	}
+	targets, err := operatorgroup.Targets(ctx, r.Client, group)
+	if err != nil || !operatorgroup.Overlap(s.targets, targets) {
+		return false, err
+	}
+	static, err := r.staticGroups(ctx, other, targets)
+	return staticConflict(other, group, static) == nil, err
+}
+
+// staticGroups returns the OperatorGroups with spec.staticProvidedAPIs whose targets overlap with those of a ClusterServiceVersion of
+// another namespace, sorted. They are older than it: a tenant who creates one cannot stop operators that were there before.
+func (r *Reconciler) staticGroups(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, targets []string) ([]*operatorsv1.OperatorGroup, error) {
+	list := &operatorsv1.OperatorGroupList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{IndexStatic: "true"}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the OperatorGroups with spec.staticProvidedAPIs: %w", err)
+	}
+	var out []*operatorsv1.OperatorGroup
+	for i := range list.Items {
+		group := &list.Items[i]
+		if group.Namespace == csv.Namespace || csv.CreationTimestamp.Before(&group.CreationTimestamp) {
+			continue
+		}
+		others, err := operatorgroup.Targets(ctx, r.Client, group)
+		if err != nil {
+			return nil, err
+		}
+		if operatorgroup.Overlap(targets, others) {
+			out = append(out, group)
+		}
+	}
+	slices.SortFunc(out, func(a, b *operatorsv1.OperatorGroup) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+	return out, nil
+}
+
+// staticConflict compares what an operator provides with what administrators say that the operators of OperatorGroups provide: its own
+// group, where that is static, and static ones of other namespaces that overlap with it. The reasons are OLM's.
+func staticConflict(csv *v1alpha1.ClusterServiceVersion, own *operatorsv1.OperatorGroup, others []*operatorsv1.OperatorGroup) *Verdict {
+	provided := operatorgroup.ProvidedAPIs(csv)
+	missing := ""
+	if own.Spec.StaticProvidedAPIs {
+		listed := operatorgroup.AnnotatedAPIs(own)
+		if i := slices.IndexFunc(provided, func(api string) bool { return !slices.Contains(listed, api) }); i >= 0 {
+			missing = provided[i]
+		}
+	}
+	for _, other := range others {
+		taken := operatorgroup.AnnotatedAPIs(other)
+		i := slices.IndexFunc(provided, func(api string) bool { return slices.Contains(taken, api) })
+		if i < 0 {
+			continue
+		}
+		reason := v1alpha1.CSVReasonInterOperatorGroupOwnerConflict
+		if own.Spec.StaticProvidedAPIs && missing == "" {
+			reason = v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs // OLM would take the API off the annotation, and may not
+		}
+		return fails(reason, fmt.Sprintf(
+			"OperatorGroup %s/%s has %s among its static provided APIs, and targets some of the same namespaces: change the targets of one, or what it provides",
+			other.Namespace, other.Name, provided[i]))
+	}
+	if missing != "" {
+		return fails(v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs, fmt.Sprintf(
+			"OperatorGroup %s has spec.staticProvidedAPIs, and %s is not in its annotation %s: add it there, or take staticProvidedAPIs off",
+			own.Name, missing, operatorsv1.OperatorGroupProvidedAPIsAnnotationKey))
+	}
+	return nil
+}
+
+// ownerConflict refuses to have two operators of a namespace own one kind. The older one stays.
+func (r *Reconciler) ownerConflict(_ context.Context, s *situation) (*Verdict, error) {
+	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
+		for _, name := range slices.Sorted(maps.Keys(s.csvs)) {
+			other := s.csvs[name]
+			if owns(other, owned.Name) && olderThan(other, s.csv) && !s.related(other) {
+				return fails(v1alpha1.CSVReasonOwnerConflict, fmt.Sprintf(
+					"ClusterServiceVersion %s/%s owns CustomResourceDefinition %s in the same namespaces already", other.Namespace, other.Name, owned.Name)), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// owning lists the ClusterServiceVersions of all namespaces that own or require a CustomResourceDefinition. They are to be read only.
+func (r *Reconciler) owning(ctx context.Context, crd string) ([]v1alpha1.ClusterServiceVersion, error) {
+	list := &v1alpha1.ClusterServiceVersionList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{IndexCRD: crd}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the ClusterServiceVersions for CustomResourceDefinition %s: %w", crd, err)
+	}
+	return list.Items, nil
+}
+
+func olderThan(a, b *v1alpha1.ClusterServiceVersion) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
+}
+
+// related is true for versions of the same operator, in the same namespace.
+func (s *situation) related(other *v1alpha1.ClusterServiceVersion) bool {
+	return s.descends(s.csv, other.Name) || s.descends(other, s.csv.Name)
+}
+
+// descends is true where a ClusterServiceVersion replaces, be it in several steps, the one of that name.
+func (s *situation) descends(csv *v1alpha1.ClusterServiceVersion, name string) bool {
+	for seen := map[string]bool{}; csv != nil && !seen[csv.Name]; csv = s.csvs[csv.Spec.Replaces] {
+		seen[csv.Name] = true
+		if csv.Name == name || csv.Spec.Replaces == name {
+			return true
+		}
+	}
+	return false
+}
+
+func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
+	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
+}
+
+// rivals are the ClusterServiceVersions of other namespaces that a change of an OperatorGroup, or of a ClusterServiceVersion, may bring
+// into conflict or out of it: those that were refused, and those that own a kind that is owned here or that the group claims.
+func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
+	claimed := map[string]bool{}
+	if group, ok := o.(*operatorsv1.OperatorGroup); ok && group.Spec.StaticProvidedAPIs {
+		for _, api := range operatorgroup.AnnotatedAPIs(group) {
+			claimed[api] = true
+		}
+	}
+	here := &v1alpha1.ClusterServiceVersionList{}
+	if err := r.Client.List(ctx, here, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions of an OperatorGroup")
+		return nil
+	}
+	for i := range here.Items {
+		for _, api := range operatorgroup.ProvidedAPIs(&here.Items[i]) {
+			claimed[api] = true
+		}
+	}
+	return r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.Namespace != o.GetNamespace() && (operatorgroup.InConflict(csv) ||
+			slices.ContainsFunc(operatorgroup.ProvidedAPIs(csv), func(api string) bool { return claimed[api] }))
+	})
+}
+
+// groupMoved passes the events of OperatorGroups after which other namespaces may be in conflict, or no longer: few, since each has all
+// ClusterServiceVersions of the cluster looked through.
+var groupMoved = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return staticOf(e.Object) != nil },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		const key = operatorsv1.OperatorGroupProvidedAPIsAnnotationKey
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			staticOf(e.ObjectNew) != nil && e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key]
+	},
+}
+
+// ownershipEnded passes the events of ClusterServiceVersions after which others may own what they owned. A new one is the youngest, and
+// takes nothing from the others.
+var ownershipEnded = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld.(*v1alpha1.ClusterServiceVersion), e.ObjectNew.(*v1alpha1.ClusterServiceVersion)
+		return !slices.Equal(crdsOf(before), crdsOf(after))
+	},
+}
