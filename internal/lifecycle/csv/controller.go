@@ -156,9 +156,9 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 		r.granted,
 		r.installModes,
 		r.groupConflict,
-		r.ownerConflict,
 		r.strategy,
 		r.requirements,
+		r.ownerConflict, // of a refused one, too, the status lists the requirements
 		r.install,
 	} {
 		if verdict, err := step(ctx, s); verdict != nil || err != nil {

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,29 +23,31 @@ import (
 // requirements checks that what the operator needs is on the cluster: the kinds it owns and those it uses.
 func (r *Reconciler) requirements(ctx context.Context, s *situation) (*Verdict, error) {
 	met := true
-	var statuses []olm.RequirementStatus
-	add := func(status olm.RequirementStatus) {
+	var statuses, explained []olm.RequirementStatus // the second for people: where OLM's words are short, with more
+	add := func(status olm.RequirementStatus, explanation string) {
 		met = met && status.Status == olm.RequirementStatusReasonPresent
 		statuses = append(statuses, status)
+		status.Message = cmp.Or(explanation, status.Message)
+		explained = append(explained, status)
 	}
 	for _, d := range s.csv.GetAllCRDs() {
-		status, err := r.crdStatus(ctx, d)
+		status, explanation, err := r.crdStatus(ctx, d)
 		if err != nil {
 			return nil, err
 		}
-		add(status)
+		add(status, explanation)
 	}
 	for _, d := range s.csv.Spec.APIServiceDefinitions.Required {
-		add(r.kindStatus("APIService", d.Version+"."+d.Group, schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind}))
+		add(r.kindStatus("APIService", d.Version+"."+d.Group, schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind}), "")
 	}
 	for _, kind := range s.csv.Spec.NativeAPIs {
-		add(r.kindStatus(kind.Kind, kind.Kind, schema.GroupVersionKind(kind)))
+		add(r.kindStatus(kind.Kind, kind.Kind, schema.GroupVersionKind(kind)), "")
 	}
 	s.requirements = statuses
 	if met {
 		return nil, nil
 	}
-	return pending(statuses), nil
+	return pending(explained), nil
 }
 
 // pending is the verdict while requirements are not met. Its message names those.
@@ -71,35 +74,38 @@ func listed(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// crdStatus says whether a CustomResourceDefinition is there, served, and has the version.
-func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (olm.RequirementStatus, error) {
-	out := olm.RequirementStatus{
+// crdStatus says whether a CustomResourceDefinition is there, served, and has the version, in OLM's words, which scripts compare. The
+// explanation is empty where those say all.
+func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out olm.RequirementStatus, explanation string, err error) {
+	out = olm.RequirementStatus{
 		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name,
-		Status: olm.RequirementStatusReasonPresent, Message: "CRD is present and Established condition is true",
+		Status: olm.RequirementStatusReasonNotPresent, Message: "CRD is not present",
 	}
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := r.Client.Get(ctx, types.NamespacedName{Name: d.Name}, crd); client.IgnoreNotFound(err) != nil {
-		return out, fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)
+		return out, "", fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)
 	} else if err != nil {
-		out.Status, out.Message = olm.RequirementStatusReasonNotPresent, "it is not there"
-		return out, nil
+		return out, "it is not there", nil
 	}
-	out.UUID = string(crd.UID)
 	served := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
 		return v.Name == d.Version && v.Served
 	})
 	i := slices.IndexFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensions.Established
 	})
+	const notAvailable = "CRD is present but the Established condition is False (not available)"
 	switch {
 	case d.Version != "" && !served:
-		out.Status, out.Message = olm.RequirementStatusReasonPresentNotSatisfied, fmt.Sprintf("it does not serve version %s", d.Version)
+		out.Message, explanation = "CRD version not served", fmt.Sprintf("it does not serve version %s", d.Version)
 	case i < 0:
-		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server has not established it"
+		out.Status, out.Message, explanation = olm.RequirementStatusReasonNotAvailable, notAvailable, "the API server has not established it"
 	case crd.Status.Conditions[i].Status != apiextensions.ConditionTrue:
-		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server has not established it: "+crd.Status.Conditions[i].Message
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, notAvailable
+		explanation = "the API server has not established it: " + crd.Status.Conditions[i].Message
+	default:
+		out.Status, out.Message, out.UUID = olm.RequirementStatusReasonPresent, "CRD is present and Established condition is true", string(crd.UID)
 	}
-	return out, nil
+	return out, explanation, nil
 }
 
 // kindStatus says whether a kind is served.

@@ -9,6 +9,8 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
 func TestPending(t *testing.T) {
@@ -54,16 +56,23 @@ func TestRequirements(t *testing.T) {
 		return out
 	}
 	const foos = "foos.example.com"
+	status := func(is olm.StatusReason, message, uid string) olm.RequirementStatus {
+		return olm.RequirementStatus{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: foos, Status: is, Message: message, UUID: uid,
+		}
+	}
 	cases := map[string]struct {
 		reason string
 		there  []client.Object
 		want   string
-		status []string
+		status olm.RequirementStatus
 	}{
-		"Met":            {"It is served.", []client.Object{definition(foos, true, "v1")}, "", []string{"Present"}},
-		"Absent":         {"It is not there.", nil, "it is not there", []string{"NotPresent"}},
-		"OtherVersion":   {"Another version will not do.", []client.Object{definition(foos, true, "v2")}, "it does not serve version v1", []string{"PresentNotSatisfied"}},
-		"NotEstablished": {"It is not established.", []client.Object{definition(foos, false, "v1")}, "the API server has not established it", []string{"PresentNotAvailable"}},
+		"Met":    {"It is served.", []client.Object{definition(foos, true, "v1")}, "", status("Present", "CRD is present and Established condition is true", "uid")},
+		"Absent": {"It is not there.", nil, "it is not there", status("NotPresent", "CRD is not present", "")},
+		"OtherVersion": {"Another version will not do. The message names it; the status has OLM's words, and as there no UID.",
+			[]client.Object{definition(foos, true, "v2")}, "it does not serve version v1", status("NotPresent", "CRD version not served", "")},
+		"NotEstablished": {"It is not established.", []client.Object{definition(foos, false, "v1")}, "the API server has not established it",
+			status("PresentNotAvailable", "CRD is present but the Established condition is False (not available)", "")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,15 +88,22 @@ func TestRequirements(t *testing.T) {
 			if got := word(verdict); got != want {
 				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, want)
 			}
-			var status []string
-			for _, r := range s.requirements {
-				status = append(status, string(r.Status))
-			}
-			if diff := cmp.Diff(tc.status, status); diff != "" {
+			if diff := cmp.Diff([]olm.RequirementStatus{tc.status}, s.requirements); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
+	t.Run("OwnerConflict", func(t *testing.T) {
+		mine, older := csv("v2", owning(foos), created(2000)), csv("w1", owning(foos))
+		mine.Spec.InstallModes = []olm.InstallMode{{Type: olm.InstallModeTypeOwnNamespace, Supported: true}}
+		group := targets("default")
+		group.Namespace = "default"
+		s := about(mine, older)
+		verdict, err := reconciler(t, mine, older, group, definition(foos, true, "v1")).decide(t.Context(), s)
+		if err != nil || verdict == nil || verdict.Reason != v1alpha1.CSVReasonOwnerConflict || len(s.requirements) != 1 {
+			t.Errorf("What an operator needs is listed also where another owns its kind.\ngot %s, %v, %v", word(verdict), s.requirements, err)
+		}
+	})
 	t.Run("NativeAPI", func(t *testing.T) {
 		c := csv("v1")
 		c.Spec.NativeAPIs = []metav1.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "odd.com", Version: "v1", Kind: "Odd"}}
