@@ -126,6 +126,9 @@ const (
 	// EventActionCleanUp is what failed then.
 	EventActionCleanUp = "CleanUp"
 
+	// EventActionChangePhase is what a ClusterServiceVersion did when its phase or the reason of it changed. The Event's reason is that one.
+	EventActionChangePhase = "ChangePhase"
+
 	// EventActionRead is what failed where something cannot be read.
 	EventActionRead = "Read"
 

@@ -201,6 +201,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(out), err)
 	}
 	r.written.Note(out)
+	r.announce(s.csv, out)
 	s.csv = out
 	return nil
 }
