@@ -162,6 +162,22 @@ func TestNamespaceSelector(t *testing.T) {
 				{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
 			}},
 		},
+		"names that cannot be": {
+			reason:  "No namespace has a name that is no DNS label, and the API server refuses it in a selector.",
+			targets: []string{"test-go-", "a", "B"},
+			group:   operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"test-go-", "a", "B"}},
+			want: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{"a"}},
+			}},
+		},
+		"no name that can be": {
+			reason:  "Then no namespace is selected, rather than all: each has that label.",
+			targets: []string{"test-go-"},
+			group:   operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"test-go-"}},
+			want: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpDoesNotExist},
+			}},
+		},
 		"by label": {
 			reason:  "Namespaces that are selected by label are so for the webhook too.",
 			targets: []string{"a"},
