@@ -1,11 +1,11 @@
 // devcluster: a real local Kubernetes control plane, from Go modules alone.
 module github.com/operator-status/operator-status/hack/devcluster
 
-go 1.26.0
+go 1.26.3
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/operator-framework/api v0.39.0
+	github.com/operator-framework/api v0.45.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/mod v0.37.0
 	k8s.io/api v0.37.0
