@@ -222,8 +222,8 @@ func (s *stage) event(t *testing.T, reason string) {
 	}
 }
 
-// TestNeighbourOfAHold: OLM v0.40 installs what is subscribed to in a namespace together with the updates that wait there, or
-// not at all. With the approval gate a neighbour waits, is told why, and goes on with the rest; nothing fails.
+// TestNeighbourOfAHold: OLM installs what is subscribed to in a namespace together with the updates that wait there, or not
+// at all. With the approval gate a neighbour waits, is told why, and goes on with the rest; nothing fails.
 func TestNeighbourOfAHold(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "neighbour", publish(t, "held", "1.0.0"), publish(t, "next", "1.0.0"))

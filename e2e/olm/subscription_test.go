@@ -32,7 +32,7 @@ func TestOperatorConditionGate(t *testing.T) {
 	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "OperatorCondition gate", "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
 	cluster.Await(t, sub, func() string { // which OLM says once it has begun the update; it was held before that
 		if sub.Status.State != olm.SubscriptionStateAtLatest || sub.Status.InstalledCSV != csvOf("late", "1.1.0") {
-			return fmt.Sprintf("OLM says neither what it said in v0.40 nor what it says before: %s, %s", sub.Status.State, sub.Status.InstalledCSV)
+			return fmt.Sprintf("while the update that OLM has begun is held, its state is %s with %s installed", sub.Status.State, sub.Status.InstalledCSV)
 		}
 		return ""
 	})
