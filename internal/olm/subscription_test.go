@@ -264,6 +264,8 @@ func resolutionRows() map[string]row {
 	another := strings.NewReplacer("subscription sub,", "subscription sub-2,", "subscription sub exists", "subscription sub-2 exists")
 	theirs := another.Replace(noPackage)
 	starting := func(in *BridgeInputs) { in.Subscription.Spec.StartingCSV = "foo.v9" }
+	bothThere := "constraints not satisfiable: clusterserviceversion foo.v1 exists and is not referenced by a subscription, subscription sub requires @existing/default//foo.v2"
+	successor := csv("foo.v2", "foo.v1", olm.CSVPhaseSucceeded)
 	return map[string]row{
 		"NeverResolved": {
 			reason:     "Before OLM has resolved a Subscription nobody knows what the newest is.",
@@ -280,6 +282,20 @@ func resolutionRows() map[string]row {
 			reason:     "That holds where another Subscription of the namespace is at fault, but package and channel were there.",
 			in:         with(settled(), failing(unsatisfiable, theirs)),
 			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
+		},
+		"CannotResolveWithTheOneBefore": {
+			reason:     "While an update is held OLM cannot resolve, since both versions are there.",
+			in:         with(arriving(beingReplaced(), successor), failing(unsatisfiable, bothThere)),
+			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
+			messages:   map[string]string{"UpToDate": bothThere},
+		},
+		"TheOneBeforeIsGone": {
+			reason:     "Once the one before is gone OLM would resolve, if it looked again: words of ours that differ wake it.",
+			in:         with(arriving(successor), failing(unsatisfiable, bothThere)),
+			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
+			messages: map[string]string{
+				"UpToDate": "Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion foo.v1, which does not exist any more",
+			},
 		},
 		"ResolvesAgain": {
 			reason: "A failure that is over is over.",
