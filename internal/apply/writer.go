@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,11 +94,14 @@ func (w Writer) apply(ctx context.Context, o *unstructured.Unstructured, dry boo
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	if other := w.createOrUpdate(ctx, before, dry); other == nil {
+	switch other := w.createOrUpdate(ctx, before, dry); {
+	case other == nil:
 		o.Object = before.Object
 		return nil
+	case apierrors.IsForbidden(other) && strings.Contains(err.Error(), "cannot patch resource"):
+		return other // it names a right that OLM needs as well, and who grants rights for OLM knows. A policy or quota is told as such
 	}
-	return err // which names the right that is missing
+	return err
 }
 
 func (w Writer) createOrUpdate(ctx context.Context, o *unstructured.Unstructured, dry bool) error {

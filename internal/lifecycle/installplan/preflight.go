@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,23 @@ func (r *run) preflight(ctx context.Context) error {
 		}
 		tasks = append(slices.Clip(tasks), parts...)
 	}
+	tasks = mainFirst(tasks)
 	return apply.InPhases(tasks, func(task) phase { return phase{} }, func(t task) error { return explain(t, r.check(ctx, t)) })
+}
+
+// mainFirst returns tasks with the ClusterServiceVersions before the others. Of several refusals the first is reported, and that of what
+// all the others are for is the one that tells most; scripts for OLM look for it, too.
+func mainFirst(tasks []task) []task {
+	out := slices.Clone(tasks)
+	slices.SortStableFunc(out, func(x, y task) int { return cmp.Compare(minor(x), minor(y)) })
+	return out
+}
+
+func minor(t task) int {
+	if t.object.GetKind() == v1alpha1.ClusterServiceVersionKind {
+		return 0
+	}
+	return 1
 }
 
 // placeholder stands for UIDs that are not known yet.
@@ -86,6 +103,12 @@ func (r *run) check(ctx context.Context, t task) error {
 	}
 	if object.GetKind() == kindCRD {
 		why, err := apply.CheckCRD(ctx, r.as, object)
+		if apierrors.IsForbidden(err) {
+			// Who may not read it, and may not write it either, is told of the writing, which is what has to be granted first.
+			if writing := r.dryRun(ctx, t, object); apierrors.IsForbidden(writing) {
+				return writing
+			}
+		}
 		if err != nil {
 			return err
 		}
