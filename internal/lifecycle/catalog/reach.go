@@ -71,7 +71,7 @@ func newRoutes(reach *Reach) routes {
 	through := func(trusted bool) http.RoundTripper {
 		transport := remote.DefaultTransport.(*http.Transport).Clone()
 		transport.DialContext = route{Reach: reach, trusted: trusted}.dialer().DialContext
-		return encrypted{reach: reach, base: transport}
+		return encrypted{reach: reach, base: bounded{transport}}
 	}
 	return routes{reach: reach, trusted: through(true), others: through(false)}
 }

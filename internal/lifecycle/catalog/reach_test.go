@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,5 +99,39 @@ func TestParseAllowed(t *testing.T) {
 	}
 	if _, err := ParseAllowed("10.0.0.1"); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
 		t.Errorf("%v; want to be told what a CIDR is", err)
+	}
+}
+
+// TestEndlessAnswer: of a manifest, or of a refusal, no more is read than a registry would take of one.
+func TestEndlessAnswer(t *testing.T) {
+	for name, code := range map[string]int{"manifest": http.StatusOK, "refusal": http.StatusBadRequest} {
+		t.Run(name, func(t *testing.T) {
+			var wrote atomic.Int64
+			ended := make(chan struct{})
+			registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v2/" {
+					return
+				}
+				defer close(ended)
+				w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+				w.WriteHeader(code)
+				for page := []byte(strings.Repeat(" ", 1<<20)); wrote.Load() < 90<<20; {
+					n, err := w.Write(page)
+					wrote.Add(int64(n))
+					if err != nil {
+						return
+					}
+				}
+			}))
+			defer registry.Close()
+			_, err := puller{limits: DefaultLimits, route: anywhere()}.resolve(t.Context(), strings.TrimPrefix(registry.URL, "http://")+"/x:y")
+			if err == nil || name == "manifest" && asError(err, "").Reason != v1alpha1.ReasonTooLarge {
+				t.Errorf("%v", err)
+			}
+			<-ended
+			if wrote.Load() > 32<<20 { // what is on the way is more than what is read
+				t.Errorf("it reads on: %d MiB", wrote.Load()>>20)
+			}
+		})
 	}
 }
