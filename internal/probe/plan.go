@@ -33,6 +33,16 @@ func (p plan) wanted() map[reading]Expressions {
 	return out
 }
 
+// unread is the plan without any reading, and why.
+func (p plan) unread(why Problem) plan {
+	out := slices.Clone(p)
+	for i := range out {
+		out[i].readings = nil
+		out[i].Problems = append(slices.Clone(out[i].Problems), why)
+	}
+	return out
+}
+
 // resources are those of the plan, with what has been read of them.
 func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
 	out := make([]Resource, 0, len(p))

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,9 +26,44 @@ type reading struct {
 type readings struct {
 	reader Reader
 	notify func(probe types.NamespacedName, urgent bool)
+	budget budget
 
 	mu      sync.Mutex
 	byProbe map[types.NamespacedName]map[reading]*watch.Subscription
+}
+
+// budget is how many watches Probes have. One takes about 60 KiB: those of all have to fit into the memory of the manager, and one
+// namespace may not take it all.
+type budget struct{ namespace, all int }
+
+var watches = budget{namespace: 1000, all: 4000}
+
+// overdraws says why a Probe cannot have that many watches; nil where it can.
+func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	beside, all := 0, 0
+	for other, subs := range r.byProbe {
+		if other == probe {
+			continue
+		}
+		all += len(subs)
+		if other.Namespace == probe.Namespace {
+			beside += len(subs)
+		}
+	}
+	const remedy = "have it name fewer resources, or its OperatorGroup target fewer namespaces, or all of them, which takes one watch a resource"
+	switch {
+	case beside+wanted > r.budget.namespace:
+		return &Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
+			"Reading the custom resources would take %d watches, and %d of the %d for the Probes of a namespace are left: %s",
+			wanted, max(r.budget.namespace-beside, 0), r.budget.namespace, remedy)}
+	case all+wanted > r.budget.all:
+		return &Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
+			"Reading the custom resources would take %d watches, and %d of the %d for all Probes are left: %s",
+			wanted, max(r.budget.all-all, 0), r.budget.all, remedy)}
+	}
+	return nil
 }
 
 // keep makes the Subscriptions of a Probe those that are wanted. What it has already stays as it is, and what is new

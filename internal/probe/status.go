@@ -306,6 +306,7 @@ func objectName(r v1alpha1.ProbeResourceStatus) string {
 // severity orders problems: first those without which nothing at all is read.
 var severity = []string{
 	v1alpha1.ReasonNoIdentity,
+	v1alpha1.ReasonTooManyWatches,
 	v1alpha1.ReasonForbidden,
 	v1alpha1.ReasonReadFailed,
 	v1alpha1.ReasonInvalidExpression,

@@ -61,6 +61,7 @@ func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRe
 	r.readings = &readings{
 		reader:  reader,
 		notify:  r.notify,
+		budget:  watches,
 		byProbe: map[types.NamespacedName]map[reading]*watch.Subscription{},
 	}
 	return r
@@ -168,6 +169,9 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 	if err != nil {
 		return in, err
 	}
+	if problem := r.readings.overdraws(key, len(plan.wanted())); problem != nil {
+		plan = plan.unread(*problem)
+	}
 	subs, err := r.readings.keep(key, plan.wanted())
 	if err != nil {
 		return in, err
@@ -257,6 +261,9 @@ func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
 // retryAfter is how long to wait before asking for a right again: as long as the problem has lasted, but no less than a
 // second and no more than half a minute. An account that is created enqueues the Probe; then only the Event is waited for.
 func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced); c != nil && c.Reason == v1alpha1.ReasonTooManyWatches {
+		return time.Minute // another Probe may have left some, which is no event here
+	}
 	c := blindness(status)
 	if c == nil {
 		return 0

@@ -69,6 +69,10 @@ const (
 	// ReasonTooManyResources: more CustomResourceDefinitions are annotated than a Probe can name.
 	ReasonTooManyResources = "TooManyResources"
 
+	// ReasonTooManyWatches: reading the custom resources would take more watches than there are for the Probes of a namespace, or for
+	// all. The message says how many.
+	ReasonTooManyWatches = "TooManyWatches"
+
 	// ReasonForbidden: the operator's service account may not list or watch the custom resources.
 	ReasonForbidden = "Forbidden"
 

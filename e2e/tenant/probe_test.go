@@ -1,0 +1,55 @@
+package tenant
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+// TestManyWatches: one Probe of many resources in many namespaces, none of which exists, once took 10,240 watches and 614 MiB. It is told
+// how many there are, and others are read all the same.
+func TestManyWatches(t *testing.T) {
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace := cluster.Namespace(t, "fan")
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
+	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: meta.Name}},
+	})
+	hostile := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hostile"}, Spec: &v1alpha1.ProbeSpec{ServiceAccountName: meta.Name}}
+	for i := range 256 {
+		hostile.Spec.Namespaces = append(hostile.Spec.Namespaces, fmt.Sprintf("no-such-%d", i))
+	}
+	for i := range 40 {
+		name := fmt.Sprintf("f%ds.fan.example.com", i)
+		cluster.Apply(t, "", fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[2]s}
+spec:
+  group: fan.example.com
+  scope: Namespaced
+  names: {plural: f%[1]ds, singular: f%[1]d, kind: F%[1]d, listKind: F%[1]dList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`, i, name))
+		hostile.Spec.ProbeResources = append(hostile.Spec.ProbeResources, v1alpha1.ProbeResource{Name: name, Upgradeable: "!Migrating"})
+	}
+	modest := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "modest"}, Spec: &v1alpha1.ProbeSpec{
+		ServiceAccountName: meta.Name, ProbeResources: hostile.Spec.ProbeResources[:1],
+	}}
+	cluster.Create(t, modest)
+	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })
+	before := manager.PeakMemory(t)
+	cluster.Create(t, hostile)
+	cluster.Await(t, hostile, func() string { return testcluster.Lacking(hostile.Status.Conditions, "Synced=False/TooManyWatches") })
+	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })
+	if grown := (manager.PeakMemory(t) - before) >> 20; grown > 64 {
+		t.Errorf("it took %d MiB", grown)
+	}
+}
