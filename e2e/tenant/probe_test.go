@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,5 +52,46 @@ spec:
 	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })
 	if grown := (manager.PeakMemory(t) - before) >> 20; grown > 64 {
 		t.Errorf("it took %d MiB", grown)
+	}
+}
+
+// TestLateProbe: a Probe that is made once the account has lost the right to read does not read by the watch that another holds open.
+func TestLateProbe(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	cluster.Apply(t, "", `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: deals.late.example.com}
+spec:
+  group: late.example.com
+  scope: Namespaced
+  names: {plural: deals, singular: deal, kind: Deal, listKind: DealList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}, subresources: {status: {}}}]
+`)
+	namespace, victim := cluster.Namespace(t, "late"), cluster.Namespace(t, "victim")
+	account := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}},
+	}
+	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: account}, binding)
+	probe := func(name, expression string) *v1alpha1.Probe {
+		out := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: &v1alpha1.ProbeSpec{
+			ServiceAccountName: account.Name, ProbeResources: []v1alpha1.ProbeResource{{Name: "deals.late.example.com", Upgradeable: expression}},
+		}}
+		cluster.Create(t, out)
+		return out
+	}
+	first := probe("first", "!Insolvent")
+	cluster.Await(t, first, func() string { return testcluster.Lacking(first.Status.Conditions, "Synced=True/Synced") })
+	if err := cluster.Client.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, binding)
+	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: late.example.com/v1\nkind: Deal\nmetadata: {name: merger}\nstatus: {conditions: [{type: Solvent, status: \"False\"}]}\n")
+	late := probe("late", "Solvent")
+	cluster.Await(t, late, func() string { return testcluster.Lacking(late.Status.Conditions, "Synced=False/Forbidden") })
+	if said := fmt.Sprintf("%+v", late.Status); strings.Contains(said, "merger") {
+		t.Errorf("it tells of what the account may not read: %s", said)
 	}
 }

@@ -164,16 +164,24 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 
 // readProblem says what a failed list or watch means for the admin.
 func readProblem(t watch.Target, err error) Problem {
-	where := "in all namespaces"
-	if t.Namespace != "" {
-		where = "in namespace " + t.Namespace
-	}
 	if apierrors.IsForbidden(err) {
-		return Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-			"Service account %s may not list and watch %s %s: grant it that", t.Identity, t.Resource.GroupResource(), where)}
+		return forbidden(t)
 	}
 	return Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
-		"Service account %s fails to read %s %s: %s", t.Identity, t.Resource.GroupResource(), where, apierror.Message(err, maxQuoted))}
+		"Service account %s fails to read %s: %s", t.Identity, wordsFor(t), apierror.Message(err, maxQuoted))}
+}
+
+func forbidden(t watch.Target) Problem {
+	return Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
+		"Service account %s may not list and watch %s: grant it that", t.Identity, wordsFor(t))}
+}
+
+// wordsFor is what a target is, and where.
+func wordsFor(t watch.Target) string {
+	if t.Namespace == "" {
+		return t.Resource.GroupResource().String() + " in all namespaces"
+	}
+	return t.Resource.GroupResource().String() + " in namespace " + t.Namespace
 }
 
 // maxQuoted bounds how much of an error a message quotes, in bytes.

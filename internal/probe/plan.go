@@ -82,27 +82,38 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 		}
 		if noIdentity != nil {
 			p.Problems = append(p.Problems, *noIdentity)
-		} else if p.readings, err = r.readingsOf(ctx, probe, spec, accounts, targetsOf(crd, namespaces), p.Invalid); err != nil {
+		} else if p.readings, problem, err = r.readingsOf(ctx, probe, spec, accounts, targetsOf(crd, namespaces), p.Invalid); err != nil {
 			return nil, err
+		} else if problem != nil {
+			p.Problems = append(p.Problems, *problem)
 		}
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-// readingsOf are those of one resource: the targets, as the account that may read them.
+// readingsOf are those of one resource: the targets, as the account that may read them. Where another Probe reads one already the API
+// server is asked whether the account still may: a watch that is open outlives the right to open it.
 func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe, spec v1alpha1.ProbeResource,
-	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, error) {
-	account, err := r.choose(ctx, client.ObjectKeyFromObject(probe), accounts, targets)
+	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, *Problem, error) {
+	key := client.ObjectKeyFromObject(probe)
+	account, err := r.choose(ctx, key, accounts, targets)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := make([]reading, 0, len(targets))
-	for _, t := range targets {
-		t.Identity = account
-		out = append(out, reading{t, spec.Upgradeable, spec.Important, invalid})
+	for i := range targets {
+		targets[i].Identity = account
+		out = append(out, reading{targets[i], spec.Upgradeable, spec.Important, invalid})
 	}
-	return out, nil
+	for _, t := range r.readings.joined(key, targets) {
+		if allowed, err := r.mayReadAll(ctx, account, []watch.Target{t}); err != nil {
+			return nil, nil, err
+		} else if !allowed {
+			return nil, new(forbidden(t)), nil
+		}
+	}
+	return out, nil, nil
 }
 
 // parse reads the expressions of a spec, and tells those that are none. The API server refuses these; telling them is

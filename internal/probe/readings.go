@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,7 @@ type readings struct {
 
 	mu      sync.Mutex
 	byProbe map[types.NamespacedName]map[reading]*watch.Subscription
+	open    map[watch.Target]int // how many readings there are of each
 }
 
 // budget is how many watches Probes have. One takes about 60 KiB: those of all have to fit into the memory of the manager, and one
@@ -92,12 +94,22 @@ func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressio
 		now[want] = sub
 	}
 	closeAll(had, now)
+	r.count(had, -1)
+	r.count(now, 1)
 	if len(now) == 0 {
 		delete(r.byProbe, probe)
 	} else {
 		r.byProbe[probe] = now
 	}
 	return now, nil
+}
+
+func (r *readings) count(subs map[reading]*watch.Subscription, by int) {
+	for reading := range subs {
+		if r.open[reading.target] += by; r.open[reading.target] == 0 {
+			delete(r.open, reading.target)
+		}
+	}
 }
 
 // closeAll closes those Subscriptions that are not among the others.
@@ -107,6 +119,17 @@ func closeAll(subs, others map[reading]*watch.Subscription) {
 			sub.Close()
 		}
 	}
+}
+
+// joined are those targets that other Probes read, and this one does not so far.
+func (r *readings) joined(probe types.NamespacedName, targets []watch.Target) []watch.Target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own := map[watch.Target]bool{}
+	for reading := range r.byProbe[probe] {
+		own[reading.target] = true
+	}
+	return slices.DeleteFunc(slices.Clone(targets), func(t watch.Target) bool { return own[t] || r.open[t] == 0 })
 }
 
 // has tells whether a Probe reads that target without an error.
