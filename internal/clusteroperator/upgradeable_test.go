@@ -43,7 +43,7 @@ func TestUpgradeable(t *testing.T) {
 			},
 			want: no,
 			words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
-				"(spec.holdClusterUpdates): ape is not upgradeable; foo (NotUpgradeable): Foo default/foo-example: Migrating is True",
+				"(spec.holdClusterUpdates): ape is not upgradeable; foo (NotUpgradeable), as its condition Upgradeable explains",
 		},
 		"asks, and nobody knows": {
 			reason:  "What is not known does not block.",
@@ -79,7 +79,7 @@ func TestUpgradeable(t *testing.T) {
 			reason:  "That another is upgradeable does not end ours.",
 			current: upgradeable("True", "AsExpected"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, busy)},
 			want: no, words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
-				"(spec.holdClusterUpdates): foo (NotUpgradeable): Foo default/foo-example: Migrating is True",
+				"(spec.holdClusterUpdates): foo (NotUpgradeable), as its condition Upgradeable explains",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

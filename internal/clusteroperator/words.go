@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
 const (
@@ -65,8 +67,13 @@ func (o operator) whyFailing() string {
 	return sentence(name, o.failingReason, o.failingMessage, "does not say why")
 }
 
+// whyNotUpgradeable does not name the custom resources that it waits for: who reads the ClusterOperator need not be one who may know the
+// names in other people's namespaces.
 func (o operator) whyNotUpgradeable() string {
-	return sentence(o.name, o.upgradeable.reason, o.upgradeable.message, "is not upgradeable")
+	if o.upgradeable.reason == "" {
+		return o.name + " is not upgradeable"
+	}
+	return fmt.Sprintf("%s (%s), as its condition %s explains", o.name, o.upgradeable.reason, platformv1alpha1.ConditionUpgradeable)
 }
 
 // sentence is about one PlatformOperator, in its own words, or others where it has none.

@@ -157,3 +157,19 @@ func TestMany(t *testing.T) {
 		t.Errorf("%d related objects, %v last", n, got.RelatedObjects[n-1])
 	}
 }
+
+// TestNamesOfOthers: custom resources that an update waits for are in other people's namespaces, whose names the ClusterOperator does not
+// tell.
+func TestNamesOfOthers(t *testing.T) {
+	waits := ": Waiting for Deal tenant/merger: Migrating is True"
+	op := healthy("foo", holds, says("Upgradeable", "False/NotUpgradeable"+waits))
+	got := checked(t, Inputs{Current: later, Operators: []platformv1alpha1.PlatformOperator{op}, Cluster: Cluster{Release: "1.0.0"}, Now: now})
+	for _, c := range got.Conditions {
+		if strings.Contains(c.Message, "merger") {
+			t.Errorf("%s tells of a tenant's object: %s", c.Type, c.Message)
+		}
+	}
+	if said := message(got, configv1.OperatorUpgradeable); !strings.Contains(said, "foo (NotUpgradeable), as its condition Upgradeable explains") {
+		t.Errorf("it does not tell which PlatformOperator waits: %s", said)
+	}
+}
