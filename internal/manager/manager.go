@@ -4,6 +4,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -132,6 +133,9 @@ const DefaultReservedNamespaces = "kube-*,openshift-*,default"
 // DefaultDegradedInertia keeps the ClusterOperator from being Degraded by what comes and goes, as OpenShift's own operators have it.
 const DefaultDegradedInertia = 2 * time.Minute
 
+// withoutHTTP2 keeps away what a client can do to a server by opening and resetting streams (CVE-2023-44487): a scrape needs none.
+func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
+
 // Scheme knows every kind that the manager reads or writes.
 func Scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
@@ -210,6 +214,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 			SecureServing:  true,
 			CertDir:        o.MetricsCertDir,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts:        []func(*tls.Config){withoutHTTP2},
 		},
 		HealthProbeBindAddress:              orNone(o.HealthAddress),
 		LeaderElection:                      o.LeaderElect,

@@ -85,6 +85,14 @@ func TestServes(t *testing.T) {
 	if !strings.Contains(body, "\nrest_client_requests_total{") {
 		t.Errorf("the metrics do not tell of the manager's requests:\n%s", body)
 	}
+	conn, err := tls.Dial("tcp", metrics, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}) //nolint:gosec // it is signed by itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if spoken := conn.ConnectionState().NegotiatedProtocol; spoken != "http/1.1" {
+		t.Errorf("the metrics are served by %s", spoken)
+	}
 	m.CheckAlive(t)
 }
 
