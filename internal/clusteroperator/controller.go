@@ -45,7 +45,7 @@ type Reconciler struct {
 	// Cluster returns what the ClusterVersion reports: see ReadCluster.
 	Cluster func(context.Context) (Cluster, error)
 
-	// DegradedInertia is how long a PlatformOperator has to have been failing until that is Degraded.
+	// DegradedInertia is how long a PlatformOperator has to fail before the ClusterOperator is Degraded.
 	DegradedInertia time.Duration
 
 	Now func() time.Time

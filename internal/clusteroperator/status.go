@@ -25,7 +25,7 @@ type Inputs struct {
 
 	Cluster
 
-	// DegradedInertia is how long a PlatformOperator has to have been failing until that is Degraded.
+	// DegradedInertia is how long a PlatformOperator has to fail before the ClusterOperator is Degraded.
 	DegradedInertia time.Duration
 
 	Now metav1.Time

@@ -67,8 +67,7 @@ func (o operator) whyFailing() string {
 	return sentence(name, o.failingReason, o.failingMessage, "does not say why")
 }
 
-// whyNotUpgradeable does not name the custom resources that it waits for: who reads the ClusterOperator need not be one who may know the
-// names in other people's namespaces.
+// whyNotUpgradeable does not name the blocking custom resources: readers of the ClusterOperator may not be allowed to list them.
 func (o operator) whyNotUpgradeable() string {
 	if o.upgradeable.reason == "" {
 		return o.name + " is not upgradeable"

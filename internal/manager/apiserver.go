@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// apiServerAddresses are those that the manager reaches the API server at, and those behind the Service that pods reach it at.
+// apiServerAddresses returns the addresses of the API server: that of the kubeconfig, and the endpoints of Service default/kubernetes.
 func apiServerAddresses(ctx context.Context, config *rest.Config, reader client.Reader) ([]netip.Addr, error) {
 	host, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

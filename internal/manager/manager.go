@@ -99,15 +99,14 @@ type Options struct {
 	// empty for none.
 	ReservedNamespaces string
 
-	// CatalogAllowCIDR are addresses of the manager's own host, of its network and of the API server that catalogs which are not trusted
-	// may point to all the same: a list of CIDRs.
+	// CatalogAllowCIDR is a list of CIDRs: loopback, link-local and API server addresses that untrusted catalogs may refer to all the same.
 	CatalogAllowCIDR string
 
-	// CatalogPlaintext are the hosts, each with its port or for all, that catalogs and images are read from without TLS.
+	// CatalogPlaintext is a list of hosts, as <host> or <host>:<port>, that catalogs and images may be read from without TLS.
 	CatalogPlaintext string
 
-	// DegradedInertia is how long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and how long it
-	// must not have failed until that is over.
+	// DegradedInertia is how long a PlatformOperator has to fail before the ClusterOperator is Degraded, and how long it must have been
+	// well before that ends.
 	DegradedInertia time.Duration
 
 	// CatalogDir is the folder that the content of catalog images is kept in; one in the system's folder for temporary
@@ -133,7 +132,7 @@ const DefaultReservedNamespaces = "kube-*,openshift-*,default"
 // DefaultDegradedInertia keeps the ClusterOperator from being Degraded by what comes and goes, as OpenShift's own operators have it.
 const DefaultDegradedInertia = 2 * time.Minute
 
-// withoutHTTP2 keeps away what a client can do to a server by opening and resetting streams (CVE-2023-44487): a scrape needs none.
+// withoutHTTP2 disables HTTP/2, whose stream resets can exhaust a server (CVE-2023-44487).
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // Scheme knows every kind that the manager reads or writes.

@@ -44,10 +44,10 @@ type Reconciler struct {
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// Reserved are the namespaces that nothing is made in.
+	// Reserved are the namespaces that no PlatformOperator may install in.
 	Reserved Reserved
 
-	// DegradedInertia is how long a PlatformOperator must not fail until its trouble counts as over.
+	// DegradedInertia is how long a PlatformOperator must have been well before FailingSince is cleared.
 	DegradedInertia time.Duration
 
 	Now func() time.Time

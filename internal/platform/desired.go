@@ -30,11 +30,10 @@ type Surroundings struct {
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// NamespaceOfOthers is the namespace, where somebody else has made it; nil where it is the PlatformOperator's own, or is not there
-	// yet.
+	// NamespaceOfOthers is the namespace if the PlatformOperator does not control it; nil if it does, or if the namespace does not exist.
 	NamespaceOfOthers *unstructured.Unstructured
 
-	// NamespaceReserved is true where the manager makes nothing in a namespace of that name.
+	// NamespaceReserved reports whether no PlatformOperator may install in the namespace.
 	NamespaceReserved bool
 
 	// Groups are the OperatorGroups of the namespace.
@@ -76,8 +75,8 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 	return out
 }
 
-// bars is why nothing is made for a PlatformOperator: who owns its namespace would have the operator's accounts, and whatever an
-// OperatorGroup for all namespaces lets them do. nil where nothing is in the way.
+// bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the namespace would control
+// the operator's service accounts, and with an OperatorGroup for all namespaces that is the whole cluster.
 func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *Problem {
 	namespace := op.GetNamespaceToInstallIn()
 	switch {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Reserved are namespaces that nothing is made in: their names, and patterns as of path.Match.
+// Reserved are the names, or patterns as of path.Match, of namespaces that no PlatformOperator may install in.
 type Reserved []string
 
-// ParseReserved reads a list as a flag has it, with commas between.
+// ParseReserved parses a comma-separated list of names and patterns.
 func ParseReserved(list string) (Reserved, error) {
 	var out Reserved
 	for pattern := range strings.SplitSeq(list, ",") {

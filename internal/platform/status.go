@@ -31,7 +31,7 @@ type Inputs struct {
 	// Yields is true where one of them is older: nothing is made for this one.
 	Yields bool
 
-	// Barred is why nothing is made for it; nil where nothing bars that.
+	// Barred is why nothing is created or updated for it; nil if nothing prevents that.
 	Barred *Problem
 
 	// NoOLM is true where the cluster has neither an OLM nor the loops of operator-status.
@@ -49,7 +49,7 @@ type Inputs struct {
 	// Probe of the operator that runs; nil where there is none.
 	Probe *operatorsv1alpha1.Probe
 
-	// DegradedInertia is how long it must not fail until its trouble counts as over.
+	// DegradedInertia is how long it must have been well before FailingSince is cleared.
 	DegradedInertia time.Duration
 
 	Now metav1.Time

@@ -33,7 +33,7 @@ func (p plan) wanted() map[reading]Expressions {
 	return out
 }
 
-// unread is the plan without any reading, and why.
+// unread returns the plan without its readings, and with a Problem that tells why.
 func (p plan) unread(why Problem) plan {
 	out := slices.Clone(p)
 	for i := range out {
@@ -92,8 +92,8 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 	return out, nil
 }
 
-// readingsOf are those of one resource: the targets, as the account that may read them. Where another Probe reads one already the API
-// server is asked whether the account still may: a watch that is open outlives the right to open it.
+// readingsOf returns the readings of one resource. For a target that another Probe reads already a SubjectAccessReview checks that the
+// account still may: an open watch outlives the permission to open it.
 func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe, spec v1alpha1.ProbeResource,
 	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, *Problem, error) {
 	key := client.ObjectKeyFromObject(probe)

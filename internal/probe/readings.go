@@ -34,13 +34,13 @@ type readings struct {
 	open    map[watch.Target]int // how many readings there are of each
 }
 
-// budget is how many watches Probes have. One takes about 60 KiB: those of all have to fit into the memory of the manager, and one
-// namespace may not take it all.
+// budget limits the watches of Probes. A watch takes about 60 KiB, so that all of them fit into the manager's memory, and one namespace
+// cannot use up what the others need.
 type budget struct{ namespace, all int }
 
 var watches = budget{namespace: 1000, all: 4000}
 
-// overdraws says why a Probe cannot have that many watches; nil where it can.
+// overdraws returns a Problem with reason TooManyWatches if a Probe cannot have that many watches.
 func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func closeAll(subs, others map[reading]*watch.Subscription) {
 	}
 }
 
-// joined are those targets that other Probes read, and this one does not so far.
+// joined returns the targets that other Probes read already and this one does not.
 func (r *readings) joined(probe types.NamespacedName, targets []watch.Target) []watch.Target {
 	r.mu.Lock()
 	defer r.mu.Unlock()

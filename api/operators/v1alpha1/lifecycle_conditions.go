@@ -35,11 +35,11 @@ const (
 	// ReasonUnreachable: the registry does not answer. What was read last stays in use.
 	ReasonUnreachable = "Unreachable"
 
-	// ReasonAddressNotAllowed: a catalog that is not trusted with the cluster points to an address of the manager's own host or of the
-	// API server. The message says how to let it.
+	// ReasonAddressNotAllowed: a catalog that is not trusted refers to a loopback or link-local address, or to the API server. The message
+	// names the flag that allows it.
 	ReasonAddressNotAllowed = "AddressNotAllowed"
 
-	// ReasonPlaintextNotAllowed: the registry would have to be spoken to without TLS. The message says how to let it.
+	// ReasonPlaintextNotAllowed: the registry would be connected to without TLS. The message names the flag that allows it.
 	ReasonPlaintextNotAllowed = "PlaintextNotAllowed"
 
 	// ReasonImagePullFailed: the image cannot be pulled.

@@ -69,8 +69,8 @@ const (
 	// ReasonTooManyResources: more CustomResourceDefinitions are annotated than a Probe can name.
 	ReasonTooManyResources = "TooManyResources"
 
-	// ReasonTooManyWatches: reading the custom resources would take more watches than there are for the Probes of a namespace, or for
-	// all. The message says how many.
+	// ReasonTooManyWatches: reading the custom resources would exceed the limit of watches per namespace, or that of all namespaces. The
+	// message contains the numbers.
 	ReasonTooManyWatches = "TooManyWatches"
 
 	// ReasonForbidden: the operator's service account may not list or watch the custom resources.

@@ -40,7 +40,7 @@ const (
 	// ReasonConflict: an object of that name is there, and belongs to somebody else. The message says how to have it adopted.
 	ReasonConflict = "Conflict"
 
-	// ReasonNamespaceReserved: the manager makes nothing in a namespace of that name. The message says how to let it.
+	// ReasonNamespaceReserved: the namespace is reserved by the manager's --reserved-namespaces.
 	ReasonNamespaceReserved = "NamespaceReserved"
 
 	// ReasonApplyFailed: the API server refuses an object. The message quotes it.

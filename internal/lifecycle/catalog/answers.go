@@ -8,14 +8,14 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// largestAnswer is how many bytes an answer of a registry may have that is no content: a manifest, a token, a refusal. The
-// specification has registries take manifests of 4 MiB; the client would read any refusal, and manifests of 100 MiB.
+// largestAnswer limits the bytes of a response other than a blob: a manifest, a token, an error. The distribution specification has
+// registries accept manifests of 4 MiB; the client library reads manifests of up to 100 MiB, and errors of any size.
 const largestAnswer = 4 << 20
 
-// bounded bounds what is read of an answer. Content is bounded where it is unpacked.
+// bounded limits the size of responses. Blobs are limited where they are unpacked.
 type bounded struct{ http.RoundTripper }
 
-// RoundTrip does a request.
+// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := b.RoundTripper.RoundTrip(request)
 	if err == nil && (answer.StatusCode >= http.StatusMultipleChoices || !asksForContent(request)) {
@@ -24,7 +24,7 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// asksForContent reports whether a request, or the one that was redirected to it, is for the content of an image.
+// asksForContent reports whether a request, or the one that was redirected to it, is for a blob.
 func asksForContent(request *http.Request) bool {
 	for request.Response != nil && request.Response.Request != nil {
 		request = request.Response.Request
@@ -37,7 +37,7 @@ type boundedBody struct {
 	left int
 }
 
-// Read reads as long as the answer is not too large.
+// Read fails with reason TooLarge after largestAnswer bytes.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, failure(v1alpha1.ReasonTooLarge, "what the registry answers is larger than the limit of %s", size(largestAnswer))

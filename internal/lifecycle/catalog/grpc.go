@@ -34,7 +34,7 @@ type grpcOrigin struct {
 	puller  puller
 	conn    *grpc.ClientConn
 
-	// barred is why the address is not dialled; nil where it is.
+	// barred is the reason the last address was not dialed; nil if it was.
 	barred atomic.Pointer[Error]
 }
 
@@ -50,7 +50,7 @@ func newGRPCOrigin(address string, p puller) (*grpcOrigin, error) {
 	return out, nil
 }
 
-// connect connects to an address that the name of the registry stands for.
+// connect dials an address that the registry's name resolved to.
 func (o *grpcOrigin) connect(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := o.puller.route.dialer().DialContext(ctx, "tcp", address)
 	barred, _ := errors.AsType[*Error](err)

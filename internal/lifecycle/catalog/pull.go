@@ -92,8 +92,8 @@ func pullFailure(image string, err error, problems ...string) error {
 	return failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w", image, err)
 }
 
-// answered is what a registry refused with. Nothing of its own words is told: it need not be a registry, and who reads the status of a
-// CatalogSource may not be one whom it would have answered.
+// answered describes an error response without quoting its body: the server need not be a registry, and a reader of the CatalogSource's
+// status may not be allowed to read from that server.
 func answered(answer *transport.Error) string {
 	out := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	for _, d := range answer.Errors {
@@ -104,7 +104,7 @@ func answered(answer *transport.Error) string {
 	return out
 }
 
-// registryCodes are those of the specification of registries.
+// registryCodes are the error codes of the distribution specification.
 var registryCodes = []transport.ErrorCode{
 	transport.BlobUnknownErrorCode, transport.DeniedErrorCode, transport.ManifestUnknownErrorCode, transport.NameInvalidErrorCode,
 	transport.NameUnknownErrorCode, transport.TooManyRequestsErrorCode, transport.UnauthorizedErrorCode, transport.UnsupportedErrorCode,

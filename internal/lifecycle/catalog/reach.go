@@ -16,24 +16,24 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Reach is where CatalogSources may point. The manager reaches what their authors may not, such as its own node and the API server, so
-// that it must not be had to ask there, nor to tell what is answered.
+// Reach restricts the addresses that CatalogSources may refer to. The manager can connect to hosts that the author of a CatalogSource
+// cannot, such as its own node and the API server, and must not be used as a proxy to them.
 type Reach struct {
-	// Trusts tells which catalogs are trusted with the cluster: they may point anywhere.
+	// Trusts reports whether a catalog is trusted with the cluster. A trusted catalog may refer to any address.
 	Trusts func(types.NamespacedName) bool
 
-	// Allowed are addresses that the others may point to as well.
+	// Allowed are restricted addresses that untrusted catalogs may refer to all the same.
 	Allowed []netip.Prefix
 
-	// Plaintext are the hosts, each with its port or for all, that are spoken to without TLS. A Service in the catalog's own namespace
-	// is besides, since the registry pods of OLM speak nothing else.
+	// Plaintext are the hosts, as <host> or <host>:<port>, that may be connected to without TLS. Services in the catalog's own namespace
+	// may be as well: the registry pods of OLM serve nothing else.
 	Plaintext []string
 
 	// APIServer are the addresses of the API server.
 	APIServer []netip.Addr
 }
 
-// ParseAllowed reads a list of CIDRs as a flag has it, with commas between.
+// ParseAllowed parses a comma-separated list of CIDRs.
 func ParseAllowed(list string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, text := range fields(list) {
@@ -46,14 +46,14 @@ func ParseAllowed(list string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// ParsePlaintext reads a list of hosts as a flag has it, with commas between.
+// ParsePlaintext parses a comma-separated list of hosts.
 func ParsePlaintext(list string) []string { return fields(list) }
 
 func fields(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// route is how the content of one catalog is reached.
+// route connects to the registries of one catalog.
 type route struct {
 	*Reach
 	namespace string
@@ -61,7 +61,7 @@ type route struct {
 	transport http.RoundTripper
 }
 
-// routes are how the content of catalogs is reached. Those that are trusted share their connections, as do the others.
+// routes connects to the registries of all catalogs. Trusted catalogs share connections, and so do untrusted ones.
 type routes struct {
 	reach           *Reach
 	trusted, others http.RoundTripper
@@ -84,14 +84,14 @@ func (r routes) of(catalog types.NamespacedName) route {
 	return out
 }
 
-// dialer dials an address that has been looked up by then, so that no name and no redirect leads elsewhere than what is checked.
+// dialer returns a dialer that checks each address after the lookup, so that neither a DNS name nor a redirect gets around the check.
 func (r route) dialer() *net.Dialer {
 	return &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error { return r.check(address) }}
 }
 
 const dialTimeout = 30 * time.Second
 
-// check is why an address is not dialled; nil where it is.
+// check returns an Error with reason AddressNotAllowed if an address, as <ip>:<port>, must not be dialed.
 func (r route) check(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r route) check(address string) error {
 		addr, what)
 }
 
-// plaintext is why a host is not spoken to without TLS; nil where it is.
+// plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS.
 func (r *Reach) plaintext(host string) error {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *Reach) plaintext(host string) error {
 		host, name)
 }
 
-// plaintext is why a host is not spoken to without TLS for a catalog; nil where it is, as a Service of the catalog's own namespace.
+// plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS for this catalog.
 func (r route) plaintext(host string) error {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -144,13 +144,13 @@ func (r route) plaintext(host string) error {
 	return r.Reach.plaintext(host)
 }
 
-// encrypted refuses requests without TLS, after a redirect too, but to the hosts that the admin names.
+// encrypted rejects requests without TLS, redirects included, unless the host may be connected to without it.
 type encrypted struct {
 	reach *Reach
 	base  http.RoundTripper
 }
 
-// RoundTrip does a request.
+// RoundTrip implements http.RoundTripper.
 func (e encrypted) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != "https" {
 		if err := e.reach.plaintext(request.URL.Host); err != nil {

@@ -103,7 +103,8 @@ func owners(_ context.Context, o client.Object) []reconcile.Request {
 	return out
 }
 
-// naming are those that have a Deployment, by its labels or by its name: one that is still another's is waited for until it is gone.
+// naming enqueues the ClusterServiceVersions that own a Deployment, or have one of that name in their spec: those wait until another's
+// Deployment has been deleted.
 func (r *Reconciler) naming(ctx context.Context, o client.Object) []reconcile.Request {
 	named := r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return slices.ContainsFunc(csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, func(d olm.StrategyDeploymentSpec) bool {

@@ -226,8 +226,8 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	return desired, nil
 }
 
-// deletedPlan is the UID of the InstallPlan that a Subscription's status names, where somebody deleted it; else empty. It asks the API
-// server, since the cache may not have the plan yet.
+// deletedPlan returns the UID of the InstallPlan that a Subscription's status refers to if it has been deleted, else "". It reads from the
+// API server: the cache may lag behind the creation of the plan.
 func (r *Reconciler) deletedPlan(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (types.UID, error) {
 	ref := sub.Status.InstallPlanRef
 	if ref == nil || n.plans[ref.Name] != nil {

@@ -382,7 +382,7 @@ func (n *namespace) deleted(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 	return head == nil && sub.Status.InstalledCSV != "" && n.csvs[sub.Status.InstalledCSV] == nil && ref != nil && n.plans[ref.Name] != nil
 }
 
-// planLike is the InstallPlan that installs what a desired one would, for the same Subscription; nil where there is none.
+// planLike returns the InstallPlan for the same solution and Subscription as a desired one; nil if none exists.
 func (n *namespace) planLike(desired *olm.InstallPlan, sub *v1alpha1.Subscription) *olm.InstallPlan {
 	if actual, ok := n.plans[desired.Name]; ok {
 		return actual

@@ -46,11 +46,11 @@ func planFor(subs []*v1alpha1.Subscription, solution resolve.Solution) *olm.Inst
 	return out
 }
 
-// planName is the name of the InstallPlan for a solution.
+// planName returns the name of the InstallPlan for a solution.
 func planName(digest string) string { return "install-" + digest[:10] }
 
-// planNameAfter is the name of the one that is made where an earlier one was deleted, as OLM's has another name too: whoever waits
-// for the deleted one to be gone would wait for ever for one of the same name.
+// planNameAfter returns the name of the InstallPlan that replaces a deleted one. As with OLM it differs, so that waiting for the deletion,
+// as kubectl wait --for=delete does, ends.
 func planNameAfter(digest string, deleted types.UID) string {
 	sum := sha256.Sum256([]byte(digest + string(deleted)))
 	return planName(hex.EncodeToString(sum[:]))
