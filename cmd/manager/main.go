@@ -53,6 +53,8 @@ func run() error {
 			"A list of <namespace>/<name>, or * for all, as OLM does.")
 	flag.StringVar(&o.CatalogAllowCIDR, "catalog-allow-cidr", "",
 		"Addresses of the manager's own host, of its network and of the API server that catalogs which are not trusted may point to all the same: a list of CIDRs.")
+	flag.BoolVar(&o.RequireDigests, "require-digests", false,
+		"Reject images of catalogs and bundles that are referred to by a tag.")
 	flag.StringVar(&o.CatalogPlaintext, "catalog-plaintext", "",
 		"Hosts, each as <host> or <host>:<port>, that catalogs and images are read from without TLS. A Service in the catalog's own namespace needs no mention as spec.address.")
 	flag.StringVar(&o.Namespace, "namespace", "",

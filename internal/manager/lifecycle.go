@@ -65,7 +65,8 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	store := catalog.NewStore(global)
 	impersonate := l.accounts.installer
-	reach := catalog.Reach{Trusts: l.options.trust.Trusts, Allowed: l.options.allowed, Plaintext: catalog.ParsePlaintext(l.options.CatalogPlaintext)}
+	reach := catalog.Reach{Trusts: l.options.trust.Trusts, Allowed: l.options.allowed, Plaintext: catalog.ParsePlaintext(l.options.CatalogPlaintext),
+		RequireDigests: l.options.RequireDigests}
 	if reach.APIServer, err = apiServerAddresses(ctx, l.config, reader); err != nil {
 		return err
 	}

@@ -102,6 +102,9 @@ type Options struct {
 	// CatalogAllowCIDR is a list of CIDRs: loopback, link-local and API server addresses that untrusted catalogs may refer to all the same.
 	CatalogAllowCIDR string
 
+	// RequireDigests rejects images of catalogs and bundles that are referred to by a tag.
+	RequireDigests bool
+
 	// CatalogPlaintext is a list of hosts, as <host> or <host>:<port>, that catalogs and images may be read from without TLS.
 	CatalogPlaintext string
 

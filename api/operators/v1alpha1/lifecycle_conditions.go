@@ -42,6 +42,9 @@ const (
 	// ReasonPlaintextNotAllowed: the registry would be connected to without TLS. The message names the flag that allows it.
 	ReasonPlaintextNotAllowed = "PlaintextNotAllowed"
 
+	// ReasonDigestRequired: an image is referred to by a tag, and the manager's --require-digests is set.
+	ReasonDigestRequired = "DigestRequired"
+
 	// ReasonImagePullFailed: the image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
 

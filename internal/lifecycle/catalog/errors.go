@@ -27,7 +27,8 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) Permanent() bool {
 	switch e.Reason {
 	case v1alpha1.ReasonSpecInvalid, v1alpha1.ReasonConfigMapNotFound, v1alpha1.ReasonNotACatalog,
-		v1alpha1.ReasonTooLarge, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonPlaintextNotAllowed:
+		v1alpha1.ReasonTooLarge, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonPlaintextNotAllowed,
+		v1alpha1.ReasonDigestRequired:
 		return true
 	}
 	return false

@@ -45,6 +45,10 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	if err != nil {
 		return nil, failure(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
 	}
+	if _, byDigest := reference.(name.Digest); p.route.RequireDigests && !byDigest {
+		return nil, failure(v1alpha1.ReasonDigestRequired, "image %s is referred to by a tag, which can be moved to another image, and --require-digests "+
+			"of the manager is set: refer to it as %s@sha256:…", image, reference.Context())
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	silent := failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: the registry does not answer within %s", image, answerTimeout)
 	answered := time.AfterFunc(answerTimeout, func() { cancel(silent) })

@@ -29,6 +29,9 @@ type Reach struct {
 	// may be as well: the registry pods of OLM serve nothing else.
 	Plaintext []string
 
+	// RequireDigests rejects images that are referred to by a tag, which can be moved to another image.
+	RequireDigests bool
+
 	// APIServer are the addresses of the API server.
 	APIServer []netip.Addr
 }

@@ -135,3 +135,35 @@ func TestEndlessAnswer(t *testing.T) {
 		})
 	}
 }
+
+func TestRequireDigests(t *testing.T) {
+	registry := NewRegistry(t, "")
+	tagged, digest := registry.Push(t, "team/catalog:v1", nil, Files("configs/a", "1"))
+	pinned := strings.TrimSuffix(tagged, ":v1") + "@" + digest
+	for name, tc := range map[string]struct {
+		reason, image string
+		require       bool
+		want          string
+	}{
+		"Tag":          {"Unless it is asked for, a tag will do.", tagged, false, ""},
+		"TagRefused":   {"A tag can be moved.", tagged, true, v1alpha1.ReasonDigestRequired},
+		"Digest":       {"A digest cannot.", pinned, true, ""},
+		"NoTagRefused": {"No tag is the tag latest.", strings.TrimSuffix(tagged, ":v1"), true, v1alpha1.ReasonDigestRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reach := Anywhere
+			reach.RequireDigests = tc.require
+			_, err := puller{limits: DefaultLimits, route: newRoutes(&reach).of(types.NamespacedName{})}.resolve(t.Context(), tc.image)
+			if got := asReason(err); got != tc.want {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func asReason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return asError(err, "").Reason
+}
