@@ -73,7 +73,7 @@ func TestBadBundleImage(t *testing.T) {
 			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 				refer(config, in.name, in.registry.host+"/none")
 			},
-			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonImagePullFailed, words: []string{"/none", "Unknown name"},
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonImagePullFailed, words: []string{"/none", "404 Not Found (NAME_UNKNOWN)"},
 		},
 		"muteimage": {
 			reason: "The registry takes the connection and never answers.",

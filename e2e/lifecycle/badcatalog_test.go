@@ -64,7 +64,7 @@ func TestUnreachableCatalog(t *testing.T) {
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 				return imageSpec(in.registry.host + "/" + in.name), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 			},
-			want: v1alpha1.ReasonImagePullFailed, words: []string{"/noimage", "Unknown name"},
+			want: v1alpha1.ReasonImagePullFailed, words: []string{"/noimage", "404 Not Found (NAME_UNKNOWN)"},
 		},
 	})
 }
