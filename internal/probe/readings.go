@@ -31,7 +31,6 @@ type readings struct {
 
 	mu      sync.Mutex
 	byProbe map[types.NamespacedName]map[reading]*watch.Subscription
-	open    map[watch.Target]int // how many readings there are of each
 }
 
 // budget limits the watches of Probes. A watch takes about 60 KiB, so that all of them fit into the manager's memory, and one namespace
@@ -94,22 +93,12 @@ func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressio
 		now[want] = sub
 	}
 	closeAll(had, now)
-	r.count(had, -1)
-	r.count(now, 1)
 	if len(now) == 0 {
 		delete(r.byProbe, probe)
 	} else {
 		r.byProbe[probe] = now
 	}
 	return now, nil
-}
-
-func (r *readings) count(subs map[reading]*watch.Subscription, by int) {
-	for reading := range subs {
-		if r.open[reading.target] += by; r.open[reading.target] == 0 {
-			delete(r.open, reading.target)
-		}
-	}
 }
 
 // closeAll closes those Subscriptions that are not among the others.
@@ -121,7 +110,7 @@ func closeAll(subs, others map[reading]*watch.Subscription) {
 	}
 }
 
-// joined returns the targets that other Probes read already and this one does not.
+// joined returns the targets that another Probe reads without an error and this one does not read yet.
 func (r *readings) joined(probe types.NamespacedName, targets []watch.Target) []watch.Target {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +118,19 @@ func (r *readings) joined(probe types.NamespacedName, targets []watch.Target) []
 	for reading := range r.byProbe[probe] {
 		own[reading.target] = true
 	}
-	return slices.DeleteFunc(slices.Clone(targets), func(t watch.Target) bool { return own[t] || r.open[t] == 0 })
+	return slices.DeleteFunc(slices.Clone(targets), func(t watch.Target) bool { return own[t] || !r.open(t) })
+}
+
+// open reports whether a target is read without an error.
+func (r *readings) open(target watch.Target) bool {
+	for _, subs := range r.byProbe {
+		for reading, sub := range subs {
+			if reading.target == target {
+				return sub.Snapshot().Err == nil // those of one target share it
+			}
+		}
+	}
+	return false
 }
 
 // has tells whether a Probe reads that target without an error.

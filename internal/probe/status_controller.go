@@ -63,7 +63,6 @@ func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRe
 		notify:  r.notify,
 		budget:  watches,
 		byProbe: map[types.NamespacedName]map[reading]*watch.Subscription{},
-		open:    map[watch.Target]int{},
 	}
 	return r
 }
