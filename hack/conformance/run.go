@@ -53,6 +53,7 @@ func (p process) run(ctx context.Context) (map[key]result, error) {
 		"-ginkgo.json-report="+reportPath,
 		"-ginkgo.timeout="+deadline.String(),
 		"-ginkgo.grace-period=10s",
+		"-ginkgo.flake-attempts=2", // specs that wait for a fixed time fail on a busy machine
 		"-ginkgo.v", "-ginkgo.no-color", "-test.timeout=0")
 	if p.focus != "" {
 		args = append(args, "-ginkgo.focus="+p.focus)
