@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -88,6 +90,13 @@ spec:
 		t.Fatal(err)
 	}
 	cluster.AwaitGone(t, binding)
+	operator := as(t, "system:serviceaccount:"+namespace+":"+account.Name)
+	cluster.Await(t, first, func() string { // the authorizer learns of it a moment later
+		if err := operator.List(t.Context(), &apiextensions.CustomResourceDefinitionList{}); !apierrors.IsForbidden(err) {
+			return fmt.Sprintf("the account has its rights still: %v", err)
+		}
+		return ""
+	})
 	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: late.example.com/v1\nkind: Deal\nmetadata: {name: merger}\nstatus: {conditions: [{type: Solvent, status: \"False\"}]}\n")
 	late := probe("late", "Solvent")
 	cluster.Await(t, late, func() string { return testcluster.Lacking(late.Status.Conditions, "Synced=False/Forbidden") })
