@@ -102,11 +102,11 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 		return nil, nil, err
 	}
 	out := make([]reading, 0, len(targets))
-	for i := range targets {
-		targets[i].Identity = account
-		out = append(out, reading{targets[i], spec.Upgradeable, spec.Important, invalid})
+	for _, t := range targets {
+		t.Identity = account
+		out = append(out, reading{t, spec.Upgradeable, spec.Important, invalid})
 	}
-	for _, t := range r.readings.joined(key, targets) {
+	for _, t := range r.readings.joined(key, out) {
 		if allowed, err := r.mayReadAll(ctx, account, []watch.Target{t}); err != nil {
 			return nil, nil, err
 		} else if !allowed {

@@ -110,15 +110,26 @@ func closeAll(subs, others map[reading]*watch.Subscription) {
 	}
 }
 
-// joined returns the targets that another Probe reads without an error and this one does not read yet.
-func (r *readings) joined(probe types.NamespacedName, targets []watch.Target) []watch.Target {
+// joined returns the targets of wanted readings that another Probe reads without an error and this one does not read yet.
+func (r *readings) joined(probe types.NamespacedName, wanted []reading) []watch.Target {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	had := r.byProbe[probe]
+	added := slices.DeleteFunc(slices.Clone(wanted), func(w reading) bool { _, ok := had[w]; return ok })
+	if len(added) == 0 {
+		return nil // as nearly always
+	}
 	own := map[watch.Target]bool{}
-	for reading := range r.byProbe[probe] {
+	for reading := range had {
 		own[reading.target] = true
 	}
-	return slices.DeleteFunc(slices.Clone(targets), func(t watch.Target) bool { return own[t] || !r.open(t) })
+	var out []watch.Target
+	for _, a := range added {
+		if !own[a.target] && r.open(a.target) {
+			out = append(out, a.target)
+		}
+	}
+	return out
 }
 
 // open reports whether a target is read without an error.

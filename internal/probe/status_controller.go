@@ -169,10 +169,11 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 	if err != nil {
 		return in, err
 	}
-	if problem := r.readings.overdraws(key, len(plan.wanted())); problem != nil {
-		plan = plan.unread(*problem)
+	wanted := plan.wanted()
+	if problem := r.readings.overdraws(key, len(wanted)); problem != nil {
+		plan, wanted = plan.unread(*problem), nil
 	}
-	subs, err := r.readings.keep(key, plan.wanted())
+	subs, err := r.readings.keep(key, wanted)
 	if err != nil {
 		return in, err
 	}
