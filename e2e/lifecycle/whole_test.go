@@ -272,14 +272,7 @@ spec:
 		deletes(t, broken)
 	})
 	broken.Name = "brokens.broken.example.com"
-	s.await(t, broken, func() string {
-		for _, c := range broken.Status.Conditions {
-			if c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue {
-				return ""
-			}
-		}
-		return "it is not established"
-	})
+	cluster.Rediscovered(t).AwaitCRD(t, broken.Name)
 	cluster.Rediscovered(t).Apply(t, s.namespace, "apiVersion: broken.example.com/v1beta1\nkind: Broken\nmetadata: {name: one}\n")
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
 	s.installed(t, sub, foo("2.0.0").CSV())

@@ -8,7 +8,6 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,15 +169,7 @@ spec:
 `, password)
 	}
 	cluster.Apply(t, "", vault("{type: string}"))
-	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "vaults.acme.example.com"}}
-	cluster.Await(t, crd, func() string {
-		for _, c := range crd.Status.Conditions {
-			if c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue {
-				return ""
-			}
-		}
-		return "it is not established"
-	})
+	cluster.Rediscovered(t).AwaitCRD(t, "vaults.acme.example.com")
 	victim := cluster.Namespace(t, "victim")
 	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: acme.example.com/v1\nkind: Vault\nmetadata: {name: prod}\nspec: {password: hunter2}\n")
 
@@ -282,13 +273,9 @@ func TestOperatorGroupRewritten(t *testing.T) {
 
 func jsonOf(t *testing.T, manifest string) string {
 	t.Helper()
-	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(manifest), o); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := o.MarshalJSON()
+	raw, err := yaml.YAMLToJSON([]byte(manifest))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, manifest)
 	}
 	return string(raw)
 }

@@ -16,11 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcluster"
@@ -145,11 +143,7 @@ func catalogOf(t *testing.T, manifests []string) string {
 	t.Helper()
 	properties := []any{map[string]any{"type": "olm.package", "value": map[string]any{"packageName": "evil", "version": "1.0.0"}}}
 	for _, manifest := range manifests {
-		raw, err := yaml.YAMLToJSON([]byte(manifest))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, manifest)
-		}
-		data := map[string]any{"data": base64.StdEncoding.EncodeToString(raw)}
+		data := map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(jsonOf(t, manifest)))}
 		properties = append(properties, map[string]any{"type": "olm.bundle.object", "value": data})
 	}
 	bundle, err := json.Marshal(map[string]any{"schema": "olm.bundle", "name": "evil.v1.0.0", "package": "evil", "image": "", "properties": properties})
@@ -215,13 +209,4 @@ func deletes(t *testing.T, o client.Object) {
 		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)
 	}
 	cluster.AwaitGone(t, o)
-}
-
-func itemsOf(t *testing.T, list client.ObjectList) int {
-	t.Helper()
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(items)
 }

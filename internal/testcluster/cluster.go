@@ -278,6 +278,14 @@ func (c *Cluster) UninstallOLM(t testing.TB) {
 	}
 }
 
+// AwaitCRD waits until a CustomResourceDefinition is established, and fails the test where it is not.
+func (c *Cluster) AwaitCRD(t testing.TB, name string) {
+	t.Helper()
+	if err := c.awaitCRD(name); err != nil {
+		t.Fatalf("CustomResourceDefinition %s is not established: %v", name, err)
+	}
+}
+
 // awaitCRD waits until a CustomResourceDefinition is established, and the API server lists its kind as well.
 func (c *Cluster) awaitCRD(name string) error {
 	return wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {

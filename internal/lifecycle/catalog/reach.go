@@ -122,10 +122,7 @@ func (r route) check(address string) error {
 
 // plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS.
 func (r *Reach) plaintext(host string) error {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
+	name := nameOf(host)
 	if slices.Contains(r.Plaintext, host) || slices.Contains(r.Plaintext, name) {
 		return nil
 	}
@@ -136,15 +133,20 @@ func (r *Reach) plaintext(host string) error {
 
 // plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS for this catalog.
 func (r route) plaintext(host string) error {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	if labels := strings.SplitN(strings.TrimSuffix(name, "."), ".", 3); len(labels) > 1 && labels[1] == r.namespace &&
+	if labels := strings.SplitN(strings.TrimSuffix(nameOf(host), "."), ".", 3); len(labels) > 1 && labels[1] == r.namespace &&
 		(len(labels) == 2 || labels[2] == "svc" || strings.HasPrefix(labels[2], "svc.")) {
 		return nil
 	}
 	return r.Reach.plaintext(host)
+}
+
+// nameOf returns a host without its port.
+func nameOf(host string) string {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		return host
+	}
+	return name
 }
 
 // encrypted rejects requests without TLS, redirects included, unless the host may be connected to without it.
