@@ -16,20 +16,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/operator-status/operator-status/internal/lifecycle"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/reader"
 	"github.com/operator-status/operator-status/internal/manager"
 	"github.com/operator-status/operator-status/internal/olm"
 )
 
 func main() {
 	command := run
-	if len(os.Args) > 1 && os.Args[1] == "release" {
-		os.Args = slices.Delete(os.Args, 1, 2)
-		command = release
+	if len(os.Args) > 1 {
+		if other, ok := commands[os.Args[1]]; ok {
+			os.Args = slices.Delete(os.Args, 1, 2)
+			command = other
+		}
 	}
 	if err := command(); err != nil {
 		fmt.Fprintln(os.Stderr, "operator-status:", err)
 		os.Exit(1)
 	}
+}
+
+// commands other than to run the manager.
+var commands = map[string]func() error{
+	"release":          release,
+	catalog.ReaderMode: reader.Serve, // which the manager starts by itself
 }
 
 func run() error {

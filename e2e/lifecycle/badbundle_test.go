@@ -107,13 +107,13 @@ func TestBadBundleImage(t *testing.T) {
 		"crowded": {
 			reason: "A manifest of 8 MB, which is very many values.",
 			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml", "apiVersion: v1\nkind: A\nvalues:\n"+strings.Repeat("- a\n", 2<<20))...),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "more values than the limit"},
+			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"repeating": {
 			reason: "A manifest that says again and again what it said once, 20 GB in all.",
 			spoil: pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml",
 				"apiVersion: v1\nkind: A\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")...),
-			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "aliases"},
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"outside": {
 			reason: "An entry of the image points outside its archive.",

@@ -193,28 +193,28 @@ func TestOversizedCatalog(t *testing.T) {
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\ndescription: "+strings.Repeat("a", 60<<20)+"\n")
 			}),
-			want: v1alpha1.ReasonNotACatalog, words: []string{"a.yaml", "larger than the limit of 10MiB"},
+			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"values": {
 			reason: "A few kilobytes that are 8 MB of YAML, and 600 MB once they are parsed.",
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\nvalues:\n"+strings.Repeat("- a\n", 2<<20))
 			}),
-			want: v1alpha1.ReasonNotACatalog, words: []string{"a.yaml", "more values than the limit"},
+			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"json": {
 			reason: "The same in JSON.",
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
-				return testcatalog.Files("configs/a.json", `{"schema":"olm.package","name":"a","values":[`+strings.Repeat("0,", 4<<20)+"0]}")
+				return testcatalog.Files("configs/a.json", `{"schema":"olm.channel","package":"a","name":"a","entries":[`+strings.Repeat("{},", 4<<20)+"{}]}")
 			}),
-			want: v1alpha1.ReasonNotACatalog, words: []string{"a.json", "more values than the limit"},
+			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"aliases": {
 			reason: "YAML that says again and again what it said once, 20 GB in all.",
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")
 			}),
-			want: v1alpha1.ReasonNotACatalog, words: []string{"a.yaml", "aliases"},
+			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 	})
 }

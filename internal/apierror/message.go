@@ -4,7 +4,8 @@ package apierror
 import (
 	"errors"
 	"net/url"
-	"strings"
+
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Message returns an error as a condition quotes it: without ports, which differ each time, and of at most that many bytes.
@@ -12,9 +13,5 @@ func Message(err error, limit int) string {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return "the API server cannot be reached"
 	}
-	text := err.Error()
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
+	return messages.Clip(err.Error(), limit)
 }

@@ -6,10 +6,11 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // objectCondition is one of any object, as far as it can be read.
@@ -114,7 +115,7 @@ func stringIn(v any) string {
 func shown(v any) string {
 	switch v := v.(type) {
 	case string:
-		return strconv.Quote(clipWords(v, maxReadinessValue))
+		return strconv.Quote(messages.Clip(v, maxReadinessValue))
 	case map[string]any:
 		return "an object"
 	case []any:
@@ -134,17 +135,5 @@ func validReason(reason, otherwise string) string {
 
 // tidy makes somebody's words one sentence as ours are.
 func tidy(message string) string {
-	return clipWords(strings.TrimRight(strings.Join(strings.Fields(message), " "), ". "), maxReadinessMessage)
-}
-
-func clipWords(s string, limit int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit - len("…")
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return messages.Clip(strings.TrimRight(messages.Line(message), ". "), maxReadinessMessage)
 }

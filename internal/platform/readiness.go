@@ -14,6 +14,7 @@ import (
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 const (
@@ -192,7 +193,7 @@ func readinessByCondition(o *unstructured.Unstructured, c v1alpha1.ReadinessChec
 }
 
 func readinessByField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) Readiness {
-	path := clipWords(c.FieldPath, maxReadinessValue)
+	path := messages.Clip(c.FieldPath, maxReadinessValue)
 	got, err := fieldpath.Pave(o.Object).GetValue(c.FieldPath)
 	switch {
 	case fieldpath.IsNotFound(err), err == nil && got == nil:

@@ -15,6 +15,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -24,7 +25,7 @@ func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	for _, o := range in.Objects {
 		how := in.readiness(o)
 		out.Resources = append(out.Resources, v1alpha1.ResourceStatus{
-			Name: o.Entry, Reference: referenceTo(o), Ready: how.Ready, Reason: how.Reason, Message: clipWords(how.Message, maxMessage),
+			Name: o.Entry, Reference: referenceTo(o), Ready: how.Ready, Reason: how.Reason, Message: messages.Clip(how.Message, maxMessage),
 		})
 	}
 }
@@ -180,7 +181,7 @@ func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 			out.FailingSince = &now
 		}
 		worst := in.worst()
-		out.QuietSince, out.FailingReason, out.FailingMessage = nil, worst.Reason, clipWords(worst.Message, maxMessage)
+		out.QuietSince, out.FailingReason, out.FailingMessage = nil, worst.Reason, messages.Clip(worst.Message, maxMessage)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
@@ -114,7 +115,7 @@ func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now m
 // set sets a condition, whose time moves only with its status.
 func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
 	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
-	c.Message = clipWords(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)), maxMessage)
+	c.Message = messages.Clip(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)), maxMessage)
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -33,6 +34,7 @@ type Manager struct {
 	process *exec.Cmd
 	log     string
 	done    chan struct{}
+	peak    atomic.Int64 // bytes of memory, with its children's
 }
 
 // managerAccount is the service account of config/rbac.
@@ -58,6 +60,7 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 		_ = m.process.Wait() // how it ended is for those who wait for done to judge
 		_ = output.Close()
 	}()
+	go m.sampleMemory()
 	t.Cleanup(func() {
 		if !t.Failed() {
 			m.Kill(t)
@@ -146,10 +149,69 @@ func (m *Manager) CheckAlive(t testing.TB) {
 // Pid is its process id.
 func (m *Manager) Pid() int { return m.process.Process.Pid }
 
-// PeakMemory is the most memory that the manager has had resident so far, in bytes.
+// PeakMemory is the most memory that the manager has had resident so far, in bytes, together with the processes that it starts to
+// read catalogs.
 func (m *Manager) PeakMemory(t testing.TB) int64 {
 	t.Helper()
-	return PeakMemory(t, m.process.Process.Pid)
+	return max(m.peak.Load(), PeakMemory(t, m.process.Process.Pid))
+}
+
+// sampleMemory adds up the memory of the manager and of its children, again and again until it ends.
+func (m *Manager) sampleMemory() {
+	const every = 50 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.done:
+			return
+		case <-tick.C:
+			m.peak.Store(max(m.peak.Load(), familyMemory(m.process.Process.Pid)))
+		}
+	}
+}
+
+// familyMemory returns the bytes that a process has resident, and that its children have beyond the program that they share with it.
+func familyMemory(pid int) int64 {
+	total, _ := resident(pid)
+	processes, _ := os.ReadDir("/proc") // without it there is only the process
+	for _, p := range processes {
+		child, err := strconv.Atoi(p.Name())
+		if err != nil || child <= pid || parentOf(child) != pid {
+			continue
+		}
+		all, shared := resident(child)
+		total += all - shared
+	}
+	return total
+}
+
+// resident returns the bytes that a process has resident, and those of them that it shares; 0 if it has ended.
+func resident(pid int) (all, shared int64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, 0
+	}
+	var size int64
+	if _, err := fmt.Sscan(string(text), &size, &all, &shared); err != nil {
+		return 0, 0
+	}
+	page := int64(os.Getpagesize())
+	return all * page, shared * page
+}
+
+func parentOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // the program's name may have spaces
+	var state string
+	var parent int
+	if _, err := fmt.Sscan(after, &state, &parent); err != nil {
+		return 0
+	}
+	return parent
 }
 
 // PeakMemory is the most memory that a process has had resident so far, in bytes.

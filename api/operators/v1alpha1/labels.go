@@ -19,6 +19,11 @@ const (
 	// running operator holds its update.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"
 
+	// AnnotationRegistryCA on a CatalogSource names the certificate authority of its registries, besides those of the system: configmap/<name>
+	// or secret/<name> in its namespace, followed by #<key> unless that is ca.crt. With it, or with the value system, spec.address is
+	// connected to with TLS.
+	AnnotationRegistryCA = "operatorstatus.io/registry-ca"
+
 	// AnnotationInstallPlan on a ClusterServiceVersion names the InstallPlan that made it.
 	AnnotationInstallPlan = "operatorstatus.io/install-plan"
 

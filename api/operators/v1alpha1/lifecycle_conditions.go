@@ -57,6 +57,14 @@ const (
 	// ReasonConfigMapNotFound: there is no ConfigMap of that name.
 	ReasonConfigMapNotFound = "ConfigMapNotFound"
 
+	// ReasonCatalogsTooLarge: several large catalogs were being read at once, which takes more memory than there is for it. It is read
+	// again later.
+	ReasonCatalogsTooLarge = "CatalogsTooLarge"
+
+	// ReasonCertificateAuthorityInvalid: the certificate of the registry is not trusted, or the authority that is named for it cannot be
+	// read.
+	ReasonCertificateAuthorityInvalid = "CertificateAuthorityInvalid"
+
 	// ReasonSpecInvalid: the spec names no source, or one of a type that there is none of.
 	ReasonSpecInvalid = "SpecInvalid"
 )

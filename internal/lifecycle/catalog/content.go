@@ -68,16 +68,18 @@ type Entry struct {
 // Bundle is one version of one operator. Its objects stay in the catalog until they are asked for.
 type Bundle struct {
 	// Name is that of its ClusterServiceVersion.
-	Name    string
-	Package string
-	Version semver.Version
+	Name    string         `json:"name"`
+	Package string         `json:"package"`
+	Version semver.Version `json:"version"`
 	// Image holds the objects where the catalog does not.
-	Image string
+	Image string `json:"image,omitempty"`
+	// Inlined is whether the catalog holds them.
+	Inlined bool `json:"inlined,omitempty"`
 	// Provides are the kinds that its custom resource definitions and API services bring.
-	Provides []property.GVK
+	Provides []property.GVK `json:"provides,omitempty"`
 	// Properties are what a resolver reads: requirements and constraints, and the packages and kinds it provides.
 	// Those that carry objects (olm.bundle.object, olm.csv.metadata) are left out.
-	Properties []property.Property
+	Properties []property.Property `json:"properties,omitempty"`
 	// Deprecation is what its author says of that; empty where it is not deprecated.
-	Deprecation string
+	Deprecation string `json:"deprecation,omitempty"`
 }

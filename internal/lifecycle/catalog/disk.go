@@ -6,22 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/operator-framework/operator-registry/alpha/declcfg"
-	"github.com/operator-framework/operator-registry/alpha/property"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // disk keeps the file-based catalogs of images, so that memory need not hold the objects in them, and the manager need
 // not pull again what it has when it starts.
 //
-//	content/<digest>/parts.json            the catalog, without objects
+//	content/<digest>/catalog.json          the catalog, without objects
 //	content/<digest>/<hash of name>.json   a bundle whole, where it has objects
 //	used/<namespace>_<name>.json           what a CatalogSource uses
 //
@@ -177,24 +175,25 @@ func (d *disk) collect(digest string) {
 
 // has is true where a content is there.
 func (d *disk) has(digest string) bool {
-	_, err := os.Stat(filepath.Join(d.contentDir(digest), partsFile))
+	_, err := os.Stat(filepath.Join(d.contentDir(digest), contentFile))
 	return digest != "" && err == nil
 }
 
-// add puts a content there, which fill writes to a folder. The caller holds it.
-func (d *disk) add(digest string, fill func(dir string) error) error {
-	dir, err := os.MkdirTemp(filepath.Join(d.dir, "new"), "content")
+// folder returns a new folder, to write a content to.
+func (d *disk) folder() (string, error) {
+	out, err := os.MkdirTemp(filepath.Join(d.dir, "new"), "content")
 	if err != nil {
-		return fmt.Errorf("making a folder for the catalog: %w", err)
+		return "", fmt.Errorf("making a folder for the catalog: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the next start removes what is left
-	if err := fill(dir); err != nil {
-		return err
-	}
+	return out, nil
+}
+
+// add puts a folder there that has a content. The caller holds it.
+func (d *disk) add(digest, folder string) error {
 	if d.has(digest) {
 		return nil // another CatalogSource of the same image was first
 	}
-	if err := os.Rename(dir, d.contentDir(digest)); err != nil && !d.has(digest) {
+	if err := os.Rename(folder, d.contentDir(digest)); err != nil && !d.has(digest) {
 		return fmt.Errorf("keeping the catalog: %w", err)
 	}
 	return nil
@@ -202,20 +201,27 @@ func (d *disk) add(digest string, fill func(dir string) error) error {
 
 // read reads what is kept of a catalog, without objects.
 func (d *disk) read(digest string, limits Limits) (*Content, error) {
-	f, err := os.Open(filepath.Join(d.contentDir(digest), partsFile))
+	f, err := os.Open(filepath.Join(d.contentDir(digest), contentFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalog that was kept: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	b := newBuilder(limits)
-	if err := b.readFile(partsFile, f); err != nil {
-		return nil, err
+	out := newContent()
+	for answers := json.NewDecoder(io.LimitReader(f, limits.Kept+2*limits.Bundle)); ; {
+		var a Answer
+		err := answers.Decode(&a)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the catalog that was kept: %w", err)
+		}
+		out.add(a)
 	}
-	return b.content()
 }
 
-// texts are the objects of a bundle that is kept; nil where they are in the bundle's image.
-func (d *disk) texts(digest string, b *Bundle) ([]text, error) {
+// bundle returns what is kept of a bundle with its objects; nil where they are in the bundle's image.
+func (d *disk) bundle(digest string, b *BundleRequest) (io.ReadCloser, error) {
 	f, err := os.Open(filepath.Join(d.contentDir(digest), bundleFile(b.Package, b.Name)))
 	if errors.Is(err, fs.ErrNotExist) && d.has(digest) {
 		return nil, nil
@@ -223,47 +229,13 @@ func (d *disk) texts(digest string, b *Bundle) ([]text, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read
-	out, _, err := inlinedTexts(f, b)
-	return out, err
+	return f, nil
 }
 
-const partsFile = "parts.json"
+// contentFile is the file of a content with the answers that told it.
+const contentFile = "catalog.json"
 
 func bundleFile(packageName, bundle string) string {
 	hash := sha256.Sum256([]byte(packageName + "/" + bundle))
 	return hex.EncodeToString(hash[:]) + ".json"
-}
-
-// keepIn writes the parts of a catalog to a folder, in the form that a disk keeps.
-func keepIn(dir string) func(*declcfg.Meta, any) error {
-	var mu sync.Mutex
-	return func(whole *declcfg.Meta, part any) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if bundle, ok := part.(declcfg.Bundle); ok && bundle.Objects != nil {
-			if err := appendTo(filepath.Join(dir, bundleFile(bundle.Package, bundle.Name)), whole.Blob); err != nil {
-				return err
-			}
-			bundle.Properties = append(slices.Clone(bundle.Properties), elsewhere)
-			part = bundle
-		}
-		data, err := json.Marshal(part)
-		if err != nil {
-			return fmt.Errorf("keeping the catalog: %w", err)
-		}
-		return appendTo(filepath.Join(dir, partsFile), append(data, '\n'))
-	}
-}
-
-// elsewhere stands for the objects of a bundle, which are in a file of their own.
-var elsewhere = property.Property{Type: property.TypeBundleObject, Value: json.RawMessage("{}")}
-
-func appendTo(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("keeping the catalog: %w", err)
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
 }

@@ -62,8 +62,14 @@ func mustOpen(t *testing.T, dir string) *disk {
 
 func put(t *testing.T, d *disk, digest string) {
 	t.Helper()
-	err := d.add(digest, func(dir string) error { return os.WriteFile(filepath.Join(dir, partsFile), nil, 0o600) })
+	folder, err := d.folder()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, contentFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.add(digest, folder); err != nil {
 		t.Fatal(err)
 	}
 }

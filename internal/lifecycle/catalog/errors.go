@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Error says why a catalog or a bundle cannot be read.
@@ -18,7 +18,7 @@ type Error struct {
 }
 
 // Error is the same text for the same cause: it holds no time, and no port that was picked for one connection.
-func (e *Error) Error() string { return stable(e.cause.Error()) }
+func (e *Error) Error() string { return Stable(e.cause.Error()) }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.cause }
@@ -34,13 +34,13 @@ func (e *Error) Permanent() bool {
 	return false
 }
 
-// failure is an Error. Its cause is worded as fmt.Errorf does it.
-func failure(reason, format string, args ...any) error {
+// Errorf returns an Error whose cause is formatted as by fmt.Errorf.
+func Errorf(reason, format string, args ...any) error {
 	return &Error{Reason: reason, cause: fmt.Errorf(format, args...)}
 }
 
-// asError is err as an Error, with a reason of its own where it has one and the given one where it has none.
-func asError(err error, reason string) *Error {
+// AsError returns err as an Error: with the reason that it has, or else the given one.
+func AsError(err error, reason string) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		reason = known.Reason
 	}
@@ -52,22 +52,7 @@ var ownAddress = regexp.MustCompile(`\b(tcp|udp)([46]?) \S+->`)
 
 const longestMessage = 1000
 
-func stable(text string) string {
-	return shorten(ownAddress.ReplaceAllString(strings.Join(strings.Fields(text), " "), "$1$2 "), longestMessage)
-}
-
-// shorten cuts text that is longer than most, and shows that it did.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
-}
-
-// listed joins the first few of a list and tells how many more there are.
-func listed(all []string, most int, separator string) string {
-	if len(all) <= most {
-		return strings.Join(all, separator)
-	}
-	return fmt.Sprintf("%s%sand %d more", strings.Join(all[:most], separator), separator, len(all)-most)
+// Stable returns text in one line that is the same for the same cause.
+func Stable(text string) string {
+	return messages.Clip(ownAddress.ReplaceAllString(messages.Line(text), "$1$2 "), longestMessage)
 }

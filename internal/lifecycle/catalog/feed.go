@@ -67,9 +67,9 @@ func (f *feed) read(ctx context.Context) (*reading, *Error) {
 		return r, nil
 	}
 	if ctx.Err() != nil {
-		err = failure(v1alpha1.ReasonUnreachable, "it was not read within %s: %w", f.timeout, err)
+		err = Errorf(v1alpha1.ReasonUnreachable, "it was not read within %s: %w", f.timeout, err)
 	}
-	return r, asError(err, v1alpha1.ReasonUnreachable)
+	return r, AsError(err, v1alpha1.ReasonUnreachable)
 }
 
 // wait waits until the origin may have changed, but no longer than a pause; 0 is without end.

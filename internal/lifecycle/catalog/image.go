@@ -2,24 +2,16 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-)
-
-// Labels of a catalog image.
-const (
-	labelConfigs  = "operators.operatorframework.io.index.configs.v1"
-	labelDatabase = "operators.operatorframework.io.index.database.v1"
-
-	defaultConfigs = "/configs"
 )
 
 // imageOrigin is a file-based catalog in an image.
@@ -28,7 +20,7 @@ type imageOrigin struct {
 
 	key    types.NamespacedName
 	image  string
-	puller puller
+	access access
 	disk   *disk
 
 	// current is what this origin read last: another may have had other pull secrets.
@@ -39,37 +31,37 @@ type imageOrigin struct {
 	unusableDigest string
 }
 
-// read resolves the image, and pulls it where it is not what is known, and not on the disk.
+// read has the image resolved, and pulled where it is not what is known, and not on the disk.
 func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error) {
-	r, err := o.puller.resolve(ctx, o.image)
-	if err != nil {
+	p := pull{origin: o, known: known}
+	defer p.close()
+	err := o.access.ask(ctx, Request{Image: o.image}, nil, p.take)
+	if p.digest == "" { // it was not even resolved
 		if known == nil {
 			known = o.fromBefore()
 		}
 		return known, err
 	}
-	if known != nil && known == o.current && known.from == r.digest {
-		return known, nil
-	}
-	if o.unusableDigest == r.digest {
-		return known, o.unusable
-	}
-	out, err := o.fetch(ctx, r)
 	if err == nil {
-		o.current = out
-		return out, nil
+		err = p.finish()
 	}
-	if asError(err, v1alpha1.ReasonImagePullFailed).Permanent() {
-		o.unusable, o.unusableDigest = err, r.digest
+	if err != nil {
+		if AsError(err, v1alpha1.ReasonImagePullFailed).Permanent() {
+			o.unusable, o.unusableDigest = err, p.digest
+		}
+		return known, err
 	}
-	return known, err
+	if p.reading != known {
+		o.current = p.reading
+	}
+	return p.reading, nil
 }
 
 // fromBefore is what the CatalogSource used when the manager ran last; nil where that is not there.
 func (o *imageOrigin) fromBefore() *reading {
 	digest := o.disk.last(o.key, o.image)
 	release := o.disk.hold(digest)
-	content, err := o.disk.read(digest, o.puller.limits)
+	content, err := o.disk.read(digest, o.access.limits)
 	if err != nil {
 		release()
 		return nil
@@ -77,126 +69,127 @@ func (o *imageOrigin) fromBefore() *reading {
 	return o.reading(digest, content, release)
 }
 
-// fetch makes a reading of an image. Whoever may resolve it may read it, so one that is on the disk is not pulled.
-func (o *imageOrigin) fetch(ctx context.Context, r *resolved) (*reading, error) {
-	release := o.disk.hold(r.digest)
-	content, err := o.disk.read(r.digest, o.puller.limits)
-	if err != nil {
-		err = o.disk.add(r.digest, func(dir string) (err error) {
-			content, err = o.pull(ctx, r, dir)
-			return err
-		})
-	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-	return o.reading(r.digest, content, release), nil
-}
-
 func (o *imageOrigin) reading(digest string, content *Content, release func()) *reading {
 	return &reading{
-		content:  content,
-		from:     digest,
-		texts:    func(_ context.Context, b *Bundle) ([]text, error) { return o.texts(digest, b) },
-		puller:   o.puller,
+		content: content,
+		from:    digest,
+		access:  o.access,
+		ask: func(_ context.Context, request *Request) (io.ReadCloser, error) {
+			kept, err := o.disk.bundle(digest, request.Bundle)
+			if err != nil {
+				return nil, Errorf(v1alpha1.ReasonUnreachable, "what was kept of image %s cannot be read: %w", o.image, err)
+			}
+			return kept, nil
+		},
 		accepted: func() error { return o.disk.remember(o.key, use{Image: o.image, Digest: digest}) },
 		done:     release,
 	}
 }
 
-func (o *imageOrigin) texts(digest string, b *Bundle) ([]text, error) {
-	out, err := o.disk.texts(digest, b)
-	if err != nil {
-		return nil, failure(v1alpha1.ReasonUnreachable, "what was kept of image %s cannot be read: %w", o.image, err)
-	}
-	return out, nil
+// pull is one try to read an image.
+type pull struct {
+	origin *imageOrigin
+	known  *reading
+
+	// digest of the image; empty until it is resolved.
+	digest string
+
+	// reading is what the digest stands for, if that is on the disk.
+	reading *reading
+
+	// What is pulled is written to a folder, and the answers to a file in it.
+	release func()
+	dir     string
+	content *Content
+	answers *os.File
 }
 
-// pull reads the file-based catalog of an image, and writes it to a folder in the form that a disk keeps.
-func (o *imageOrigin) pull(ctx context.Context, r *resolved, dir string) (*Content, error) {
-	image, config, err := o.puller.open(r)
-	if err != nil {
-		return nil, err
+// take takes up one answer.
+func (p *pull) take(c *conversation, a Answer) error {
+	if a.Digest != "" && p.digest == "" {
+		return p.resolved(c, a.Digest)
 	}
-	labels := config.Config.Labels
-	folder, ok := labels[labelConfigs]
-	switch {
-	case !ok && labels[labelDatabase] != "":
-		return nil, failure(v1alpha1.ReasonNotACatalog, "image %s looks like an sqlite index image, which is not supported: make it a file-based catalog with `opm migrate`", o.image)
-	case !ok:
-		folder = defaultConfigs
+	if p.content == nil {
+		return errors.New("the process that reads images answers what it was not asked for")
 	}
-	raw, err := os.MkdirTemp(dir, "raw")
-	if err != nil {
-		return nil, fmt.Errorf("making a folder for the catalog: %w", err)
+	p.content.add(a)
+	if a.Kept != nil {
+		return p.keep(c, a.Kept)
 	}
-	if err := o.extract(ctx, image, folder, raw); err != nil {
-		return nil, err
-	}
-	b := newBuilder(o.puller.limits)
-	b.keep = keepIn(dir)
-	out, err := read(ctx, os.DirFS(raw), b)
-	if err != nil {
-		return nil, fmt.Errorf("image %s, folder %s: %w", o.image, folder, err)
-	}
-	return out, os.RemoveAll(raw)
+	return json.NewEncoder(p.answers).Encode(a)
 }
 
-// extract writes the files below a folder of an image to a folder on the disk.
-func (o *imageOrigin) extract(ctx context.Context, image v1.Image, folder, to string) error {
-	root, err := os.OpenRoot(to)
-	if err != nil {
-		return fmt.Errorf("opening the folder for the catalog: %w", err)
-	}
-	defer func() { _ = root.Close() }() // there is nothing to lose
-	limits := o.puller.limits
-	var files int
-	var total int64
-	u := unpacker{wanted: concerns(folder), paths: limits.CatalogFiles, bytes: limits.Image}
-	u.take = func(f file, r io.Reader) error {
-		inside, ok := f.below(folder)
-		if !ok {
-			return nil
-		}
-		files++
-		total += max(f.size, 0)
-		switch {
-		case f.isLink():
-			return failure(v1alpha1.ReasonNotACatalog, "image %s: %s is a link, and links are not followed: put the file itself there", o.image, f.path)
-		case f.size > limits.CatalogFile:
-			return failure(v1alpha1.ReasonTooLarge, "image %s: %s is larger than the limit of %s for a file", o.image, f.path, size(limits.CatalogFile))
-		case total > limits.Catalog:
-			return failure(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s is larger than the limit of %s", o.image, folder, size(limits.Catalog))
-		}
-		return write(root, inside, r)
-	}
-	err = u.unpack(ctx, image)
-	if why, ok := errors.AsType[unfit](err); ok {
-		return failure(v1alpha1.ReasonNotACatalog, "image %s: %w", o.image, why)
-	}
+// resolved decides whether the image is to be pulled. Whoever may resolve an image may read it, so one that is on the disk is not.
+func (p *pull) resolved(c *conversation, digest string) error {
+	o := p.origin
+	p.digest = digest
 	switch {
-	case errors.Is(err, errTooMuch):
-		return failure(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s, unpacked", o.image, size(limits.Image))
-	case errors.Is(err, errTooMany):
-		return failure(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s has more files than the limit of %d", o.image, folder, limits.CatalogFiles)
-	case err != nil:
-		return pullFailure(o.image, err)
-	case files == 0:
-		return failure(v1alpha1.ReasonNotACatalog, "image %s has no files in folder %s, where a file-based catalog is expected unless label %s names another", o.image, folder, labelConfigs)
+	case p.known != nil && p.known == o.current && p.known.from == digest:
+		p.reading = p.known
+		return c.send(Verdict{})
+	case o.unusableDigest == digest:
+		return errors.Join(c.send(Verdict{}), o.unusable)
+	}
+	p.release = o.disk.hold(digest)
+	if content, err := o.disk.read(digest, o.access.limits); err == nil {
+		p.reading = o.reading(digest, content, p.release)
+		p.release = nil
+		return c.send(Verdict{})
+	}
+	var err error
+	if p.dir, err = o.disk.folder(); err != nil {
+		return err
+	}
+	if p.answers, err = os.Create(filepath.Join(p.dir, contentFile)); err != nil {
+		return fmt.Errorf("keeping the catalog: %w", err)
+	}
+	p.content = newContent()
+	return c.send(Verdict{Read: true})
+}
+
+// keep copies a bundle from the scratch file of the process that read it.
+func (p *pull) keep(c *conversation, b *KeptBundle) error {
+	if b.Size < 0 || b.Offset < 0 || b.Size > p.origin.access.limits.CatalogFile {
+		return Errorf(v1alpha1.ReasonTooLarge, "bundle %s is larger than the limit for a file", b.Name)
+	}
+	f, err := os.OpenFile(filepath.Join(p.dir, bundleFile(b.Package, b.Name)), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping the catalog: %w", err)
+	}
+	_, err = io.Copy(f, io.NewSectionReader(c.scratch(), b.Offset, b.Size))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("keeping the catalog: %w", err)
 	}
 	return nil
 }
 
-// write writes a file to a folder that it cannot leave.
-func write(root *os.Root, name string, r io.Reader) error {
-	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("unpacking %s: %w", name, err)
+// finish makes a reading of what was pulled.
+func (p *pull) finish() error {
+	if p.content == nil {
+		return nil // it was there
 	}
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	err := p.answers.Close()
+	p.answers = nil
 	if err != nil {
-		return fmt.Errorf("unpacking %s: %w", name, err)
+		return fmt.Errorf("keeping the catalog: %w", err)
 	}
-	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Close())
+	if err := p.origin.disk.add(p.digest, p.dir); err != nil {
+		return err
+	}
+	p.reading = p.origin.reading(p.digest, p.content, p.release)
+	p.release = nil
+	return nil
+}
+
+// close gives up what finish did not take.
+func (p *pull) close() {
+	if p.answers != nil {
+		_ = p.answers.Close() // it goes
+	}
+	if p.dir != "" {
+		_ = os.RemoveAll(p.dir) // the next start removes what is left
+	}
+	if p.release != nil {
+		p.release()
+	}
 }

@@ -1,7 +1,5 @@
 package catalog
 
-import "fmt"
-
 // Limits are how much is read of what others wrote. What is larger is refused, with a message that tells the limit.
 type Limits struct {
 	// Image is how many bytes an image may have, packed as well as unpacked.
@@ -35,14 +33,4 @@ var DefaultLimits = Limits{
 	Kept:         128 << 20,
 	Bundle:       10 << 20,
 	BundleFiles:  1000,
-}
-
-// size is a number of bytes as one reads it.
-func size(bytes int64) string {
-	const step = 1024
-	n, unit := float64(bytes), 0
-	for units := 4; n >= step && unit < units; unit++ {
-		n /= step
-	}
-	return fmt.Sprintf("%.4g%s", n, []string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
 }

@@ -1,19 +1,24 @@
 package catalog
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/net/http/httpproxy"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
 // Reach restricts the addresses that CatalogSources may refer to. The manager can connect to hosts that the author of a CatalogSource
@@ -59,32 +64,68 @@ func fields(list string) []string {
 // route connects to the registries of one catalog.
 type route struct {
 	*Reach
-	namespace string
-	trusted   bool
-	transport http.RoundTripper
+	key     types.NamespacedName
+	trusted bool
+
+	// authority of the registries, and who reads it.
+	authority authority
+	reader    client.Reader
 }
 
-// routes connects to the registries of all catalogs. Trusted catalogs share connections, and so do untrusted ones.
-type routes struct {
-	reach           *Reach
-	trusted, others http.RoundTripper
+func (r *Reach) of(catalog types.NamespacedName) route {
+	return route{Reach: r, key: catalog, trusted: r.Trusts(catalog)}
 }
 
-func newRoutes(reach *Reach) routes {
-	through := func(trusted bool) http.RoundTripper {
-		transport := remote.DefaultTransport.(*http.Transport).Clone()
-		transport.DialContext = route{Reach: reach, trusted: trusted}.dialer().DialContext
-		return encrypted{reach: reach, base: bounded{transport}}
+// trusting returns the route with an authority of the registries.
+func (r route) trusting(a authority, reader client.Reader) route {
+	r.authority, r.reader = a, reader
+	return r
+}
+
+// connect connects to a registry, with TLS unless it may be connected to without. It returns a sandbox.DialError for where the catalog
+// may not point.
+func (r route) connect(ctx context.Context, to sandbox.Address) (net.Conn, error) {
+	conn, err := r.dial(ctx, to)
+	if barred, ok := errors.AsType[*Error](err); ok {
+		return nil, &sandbox.DialError{Code: barred.Reason, Message: barred.cause.Error()}
 	}
-	return routes{reach: reach, trusted: through(true), others: through(false)}
+	return conn, err
 }
 
-func (r routes) of(catalog types.NamespacedName) route {
-	out := route{Reach: r.reach, namespace: catalog.Namespace, trusted: r.reach.Trusts(catalog), transport: r.others}
-	if out.trusted {
-		out.transport = r.trusted
+func (r route) dial(ctx context.Context, to sandbox.Address) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if to.Plaintext {
+		if err := r.plaintext(to.Host); err != nil {
+			return nil, err
+		}
+		return r.dialer().DialContext(ctx, "tcp", to.Host)
 	}
-	return out
+	roots, err := r.authority.pool(ctx, r.reader, r.key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := r.tunnel(ctx, to.Host)
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(conn, &tls.Config{ServerName: nameOf(to.Host), RootCAs: roots, NextProtos: to.Protocols, MinVersion: tls.VersionTLS12})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(certificateError(to.Host, err), conn.Close())
+	}
+	return secure, nil
+}
+
+// tunnel connects to a host, through the proxy that the environment of the manager names for it.
+func (r route) tunnel(ctx context.Context, host string) (net.Conn, error) {
+	proxy, err := httpproxy.FromEnvironment().ProxyFunc()(&url.URL{Scheme: "https", Host: host})
+	if err != nil {
+		return nil, fmt.Errorf("finding the proxy for %s: %w", host, err)
+	}
+	if proxy == nil {
+		return r.dialer().DialContext(ctx, "tcp", host)
+	}
+	return connectThrough(ctx, proxy, host)
 }
 
 // dialer returns a dialer that checks each address after the lookup, so that neither a DNS name nor a redirect gets around the check.
@@ -98,7 +139,7 @@ const dialTimeout = 30 * time.Second
 func (r route) check(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return failure(v1alpha1.ReasonAddressNotAllowed, "%s is no address: %w", address, err)
+		return Errorf(v1alpha1.ReasonAddressNotAllowed, "%s is no address: %w", address, err)
 	}
 	addr := at.Addr().Unmap().WithZone("")
 	if r.trusted || slices.ContainsFunc(r.Allowed, func(p netip.Prefix) bool { return p.Contains(addr) }) {
@@ -115,7 +156,7 @@ func (r route) check(address string) error {
 	default:
 		return nil
 	}
-	return failure(v1alpha1.ReasonAddressNotAllowed,
+	return Errorf(v1alpha1.ReasonAddressNotAllowed,
 		"%s is an address of %s, where a catalog that is not trusted with the cluster may not point. To allow it: --catalog-allow-cidr of the manager",
 		addr, what)
 }
@@ -126,14 +167,14 @@ func (r *Reach) plaintext(host string) error {
 	if slices.Contains(r.Plaintext, host) || slices.Contains(r.Plaintext, name) {
 		return nil
 	}
-	return failure(v1alpha1.ReasonPlaintextNotAllowed,
-		"%s would be spoken to without TLS, so that anybody on the way could say what is installed. To allow it: --catalog-plaintext=%s of the manager",
-		host, name)
+	return Errorf(v1alpha1.ReasonPlaintextNotAllowed,
+		"%s would be spoken to without TLS, so that anybody on the way could say what is installed. To allow it: --catalog-plaintext=%s of the manager. "+
+			"A registry with TLS is connected to with it if annotation %s says how to know it", host, name, v1alpha1.AnnotationRegistryCA)
 }
 
 // plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS for this catalog.
 func (r route) plaintext(host string) error {
-	if labels := strings.SplitN(strings.TrimSuffix(nameOf(host), "."), ".", 3); len(labels) > 1 && labels[1] == r.namespace &&
+	if labels := strings.SplitN(strings.TrimSuffix(nameOf(host), "."), ".", 3); len(labels) > 1 && labels[1] == r.key.Namespace &&
 		(len(labels) == 2 || labels[2] == "svc" || strings.HasPrefix(labels[2], "svc.")) {
 		return nil
 	}
@@ -147,20 +188,4 @@ func nameOf(host string) string {
 		return host
 	}
 	return name
-}
-
-// encrypted rejects requests without TLS, redirects included, unless the host may be connected to without it.
-type encrypted struct {
-	reach *Reach
-	base  http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (e encrypted) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Scheme != "https" {
-		if err := e.reach.plaintext(request.URL.Host); err != nil {
-			return nil, err
-		}
-	}
-	return e.base.RoundTrip(request)
 }

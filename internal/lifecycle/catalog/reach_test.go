@@ -1,11 +1,8 @@
 package catalog
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,8 +42,8 @@ func TestReachAddresses(t *testing.T) {
 		"NoAddress":     {"What is none is not dialled.", "tenant", "", "localhost:5000", "no address"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := newRoutes(tenants(tc.allowed, "")).of(types.NamespacedName{Namespace: tc.namespace}).check(tc.address)
-			if (err == nil) != (tc.want == "") || err != nil && (asError(err, "").Reason != v1alpha1.ReasonAddressNotAllowed || !strings.Contains(err.Error(), tc.want)) {
+			err := tenants(tc.allowed, "").of(types.NamespacedName{Namespace: tc.namespace}).check(tc.address)
+			if (err == nil) != (tc.want == "") || err != nil && (AsError(err, "").Reason != v1alpha1.ReasonAddressNotAllowed || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s: %v; want %q", tc.reason, err, tc.want)
 			}
 		})
@@ -69,27 +66,11 @@ func TestReachPlaintext(t *testing.T) {
 		"LooksLikeOwn":  {"A host of the world is no Service.", "", "foo.tenant.example.com:50051", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := newRoutes(tenants("", tc.plaintext)).of(types.NamespacedName{Namespace: "tenant"}).plaintext(tc.host)
-			if (err == nil) != tc.want || err != nil && asError(err, "").Reason != v1alpha1.ReasonPlaintextNotAllowed {
+			err := tenants("", tc.plaintext).of(types.NamespacedName{Namespace: "tenant"}).plaintext(tc.host)
+			if (err == nil) != tc.want || err != nil && AsError(err, "").Reason != v1alpha1.ReasonPlaintextNotAllowed {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
-	}
-}
-
-// TestReachRedirected: what is not dialled is not dialled after a redirect either, and what would be answered there is not told.
-func TestReachRedirected(t *testing.T) {
-	within := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the manager asks where it must not") }))
-	defer within.Close()
-	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v2/" {
-			http.Redirect(w, r, strings.Replace(within.URL, "127.0.0.1", "127.0.0.2", 1), http.StatusTemporaryRedirect)
-		}
-	}))
-	defer registry.Close()
-	p := puller{limits: DefaultLimits, route: newRoutes(tenants("127.0.0.1/32", "127.0.0.1,127.0.0.2")).of(types.NamespacedName{Namespace: "tenant"})}
-	if _, err := p.resolve(t.Context(), strings.TrimPrefix(registry.URL, "http://")+"/x:y"); err == nil {
-		t.Error("it follows the redirect")
 	}
 }
 
@@ -100,70 +81,4 @@ func TestParseAllowed(t *testing.T) {
 	if _, err := ParseAllowed("10.0.0.1"); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
 		t.Errorf("%v; want to be told what a CIDR is", err)
 	}
-}
-
-// TestEndlessAnswer: of a manifest, or of a refusal, no more is read than a registry would take of one.
-func TestEndlessAnswer(t *testing.T) {
-	for name, code := range map[string]int{"manifest": http.StatusOK, "refusal": http.StatusBadRequest} {
-		t.Run(name, func(t *testing.T) {
-			var wrote atomic.Int64
-			ended := make(chan struct{})
-			registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v2/" {
-					return
-				}
-				defer close(ended)
-				w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-				w.WriteHeader(code)
-				for page := []byte(strings.Repeat(" ", 1<<20)); wrote.Load() < 90<<20; {
-					n, err := w.Write(page)
-					wrote.Add(int64(n))
-					if err != nil {
-						return
-					}
-				}
-			}))
-			defer registry.Close()
-			_, err := puller{limits: DefaultLimits, route: anywhere()}.resolve(t.Context(), strings.TrimPrefix(registry.URL, "http://")+"/x:y")
-			if err == nil || name == "manifest" && asError(err, "").Reason != v1alpha1.ReasonTooLarge {
-				t.Errorf("%v", err)
-			}
-			<-ended
-			if wrote.Load() > 32<<20 { // what is on the way is more than what is read
-				t.Errorf("it reads on: %d MiB", wrote.Load()>>20)
-			}
-		})
-	}
-}
-
-func TestRequireDigests(t *testing.T) {
-	registry := NewRegistry(t, "")
-	tagged, digest := registry.Push(t, "team/catalog:v1", nil, Files("configs/a", "1"))
-	pinned := strings.TrimSuffix(tagged, ":v1") + "@" + digest
-	for name, tc := range map[string]struct {
-		reason, image string
-		require       bool
-		want          string
-	}{
-		"Tag":          {"Unless it is asked for, a tag will do.", tagged, false, ""},
-		"TagRefused":   {"A tag can be moved.", tagged, true, v1alpha1.ReasonDigestRequired},
-		"Digest":       {"A digest cannot.", pinned, true, ""},
-		"NoTagRefused": {"No tag is the tag latest.", strings.TrimSuffix(tagged, ":v1"), true, v1alpha1.ReasonDigestRequired},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reach := Anywhere
-			reach.RequireDigests = tc.require
-			_, err := puller{limits: DefaultLimits, route: newRoutes(&reach).of(types.NamespacedName{})}.resolve(t.Context(), tc.image)
-			if got := asReason(err); got != tc.want {
-				t.Errorf("%s: %v", tc.reason, err)
-			}
-		})
-	}
-}
-
-func asReason(err error) string {
-	if err == nil {
-		return ""
-	}
-	return asError(err, "").Reason
 }

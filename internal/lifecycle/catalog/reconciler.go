@@ -55,7 +55,7 @@ type Reconciler struct {
 	cache   client.Reader
 	live    client.Reader
 	disk    *disk
-	routes  routes
+	readers *readers
 	swept   bool
 
 	// Set when the controller starts.
@@ -167,26 +167,26 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 	r.feeds[key] = next
 	var err error
 	if next.origin, err = r.origin(key, t); err != nil {
-		r.Store.record(key, next.known, outcome{err: asError(err, v1alpha1.ReasonSpecInvalid), at: time.Now()})
+		r.Store.record(key, next.known, outcome{err: AsError(err, v1alpha1.ReasonSpecInvalid), at: time.Now()})
 		return
 	}
 	go next.run(ctx)
 }
 
 func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) {
-	p := puller{limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}, route: r.routes.of(key)}
+	a := access{readers: r.readers, limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}, route: r.Reach.of(key).trusting(t.authority, r.live)}
 	if t.secrets != "" {
-		p.secrets.names = strings.Split(t.secrets, ",")
+		a.secrets.names = strings.Split(t.secrets, ",")
 	}
 	switch {
 	case t.problem != "":
-		return nil, failure(v1alpha1.ReasonSpecInvalid, "%s", t.problem)
+		return nil, Errorf(v1alpha1.ReasonSpecInvalid, "%s", t.problem)
 	case t.image != "":
-		return &imageOrigin{key: key, image: t.image, puller: p, disk: r.disk}, nil
+		return &imageOrigin{key: key, image: t.image, access: a, disk: r.disk}, nil
 	case t.address != "":
-		return newGRPCOrigin(t.address, p)
+		return newGRPCOrigin(t.address, a)
 	}
-	return &configMapOrigin{key: t.configMap, reader: r.live, puller: p}, nil
+	return &configMapOrigin{key: t.configMap, reader: r.live, access: a}, nil
 }
 
 // record takes what a feed read, unless another took its place.
@@ -304,11 +304,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 	}
 	r.cluster, r.cache, r.live = mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader()
 	r.feeds = map[types.NamespacedName]running{}
-	r.routes = newRoutes(&r.Reach)
 	var err error
 	if r.disk, err = openDisk(r.Dir); err != nil {
 		return err
 	}
+	r.readers = newReaders(r.Dir, r.Limits)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("catalogsource").
 		For(&olm.CatalogSource{}).

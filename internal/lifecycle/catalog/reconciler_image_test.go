@@ -13,16 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
 func images(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "images")
-	registry := catalog.NewRegistry(t, "")
+	registry := catalogtest.NewRegistry(t, "")
 	bundle, _ := registry.Push(t, "foo-bundle", map[string]string{"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1"},
-		catalog.Files("manifests/csv.yaml", catalog.CSV("foo.v1.0.0", "1.0.0"), "manifests/crd.yaml", catalog.CRD))
-	first := strings.Split(catalog.FBC("foo", "1.0.0"), "---\nschema: olm.bundle")[0] + catalog.BundleYAML("foo", "foo.v1.0.0", "1.0.0", bundle)
-	image, digest1 := registry.Push(t, "catalog", nil, catalog.Files("configs/foo/catalog.yaml", first))
+		catalogtest.Files("manifests/csv.yaml", catalogtest.CSV("foo.v1.0.0", "1.0.0"), "manifests/crd.yaml", catalogtest.CRD))
+	first := strings.Split(catalogtest.FBC("foo", "1.0.0"), "---\nschema: olm.bundle")[0] + catalogtest.BundleYAML("foo", "foo.v1.0.0", "1.0.0", bundle)
+	image, digest1 := registry.Push(t, "catalog", nil, catalogtest.Files("configs/foo/catalog.yaml", first))
 
 	cs := source(namespace, "foo", polling(imageSpec(image), "1s"))
 	w.Create(t, cs)
@@ -51,7 +51,7 @@ func images(t *testing.T, w *world) {
 	w.checkKept(t, digest2)
 
 	t.Run("an image that is none any more", func(t *testing.T) {
-		_, digest3 := registry.Push(t, "catalog", nil, catalog.Files("bin/sh", "x"))
+		_, digest3 := registry.Push(t, "catalog", nil, catalogtest.Files("bin/sh", "x"))
 		w.Await(t, cs, func() string {
 			if !strings.HasPrefix(healthy(cs), "False NotACatalog: ") || !strings.HasSuffix(healthy(cs), "; the content read at "+digest2+" stays in use") {
 				return healthy(cs)
@@ -140,7 +140,7 @@ func (w *world) checkKept(t *testing.T, digest string) {
 
 func secrets(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "secrets")
-	registry := catalog.NewRegistry(t, "letmein")
+	registry := catalogtest.NewRegistry(t, "letmein")
 	image, digest := registry.Push(t, "team/catalog", nil, foo("1.0.0"))
 	w.Create(t,
 		&corev1.Secret{

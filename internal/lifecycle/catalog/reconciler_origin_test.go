@@ -11,12 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
 func registries(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "registries")
-	address, stop := catalog.ServeGRPC(t, "", catalog.FBC("foo", "1.0.0"))
+	address, stop := catalogtest.ServeGRPC(t, "", catalogtest.FBC("foo", "1.0.0"))
 	cs := source(namespace, "foo", addressSpec(address))
 	w.Create(t, cs)
 	w.awaitHealthy(t, cs, "True CatalogRead: Read 1 package from the registry at "+address)
@@ -38,7 +39,7 @@ func registries(t *testing.T, w *world) {
 		t.Errorf("objects while the registry is away: %v", got)
 	}
 
-	catalog.ServeGRPC(t, address, catalog.FBC("foo", "1.0.0", "1.1.0"))
+	catalogtest.ServeGRPC(t, address, catalogtest.FBC("foo", "1.0.0", "1.1.0"))
 	w.awaitHealthy(t, cs, "True CatalogRead: Read 1 package from the registry at "+address)
 	w.checkOffers(t, cs, "foo.v1.0.0", "foo.v1.1.0")
 	if diff := cmp.Diff([]string{"ClusterServiceVersion foo.v1.1.0", "CustomResourceDefinition foos.example.com"}, w.objects(cs, "foo.v1.1.0")); diff != "" {
@@ -46,7 +47,7 @@ func registries(t *testing.T, w *world) {
 	}
 
 	t.Run("one that hangs", func(t *testing.T) {
-		hangs := source(namespace, "hangs", addressSpec(catalog.ServeNothing(t)))
+		hangs := source(namespace, "hangs", addressSpec(catalogtest.ServeNothing(t)))
 		w.Create(t, hangs)
 		neighbour := source(namespace, "neighbour", addressSpec(address))
 		w.Create(t, neighbour)
@@ -58,8 +59,25 @@ func registries(t *testing.T, w *world) {
 			return ""
 		})
 	})
+	t.Run("with TLS", func(t *testing.T) {
+		address, certificate := catalogtest.ServeGRPCWithTLS(t, catalogtest.FBC("foo", "1.0.0"))
+		cs := source(namespace, "tls", addressSpec(address))
+		cs.Annotations = map[string]string{v1alpha1.AnnotationRegistryCA: "configmap/ca"}
+		w.Create(t, cs)
+		w.Await(t, cs, func() string {
+			if !strings.HasPrefix(healthy(cs), "False CertificateAuthorityInvalid: the registry at "+address+": reading configmap/ca#ca.crt, which annotation ") {
+				return healthy(cs)
+			}
+			return ""
+		})
+		w.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca"}, Data: map[string]string{"ca.crt": certificate}})
+		w.awaitHealthy(t, cs, "True CatalogRead: Read 1 package from the registry at "+address)
+		if diff := cmp.Diff([]string{"ClusterServiceVersion foo.v1.0.0", "CustomResourceDefinition foos.example.com"}, w.objects(cs, "foo.v1.0.0")); diff != "" {
+			t.Errorf("objects from a registry with TLS: -want +got\n%s", diff)
+		}
+	})
 	t.Run("no registry", func(t *testing.T) {
-		other := source(namespace, "other", addressSpec(catalog.ServeOther(t)))
+		other := source(namespace, "other", addressSpec(catalogtest.ServeOther(t)))
 		w.Create(t, other)
 		w.awaitHealthy(t, other, "False NotACatalog: the server at "+other.Spec.Address+" is no operator registry: unknown service api.Registry")
 	})
@@ -72,7 +90,7 @@ func configMaps(t *testing.T, w *world) {
 	w.Create(t, cs)
 	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo, which spec.configMap names, is not there")
 
-	cm.Data = map[string]string{"foo.yaml": catalog.FBC("foo", "1.0.0"), "bad.yaml": "schema: olm.package\nname: bad\n"}
+	cm.Data = map[string]string{"foo.yaml": catalogtest.FBC("foo", "1.0.0"), "bad.yaml": "schema: olm.package\nname: bad\n"}
 	w.Create(t, cm)
 	read := func() string {
 		return "ConfigMap " + namespace + "/foo at resourceVersion " + cm.ResourceVersion
@@ -87,8 +105,8 @@ func configMaps(t *testing.T, w *world) {
 	}
 
 	cm.Data = map[string]string{
-		"customResourceDefinitions": "- " + strings.ReplaceAll(catalog.CRD, "\n", "\n  "),
-		"clusterServiceVersions":    "- " + catalog.CSV("foo.v2.0.0", "2.0.0") + "\n",
+		"customResourceDefinitions": "- " + strings.ReplaceAll(catalogtest.CRD, "\n", "\n  "),
+		"clusterServiceVersions":    "- " + catalogtest.CSV("foo.v2.0.0", "2.0.0") + "\n",
 		"packages":                  "- packageName: foo\n  channels:\n  - {name: stable, currentCSV: foo.v2.0.0}\n",
 	}
 	if err := w.Client.Update(context.Background(), cm); err != nil {
@@ -111,7 +129,7 @@ func configMaps(t *testing.T, w *world) {
 // restart is last: it replaces the Reconciler.
 func restart(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "restart")
-	registry := catalog.NewRegistry(t, "")
+	registry := catalogtest.NewRegistry(t, "")
 	image, digest := registry.Push(t, "catalog", nil, foo("1.0.0"))
 	gone, goneDigest := registry.Push(t, "gone", nil, foo("3.0.0"))
 	cs, leaves := source(namespace, "foo", imageSpec(image)), source(namespace, "gone", imageSpec(gone))

@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
 // quiet is first, while no other catalog asks for anything.
 func quiet(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "quiet")
-	address, _ := catalog.ServeGRPC(t, "", catalog.FBC("foo", "1.0.0"))
-	image, digest := catalog.NewRegistry(t, "").Push(t, "catalog", nil, foo("1.0.0"))
+	address, _ := catalogtest.ServeGRPC(t, "", catalogtest.FBC("foo", "1.0.0"))
+	image, digest := catalogtest.NewRegistry(t, "").Push(t, "catalog", nil, foo("1.0.0"))
 	served, pulled := source(namespace, "served", addressSpec(address)), source(global, "pulled", imageSpec(image))
 	pulled.Spec.Priority = -1
 	w.Create(t, served, pulled)
@@ -41,8 +41,8 @@ func quiet(t *testing.T, w *world) {
 
 func badInput(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "bad")
-	registry := catalog.NewRegistry(t, "")
-	push := func(name string, labels map[string]string, entries []catalog.TarEntry) olm.CatalogSourceSpec {
+	registry := catalogtest.NewRegistry(t, "")
+	push := func(name string, labels map[string]string, entries []catalogtest.TarEntry) olm.CatalogSourceSpec {
 		image, _ := registry.Push(t, name, labels, entries)
 		return imageSpec(image)
 	}
@@ -98,21 +98,21 @@ func badInput(t *testing.T, w *world) {
 		},
 		"not-a-catalog": {
 			reason: "An image of something else.",
-			spec:   push("shell", nil, catalog.Files("bin/sh", "x")),
+			spec:   push("shell", nil, catalogtest.Files("bin/sh", "x")),
 			want: "False NotACatalog: image " + registry.Host + "/shell has no files in folder /configs, where a file-based catalog is " +
 				"expected unless label operators.operatorframework.io.index.configs.v1 names another",
 			old: olm.CatalogSourceRegistryServerError,
 		},
 		"sqlite": {
 			reason: "An index image of the old kind is told as what it is.",
-			spec:   push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"}, catalog.Files("database/index.db", "x")),
+			spec:   push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"}, catalogtest.Files("database/index.db", "x")),
 			want: "False NotACatalog: image " + registry.Host + "/sqlite looks like an sqlite index image, which is not supported: " +
 				"make it a file-based catalog with `opm migrate`",
 			old: olm.CatalogSourceRegistryServerError,
 		},
 		"no-packages": {
 			reason: "The right folder with something else in it.",
-			spec:   push("empty", nil, catalog.Files("configs/a.yaml", "hello")),
+			spec:   push("empty", nil, catalogtest.Files("configs/a.yaml", "hello")),
 			want: "False NotACatalog: image " + registry.Host + "/empty, folder /configs: there is no file-based catalog in it: " +
 				"no olm.package that can be read (a.yaml: a.yaml cannot be read: error unmarshaling JSON: while decoding JSON: " +
 				"json: cannot unmarshal string into Go value of type map[string]interface {} at offset 7 (indicated by <==) \"hello\" <==)",
@@ -120,31 +120,31 @@ func badInput(t *testing.T, w *world) {
 		},
 		"outside": {
 			reason: "An image that points outside its archive is not used at all.",
-			spec:   push("outside", nil, append(foo("1.0.0"), catalog.Files("configs/../../../etc/passwd", "x")...)),
+			spec:   push("outside", nil, append(foo("1.0.0"), catalogtest.Files("configs/../../../etc/passwd", "x")...)),
 			want:   "False NotACatalog: image " + registry.Host + `/outside: the image points outside its archive by "../../etc/passwd"`,
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"link": {
 			reason: "Links are never followed.",
-			spec:   push("link", nil, []catalog.TarEntry{{Name: "configs", Link: "/etc"}}),
+			spec:   push("link", nil, []catalogtest.TarEntry{{Name: "configs", Link: "/etc"}}),
 			want:   "False NotACatalog: image " + registry.Host + "/link: configs is a link, and links are not followed: put the file itself there",
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"hard-link": {
 			reason: "Hard links neither.",
-			spec:   push("hard", nil, []catalog.TarEntry{{Name: "configs/a.yaml", Link: "/etc/passwd", Hard: true}}),
+			spec:   push("hard", nil, []catalogtest.TarEntry{{Name: "configs/a.yaml", Link: "/etc/passwd", Hard: true}}),
 			want:   "False NotACatalog: image " + registry.Host + "/hard: configs/a.yaml is a link, and links are not followed: put the file itself there",
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"large-file": {
 			reason: "The limit is told.",
-			spec:   push("large-file", nil, catalog.Files("configs/a.yaml", large)),
+			spec:   push("large-file", nil, catalogtest.Files("configs/a.yaml", large)),
 			want:   "False TooLarge: image " + registry.Host + "/large-file: configs/a.yaml is larger than the limit of 64KiB for a file",
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"large-image": {
 			reason: "What is beside the catalog counts too, unpacked.",
-			spec:   push("large-image", nil, append(catalog.Files("bin/sh", strings.Repeat("\x00", 2<<20)), foo("1.0.0")...)),
+			spec:   push("large-image", nil, append(catalogtest.Files("bin/sh", strings.Repeat("\x00", 2<<20)), foo("1.0.0")...)),
 			want:   "False TooLarge: image " + registry.Host + "/large-image is larger than the limit of 1MiB, unpacked",
 			old:    olm.CatalogSourceRegistryServerError,
 		},

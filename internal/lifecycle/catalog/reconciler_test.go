@@ -29,6 +29,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 	"github.com/operator-status/operator-status/internal/manager"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
@@ -186,6 +187,6 @@ func eventually(t *testing.T, what string, check func() bool) {
 	}
 }
 
-func foo(versions ...string) []catalog.TarEntry {
-	return catalog.Files("configs/foo/catalog.yaml", catalog.FBC("foo", versions...))
+func foo(versions ...string) []catalogtest.TarEntry {
+	return catalogtest.Files("configs/foo/catalog.yaml", catalogtest.FBC("foo", versions...))
 }

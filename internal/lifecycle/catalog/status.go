@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Inputs is everything a CatalogSource's status depends on, read at one moment.
@@ -120,9 +121,9 @@ func inUse(in Inputs) string {
 func invalid(content *Content) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(content.Invalid)) {
-		out = append(out, fmt.Sprintf("%s (%s)", name, shorten(content.Invalid[name], 200)))
+		out = append(out, fmt.Sprintf("%s (%s)", name, messages.Clip(content.Invalid[name], 200)))
 	}
-	return listed(out, 5, ", ")
+	return messages.List(out, 5, ", ")
 }
 
 func intervalProblem(cs *olm.CatalogSource) string {

@@ -26,7 +26,7 @@ func TestStatus(t *testing.T) {
 	polled := image
 	polled.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{Interval: &metav1.Duration{Duration: time.Minute}, ParsingError: "that is no interval"}}
 	one := &Content{Packages: map[string]*Package{"foo": {}}}
-	away := asError(failure(v1alpha1.ReasonUnreachable, "it is away"), "")
+	away := AsError(Errorf(v1alpha1.ReasonUnreachable, "it is away"), "")
 	configMap := olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: "foo"}
 	version := func(resourceVersion string, at metav1.Time) *olm.ConfigMapResourceReference {
 		return &olm.ConfigMapResourceReference{Name: "foo", UID: "1", ResourceVersion: resourceVersion, LastUpdateTime: at}
@@ -65,7 +65,7 @@ func TestStatus(t *testing.T) {
 			want: olm.CatalogSourceStatus{
 				Conditions: condition(metav1.ConditionTrue, v1alpha1.ReasonPackagesInvalid,
 					"Read 2 packages from image example.com/catalog:v1 at sha256:1; left out 7 packages that cannot be used: p1 (bad), p2 (bad), p3 (bad), p4 (bad), p5 ("+
-						strings.Repeat("x", 200)+" …), and 2 more"),
+						strings.Repeat("x", 197)+"…), and 2 more"),
 				GRPCConnectionState: &olm.GRPCConnectionState{Address: "example.com/catalog:v1", LastObservedState: "READY", LastConnectTime: metav1.NewTime(then)},
 			},
 		},

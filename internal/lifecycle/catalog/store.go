@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -110,32 +109,13 @@ func (s *Store) Objects(ctx context.Context, catalog types.NamespacedName, b *Bu
 	}
 	s.mu.RUnlock()
 	if from == nil {
-		return nil, failure(v1alpha1.ReasonUnreachable, "bundle %s: CatalogSource %s is not there, or has not been read yet", b.Name, catalog)
+		return nil, Errorf(v1alpha1.ReasonUnreachable, "bundle %s: CatalogSource %s is not there, or has not been read yet", b.Name, catalog)
 	}
 	objects, err := from.objects(ctx, b)
 	if err != nil {
-		return nil, asError(err, v1alpha1.ReasonUnreachable)
+		return nil, AsError(err, v1alpha1.ReasonUnreachable)
 	}
 	return objects, nil
-}
-
-// objects are those of a bundle, from the catalog or from the bundle's image.
-func (r *reading) objects(ctx context.Context, b *Bundle) ([]*unstructured.Unstructured, error) {
-	var texts []text
-	var err error
-	if r.texts != nil {
-		texts, err = r.texts(ctx, b)
-	}
-	if err == nil && len(texts) == 0 {
-		if b.Image == "" {
-			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has neither objects nor an image", b.Name)
-		}
-		texts, err = r.puller.bundleImage(ctx, b.Image)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
-	}
-	return decodeBundle(b.Name, texts, r.puller.limits)
 }
 
 // see makes a CatalogSource known, with its priority.

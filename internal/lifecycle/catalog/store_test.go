@@ -125,7 +125,7 @@ func TestChanges(t *testing.T) {
 	if got := next(t, quick); got != "ns/a" {
 		t.Errorf("The same content from elsewhere may have other objects, and is told: %s", got)
 	}
-	s.record(key("ns", "b"), nil, outcome{err: asError(failure(v1alpha1.ReasonUnreachable, "away"), "")})
+	s.record(key("ns", "b"), nil, outcome{err: AsError(Errorf(v1alpha1.ReasonUnreachable, "away"), "")})
 	s.forget(key("ns", "b"))
 	next(t, quick)
 	close(hold)

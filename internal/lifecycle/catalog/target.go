@@ -12,6 +12,8 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
 // target is what a CatalogSource asks to be read, and how often. Equal targets need no other feed.
@@ -22,6 +24,9 @@ type target struct {
 	image     string
 	address   string
 	configMap types.NamespacedName
+
+	// authority of the registries.
+	authority authority
 
 	// version of the ConfigMap that is there.
 	version string
@@ -38,6 +43,11 @@ const shortestEvery = time.Second
 // targetOf returns the target on a cluster of that version of Kubernetes.
 func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
 	out := target{secrets: strings.Join(cs.Spec.Secrets, ",")}
+	var err error
+	if out.authority, err = parseAuthority(cs.Annotations[v1alpha1.AnnotationRegistryCA]); err != nil {
+		out.problem = err.Error()
+		return out
+	}
 	switch cs.Spec.SourceType {
 	case olm.SourceTypeGrpc:
 		out.grpc(cs, templateOf(cs, kubernetes))

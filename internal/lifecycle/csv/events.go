@@ -1,12 +1,11 @@
 package csv
 
 import (
-	"strings"
-
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // phaseEvent is an Event of a ClusterServiceVersion.
@@ -31,20 +30,11 @@ func phaseEvents(before, after *v1alpha1.ClusterServiceVersionStatus) []phaseEve
 	if after.Phase == olm.CSVPhaseFailed {
 		kind = corev1.EventTypeWarning
 	}
-	return append(out, phaseEvent{kind, string(after.Reason), note(after.Message)})
+	return append(out, phaseEvent{kind, string(after.Reason), messages.Clip(after.Message, longestNote)})
 }
 
 // longestNote is how many bytes the API server takes as an Event's note.
 const longestNote = 1024
-
-// note returns a message as far as it fits into an Event.
-func note(message string) string {
-	if len(message) <= longestNote {
-		return message
-	}
-	const cut = " …"
-	return strings.ToValidUTF8(message[:longestNote-len(cut)], "") + cut
-}
 
 // announce records what happened to a ClusterServiceVersion, once its status has it.
 func (r *Reconciler) announce(before, after *v1alpha1.ClusterServiceVersion) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/blang/semver/v4"
@@ -48,8 +47,7 @@ func unreachable() error {
 }
 
 func unreadable() error {
-	_, err := catalog.Read(context.Background(), fstest.MapFS{}, catalog.DefaultLimits)
-	return err
+	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package")
 }
 
 func TestBundlesThatCannotBeHad(t *testing.T) {

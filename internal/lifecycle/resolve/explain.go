@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // maxSteps is how many steps of a story are told: the first ones and the last ones.
@@ -35,7 +36,7 @@ func (t story) String() string {
 			}
 			continue
 		}
-		out = append(out, clipTo(step, maxMessage/maxSteps-8))
+		out = append(out, messages.Clip(step, maxMessage/maxSteps-8))
 	}
 	return strings.Join(out, " ")
 }

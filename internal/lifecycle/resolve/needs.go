@@ -12,6 +12,7 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Types of properties that package property has no name for.
@@ -169,7 +170,7 @@ func readConstraint(value []byte, depth int) (need, error) {
 	}
 	n, err := c.read(depth)
 	if said != "" && n.op != opFault {
-		n.text += fmt.Sprintf(" (%q)", clipTo(said, maxMessage/4))
+		n.text += fmt.Sprintf(" (%q)", messages.Clip(said, maxMessage/4))
 	}
 	return n, err
 }
@@ -216,7 +217,7 @@ func readCompound(o op, words string, value []byte, depth int) (need, error) {
 		n.parts = append(n.parts, part)
 		texts = append(texts, part.text)
 	}
-	n.text = clipTo(fmt.Sprintf("%s (%s)", words, enumerate(texts, "; ")), maxMessage/2)
+	n.text = messages.Clip(fmt.Sprintf("%s (%s)", words, enumerate(texts, "; ")), maxMessage/2)
 	return n, nil
 }
 

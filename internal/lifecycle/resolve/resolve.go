@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
@@ -200,7 +201,7 @@ func (s *search) problem(wanted []*offer, installed *Installed) *Problem {
 		message = fmt.Sprintf("%s cannot be updated to %s: %s", installed.Name, wanted[0].name, story)
 	}
 	if n := len(wanted) - 1; n > 0 {
-		message = clipTo(message, maxMessage-60) + fmt.Sprintf("; neither can %s", counted(n, "older choice"))
+		message = messages.Clip(message, maxMessage-60) + fmt.Sprintf("; neither can %s", counted(n, "older choice"))
 	}
 	return &Problem{Reason: story.reason, Message: clip(message)}
 }

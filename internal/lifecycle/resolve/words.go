@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 const (
@@ -20,19 +21,7 @@ const (
 )
 
 func clip(message string) string {
-	return clipTo(message, maxMessage)
-}
-
-func clipTo(message string, limit int) string {
-	message = strings.ToValidUTF8(message, "\uFFFD")
-	if len(message) <= limit {
-		return message
-	}
-	cut := limit - len("…")
-	for !utf8.RuneStart(message[cut]) {
-		cut--
-	}
-	return message[:cut] + "…"
+	return messages.Clip(message, maxMessage)
 }
 
 // listing lists names, sorted. Where they are too many it keeps those most like a name.

@@ -1,9 +1,11 @@
-package catalog
+package reader
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +15,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // large writes a catalog of packages with versions to a folder, each version with objects of that many bytes.
@@ -28,12 +34,12 @@ func large(t testing.TB, packages, versions, bytes int) (dir string) {
 			numbers = append(numbers, fmt.Sprintf("1.%d.0", v))
 		}
 		var out strings.Builder
-		fbc := FBC(name, numbers...)
+		fbc := catalogtest.FBC(name, numbers...)
 		out.WriteString(strings.Split(fbc, "---\nschema: olm.bundle")[0])
 		for _, n := range numbers {
 			_, _ = random.Read(filler) // never fails
-			crd := strings.Replace(CRD, "metadata: {", "metadata: {annotations: {filler: "+base64.StdEncoding.EncodeToString(filler)+"}, ", 1)
-			out.WriteString(BundleYAML(name, name+".v"+n, n, "", CSV(name+".v"+n, n), crd))
+			crd := strings.Replace(catalogtest.CRD, "metadata: {", "metadata: {annotations: {filler: "+base64.StdEncoding.EncodeToString(filler)+"}, ", 1)
+			out.WriteString(catalogtest.BundleYAML(name, name+".v"+n, n, "", catalogtest.CSV(name+".v"+n, n), crd))
 			fmt.Fprintf(&out, "- type: olm.gvk\n  value: {group: example.com, version: v1, kind: Foo%d}\n", p)
 		}
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -87,7 +93,7 @@ func TestMemoryOfALargeCatalog(t *testing.T) {
 	dir := large(t, packages, versions, bytes)
 	start := time.Now()
 	peak, kept := heapDuring(func() any {
-		content, err := Read(context.Background(), os.DirFS(dir), DefaultLimits)
+		content, err := Read(context.Background(), os.DirFS(dir), catalog.DefaultLimits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,12 +104,12 @@ func TestMemoryOfALargeCatalog(t *testing.T) {
 	})
 	const objects = packages * versions * bytes
 	t.Logf("%d packages × %d versions with %s of objects: %s, peak heap %s, kept %s",
-		packages, versions, size(objects), time.Since(start).Round(time.Millisecond), size(int64(peak)), size(int64(kept)))
+		packages, versions, messages.Size(objects), time.Since(start).Round(time.Millisecond), messages.Size(int64(peak)), messages.Size(int64(kept)))
 	if kept > objects/20 {
-		t.Errorf("%s stay in memory: objects are kept", size(int64(kept)))
+		t.Errorf("%s stay in memory: objects are kept", messages.Size(int64(kept)))
 	}
 	if peak > objects/2 {
-		t.Errorf("the heap grows to %s: the catalog is not read part by part", size(int64(peak)))
+		t.Errorf("the heap grows to %s: the catalog is not read part by part", messages.Size(int64(peak)))
 	}
 }
 
@@ -112,30 +118,32 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(30 * 5 * 100 << 10)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(context.Background(), os.DirFS(dir), DefaultLimits); err != nil {
+		if _, err := Read(context.Background(), os.DirFS(dir), catalog.DefaultLimits); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func FuzzUnpack(f *testing.F) {
-	f.Add(archive(f, Files("configs/a.yaml", "a", "../b", "b", "/c", "c")))
-	f.Add(archive(f, []TarEntry{{Name: "configs", Link: "/etc"}, {Name: "configs/passwd", Content: "x"}, {Name: "a", Link: "../../b", Hard: true}}))
+	f.Add(catalogtest.Archive(f, catalogtest.Files("configs/a.yaml", "a", "../b", "b", "/c", "c")))
+	f.Add(catalogtest.Archive(f, []catalogtest.TarEntry{{Name: "configs", Link: "/etc"}, {Name: "configs/passwd", Content: "x"}, {Name: "a", Link: "../../b", Hard: true}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		inside := filepath.Join(dir, "inside")
-		if err := os.Mkdir(inside, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		image, err := imageOf(bytes.Clone(data))
+		image, err := catalogtest.ImageOf(bytes.Clone(data))
 		if err != nil {
 			return
 		}
-		o := &imageOrigin{image: "example.com/fuzz", puller: puller{limits: DefaultLimits}}
-		_ = o.extract(context.Background(), image, "/configs", inside) // may be refused
-		all, err := os.ReadDir(dir)
-		if err != nil || len(all) != 1 {
-			t.Fatalf("it wrote outside its folder: %v %v", all, err)
+		scratch, err := os.Create(filepath.Join(t.TempDir(), "scratch"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = scratch.Close() }()
+		s := &session{Request: catalog.Request{Image: "example.com/fuzz", Limits: catalog.DefaultLimits}, scratch: scratch}
+		size, err := s.extract(context.Background(), image, "/configs")
+		if err != nil {
+			return // it may be refused
+		}
+		if _, err := zip.NewReader(scratch, size); err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+			t.Fatalf("what was unpacked cannot be read: %v", err)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"bufio"
@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Labels of a bundle image, which are annotations in its metadata/annotations.yaml as well.
@@ -39,33 +41,19 @@ type text struct {
 	data []byte
 }
 
-// decodeBundle reads the objects of a bundle and checks that they make one.
-func decodeBundle(bundleName string, texts []text, limits Limits) ([]*unstructured.Unstructured, error) {
+// decodeBundle reads the objects of a bundle.
+func decodeBundle(texts []text, limits catalog.Limits) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	var csvs []string
 	var total int64
 	for _, t := range texts {
 		if total += int64(len(t.data)); total > limits.Bundle {
-			return nil, failure(v1alpha1.ReasonTooLarge, "the objects of bundle %s are larger than the limit of %s", bundleName, size(limits.Bundle))
+			return nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "its objects are larger than the limit of %s", messages.Size(limits.Bundle))
 		}
 		objects, err := decodeObjects(t)
 		if err != nil {
-			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s: %w", bundleName, err)
-		}
-		for _, o := range objects {
-			if o.GetKind() == kindCSV {
-				csvs = append(csvs, o.GetName())
-			}
+			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "%w", err)
 		}
 		out = append(out, objects...)
-	}
-	switch {
-	case len(csvs) == 0:
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has no ClusterServiceVersion among its %d objects: it needs exactly one", bundleName, len(out))
-	case len(csvs) > 1:
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has %d ClusterServiceVersions (%s): it needs exactly one", bundleName, len(csvs), listed(csvs, 5, ", "))
-	case csvs[0] != bundleName:
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle %s has a ClusterServiceVersion of another name: %s", bundleName, csvs[0])
 	}
 	return out, nil
 }
@@ -91,10 +79,6 @@ func decodeObjects(t text) ([]*unstructured.Unstructured, error) {
 
 // decodeObject reads an object; nil where there is nothing but comments.
 func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
-	if err := bearable(d.data); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	defer takeTurn(d.data)()
 	json, err := yaml.YAMLToJSON(d.data)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not YAML: %w", file, inLine(err, d.line))
@@ -202,12 +186,12 @@ func (p puller) bundleImage(ctx context.Context, image string) ([]text, error) {
 			continue
 		}
 		if files[name] == nil {
-			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is a link, and links are not followed: put the file itself there", image, name)
+			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is a link, and links are not followed: put the file itself there", image, name)
 		}
 		out = append(out, text{name: name, data: files[name]})
 	}
 	if len(out) == 0 {
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "image %s has no manifests in its folder %s", image, folder)
+		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "image %s has no manifests in its folder %s", image, folder)
 	}
 	return out, nil
 }
@@ -231,13 +215,13 @@ func (p puller) bundleFiles(ctx context.Context, image string, content v1.Image)
 	}
 	err := u.unpack(ctx, content)
 	if why, ok := errors.AsType[unfit](err); ok {
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %w", image, why)
+		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle image %s: %w", image, why)
 	}
 	switch {
 	case errors.Is(err, errTooMuch):
-		return nil, failure(v1alpha1.ReasonTooLarge, "bundle image %s is larger than the limit of %s", image, size(p.limits.Bundle))
+		return nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "bundle image %s is larger than the limit of %s", image, messages.Size(p.limits.Bundle))
 	case errors.Is(err, errTooMany):
-		return nil, failure(v1alpha1.ReasonTooLarge, "bundle image %s has more files than the limit of %d", image, p.limits.BundleFiles)
+		return nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "bundle image %s has more files than the limit of %d", image, p.limits.BundleFiles)
 	case err != nil:
 		return nil, pullFailure(image, err)
 	}
@@ -250,11 +234,8 @@ func bundleLabels(image string, labels map[string]string, files map[string][]byt
 		Annotations map[string]string `json:"annotations"`
 	}
 	if data, ok := files[annotationsFile]; ok {
-		if err := bearable(data); err != nil {
-			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s: %w", image, annotationsFile, err)
-		}
 		if err := yaml.Unmarshal(data, &metadata); err != nil {
-			return nil, failure(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is not YAML: %w", image, annotationsFile, inLine(err, 1))
+			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is not YAML: %w", image, annotationsFile, inLine(err, 1))
 		}
 	}
 	out := maps.Clone(metadata.Annotations)
@@ -266,8 +247,8 @@ func bundleLabels(image string, labels map[string]string, files map[string][]byt
 	case mediaTypeRegistryV1:
 		return out, nil
 	case "":
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "image %s is not a bundle: neither its labels nor %s say %s", image, annotationsFile, labelBundleMediaType)
+		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "image %s is not a bundle: neither its labels nor %s say %s", image, annotationsFile, labelBundleMediaType)
 	default:
-		return nil, failure(v1alpha1.ReasonBundleInvalid, "image %s is a bundle of media type %s: only %s is supported", image, of, mediaTypeRegistryV1)
+		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "image %s is a bundle of media type %s: only %s is supported", image, of, mediaTypeRegistryV1)
 	}
 }

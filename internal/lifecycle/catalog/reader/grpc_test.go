@@ -1,15 +1,16 @@
-package catalog
+package reader
 
 import (
-	"context"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"github.com/operator-framework/operator-registry/alpha/property"
 	"github.com/operator-framework/operator-registry/pkg/api"
-	"google.golang.org/grpc/connectivity"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
 // graph is a catalog with channels that share a bundle, and deprecations.
@@ -44,26 +45,21 @@ const extraProperties = `- type: olm.gvk
 `
 
 func TestGRPCReadsWhatTheFilesSay(t *testing.T) {
-	catalog := graph + BundleYAML("bar", "bar.v1", "1.0.0", "example.com/bar:1") + extraProperties +
-		BundleYAML("bar", "bar.v2", "2.0.0", "example.com/bar:2") + extraProperties
-	want, err := readFiles(map[string]string{"catalog.yaml": catalog}, DefaultLimits)
+	text := graph + catalogtest.BundleYAML("bar", "bar.v1", "1.0.0", "example.com/bar:1") + extraProperties +
+		catalogtest.BundleYAML("bar", "bar.v2", "2.0.0", "example.com/bar:2") + extraProperties
+	want, err := readFiles(map[string]string{"catalog.yaml": text}, catalog.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want.Packages["bar"] == nil {
 		t.Fatal(want.Invalid)
 	}
-	address, _ := ServeGRPC(t, "", catalog)
-	o, err := newGRPCOrigin(address, puller{limits: DefaultLimits, route: anywhere()})
+	address, _ := catalogtest.ServeGRPC(t, "", text)
+	answers, err := ask(t, catalog.Request{Limits: catalog.DefaultLimits, Address: address, Plaintext: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.close()
-	got, err := o.read(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got.content); diff != "" {
+	if diff := cmp.Diff(slices.Collect(want.Answers), answers); diff != "" {
 		t.Errorf("The same catalog says the same, however it is read.\n-files +registry\n%s", diff)
 	}
 }
@@ -108,7 +104,7 @@ func TestAPIProperties(t *testing.T) {
 }
 
 func TestGRPCCycle(t *testing.T) {
-	b := newBuilder(DefaultLimits)
+	b := newBuilder(catalog.DefaultLimits)
 	channels := map[channelKey]*declcfg.Channel{}
 	for _, in := range []*api.Bundle{
 		{PackageName: "foo", ChannelName: "stable", CsvName: "a", Version: "1.0.0", Replaces: "b"},
@@ -123,35 +119,5 @@ func TestGRPCCycle(t *testing.T) {
 	_, err := newPackage(d.DeclarativeConfig)
 	if err == nil || err.Error() != "channel stable: its bundles replace each other in a circle: a → b → a" {
 		t.Errorf("A registry that does not check its graphs cannot make the resolver go in circles: %v", err)
-	}
-}
-
-func TestFeedEnds(t *testing.T) {
-	address, stop := ServeGRPC(t, "", FBC("foo", "1.0.0"))
-	o, err := newGRPCOrigin(address, puller{limits: DefaultLimits, route: anywhere()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	outcomes := make(chan outcome, 10)
-	f := &feed{origin: o, timeout: time.Minute, record: func(_ *reading, oc outcome) bool {
-		outcomes <- oc
-		return ctx.Err() == nil
-	}}
-	done := make(chan struct{})
-	go func() { defer close(done); f.run(ctx) }()
-	if oc := <-outcomes; oc.err != nil {
-		t.Fatal(oc.err)
-	}
-	stop()
-	for oc := range outcomes { // there may be one more that went well, before it was noticed
-		if oc.err != nil {
-			break
-		}
-	}
-	cancel()
-	<-done
-	if state := o.conn.GetState(); state != connectivity.Shutdown {
-		t.Errorf("A feed that ends leaves nothing behind: its connection is %s", state)
 	}
 }

@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"encoding/json"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"github.com/operator-framework/operator-registry/alpha/property"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
 // Keys of a ConfigMap in the format that OLM had before file-based catalogs. Each holds a list in YAML.
@@ -44,43 +44,39 @@ type legacyChannel struct {
 	CurrentCSV string `json:"currentCSV"`
 }
 
-func isLegacy(cm *corev1.ConfigMap) bool {
-	_, csvs := cm.Data[keyCSVs]
-	_, packages := cm.Data[keyPackages]
+func isLegacy(files map[string][]byte) bool {
+	_, csvs := files[keyCSVs]
+	_, packages := files[keyPackages]
 	return csvs && packages
 }
 
-func parseLegacy(cm *corev1.ConfigMap) (*legacy, error) {
+func parseLegacy(files map[string][]byte) (*legacy, error) {
 	var out legacy
 	var err error
-	if out.crds, err = legacyObjects(cm, keyCRDs); err != nil {
+	if out.crds, err = legacyObjects(files, keyCRDs); err != nil {
 		return nil, err
 	}
-	csvs, err := legacyObjects(cm, keyCSVs)
+	csvs, err := legacyObjects(files, keyCSVs)
 	if err != nil {
 		return nil, err
 	}
 	out.csvs = map[string]legacyObject{}
 	for name, same := range csvs {
 		if len(same) > 1 {
-			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: %s is there twice", keyCSVs, name)
+			return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s: %s is there twice", keyCSVs, name)
 		}
 		out.csvs[name] = same[0]
 	}
-	if err := parseKey(cm, keyPackages, &out.packages); err != nil {
+	if err := parseKey(files, keyPackages, &out.packages); err != nil {
 		return nil, err
 	}
 	return &out, nil
 }
 
 // parseKey reads the list in a key.
-func parseKey(cm *corev1.ConfigMap, key string, into any) error {
-	data := []byte(cm.Data[key])
-	if err := bearable(data); err != nil {
-		return fmt.Errorf("key %s: %w", key, err)
-	}
-	if err := yaml.Unmarshal(data, into); err != nil {
-		return failure(v1alpha1.ReasonNotACatalog, "key %s is no list of %s: %w", key, listsOf[key], inLine(err, 1))
+func parseKey(files map[string][]byte, key string, into any) error {
+	if err := yaml.Unmarshal(files[key], into); err != nil {
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s is no list of %s: %w", key, listsOf[key], inLine(err, 1))
 	}
 	return nil
 }
@@ -88,24 +84,24 @@ func parseKey(cm *corev1.ConfigMap, key string, into any) error {
 var listsOf = map[string]string{keyCRDs: "objects", keyCSVs: "objects", keyPackages: "package manifests"}
 
 // legacyObjects are the objects of a key by their names, those of one name in order.
-func legacyObjects(cm *corev1.ConfigMap, key string) (map[string][]legacyObject, error) {
+func legacyObjects(files map[string][]byte, key string) (map[string][]legacyObject, error) {
 	var raws []json.RawMessage
-	if err := parseKey(cm, key, &raws); err != nil {
+	if err := parseKey(files, key, &raws); err != nil {
 		return nil, err
 	}
 	out := map[string][]legacyObject{}
 	for i, raw := range raws {
 		o := legacyObject{raw: raw}
 		if err := json.Unmarshal(raw, &o.manifest); err != nil {
-			return nil, failure(v1alpha1.ReasonNotACatalog, "key %s: object %d: %w", key, i+1, err)
+			return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s: object %d: %w", key, i+1, err)
 		}
 		out[o.Metadata.Name] = append(out[o.Metadata.Name], o)
 	}
 	return out, nil
 }
 
-func (l *legacy) content() *Content {
-	out := &Content{Packages: map[string]*Package{}, Invalid: map[string]string{}}
+func (l *legacy) content() *catalog.Content {
+	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
 	for _, p := range l.packages {
 		said, err := l.said(p)
 		if err == nil {
@@ -113,7 +109,7 @@ func (l *legacy) content() *Content {
 		}
 		if err != nil {
 			delete(out.Packages, p.Name)
-			out.Invalid[p.Name] = stable(err.Error())
+			out.Invalid[p.Name] = catalog.Stable(err.Error())
 		}
 	}
 	return out
@@ -194,7 +190,7 @@ func (l *legacy) bundle(packageName string, csv legacyObject) (declcfg.Bundle, e
 }
 
 // texts are the ClusterServiceVersion of a bundle and the CustomResourceDefinitions that it owns.
-func (l *legacy) texts(b *Bundle) ([]text, error) {
+func (l *legacy) texts(b *catalog.BundleRequest) ([]text, error) {
 	csv, ok := l.csvs[b.Name]
 	if !ok {
 		return nil, notOffered(b)

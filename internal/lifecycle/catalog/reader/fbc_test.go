@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"context"
@@ -12,9 +12,11 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
-func readFiles(files map[string]string, limits Limits) (*Content, error) {
+func readFiles(files map[string]string, limits catalog.Limits) (*catalog.Content, error) {
 	root := fstest.MapFS{}
 	for name, data := range files {
 		root[name] = &fstest.MapFile{Data: []byte(data)}
@@ -47,19 +49,19 @@ entries:
   message: use fast
 - reference: {schema: olm.package}
   message: use bar
-` + BundleYAML("foo", "foo.v1.0.0", "1.0.0", "example.com/foo:1.0.0") + `
+` + catalogtest.BundleYAML("foo", "foo.v1.0.0", "1.0.0", "example.com/foo:1.0.0") + `
 - type: olm.gvk
   value: {group: example.com, version: v1, kind: Foo}
 - type: olm.csv.metadata
   value: {displayName: Foo}
-` + BundleYAML("foo", "foo.v1.1.0", "1.1.0", "", CSV("foo.v1.1.0", "1.1.0"), CRD)}, DefaultLimits)
+` + catalogtest.BundleYAML("foo", "foo.v1.1.0", "1.1.0", "", catalogtest.CSV("foo.v1.1.0", "1.1.0"), catalogtest.CRD)}, catalog.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	gvk := property.GVK{Group: "example.com", Version: "v1", Kind: "Foo"}
-	bundle := func(name, version, image, deprecation string) *Bundle {
-		return &Bundle{
-			Name: name, Package: "foo", Version: semver.MustParse(version), Image: image, Provides: []property.GVK{gvk},
+	bundle := func(name, version, image, deprecation string) *catalog.Bundle {
+		return &catalog.Bundle{
+			Name: name, Package: "foo", Version: semver.MustParse(version), Image: image, Inlined: image == "", Provides: []property.GVK{gvk},
 			Properties: []property.Property{
 				property.MustBuildPackage("foo", version),
 				property.MustBuildGVK("example.com", "v1", "Foo"),
@@ -67,9 +69,9 @@ entries:
 			Deprecation: deprecation,
 		}
 	}
-	want := &Content{Invalid: map[string]string{}, Packages: map[string]*Package{"foo": {
+	want := &catalog.Content{Invalid: map[string]string{}, Packages: map[string]*catalog.Package{"foo": {
 		Name: "foo", DefaultChannel: "stable", Deprecation: "use bar",
-		Channels: map[string]*Channel{"stable": {Name: "stable", Deprecation: "use fast", Entries: map[string]*Entry{
+		Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Deprecation: "use fast", Entries: map[string]*catalog.Entry{
 			"foo.v1.0.0": {Bundle: bundle("foo.v1.0.0", "1.0.0", "example.com/foo:1.0.0", "too old")},
 			"foo.v1.1.0": {
 				Bundle: bundle("foo.v1.1.0", "1.1.0", "", ""), Replaces: "foo.v1.0.0",
@@ -89,7 +91,7 @@ entries:
 func TestReadInvalid(t *testing.T) {
 	graph := func(entries string) string {
 		return "schema: olm.package\nname: bad\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: bad\nname: stable\nentries:\n" + entries +
-			BundleYAML("bad", "a", "1.0.0", "example.com/a") + BundleYAML("bad", "b", "2.0.0", "example.com/b")
+			catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a") + catalogtest.BundleYAML("bad", "b", "2.0.0", "example.com/b")
 	}
 	tests := map[string]struct {
 		reason string
@@ -138,7 +140,7 @@ func TestReadInvalid(t *testing.T) {
 		},
 		"no package": {
 			reason: "A bundle of a package that nobody describes.",
-			bad:    BundleYAML("bad", "a", "1.0.0", "example.com/a"),
+			bad:    catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a"),
 			want:   "there are channels or bundles of it, but no olm.package",
 		},
 		"two packages": {
@@ -148,7 +150,7 @@ func TestReadInvalid(t *testing.T) {
 		},
 		"two bundles": {
 			reason: "One of them would have to be guessed.",
-			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + BundleYAML("bad", "a", "1.0.1", "example.com/a2"),
+			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + catalogtest.BundleYAML("bad", "a", "1.0.1", "example.com/a2"),
 			want:   "there are two bundles a",
 		},
 		"missing bundle": {
@@ -195,7 +197,7 @@ func TestReadInvalid(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := readFiles(map[string]string{"bad/catalog.yaml": tc.bad, "good/catalog.yaml": FBC("good", "1.0.0")}, DefaultLimits)
+			got, err := readFiles(map[string]string{"bad/catalog.yaml": tc.bad, "good/catalog.yaml": catalogtest.FBC("good", "1.0.0")}, catalog.DefaultLimits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,30 +212,30 @@ func TestReadInvalid(t *testing.T) {
 }
 
 func TestReadNothing(t *testing.T) {
-	small := DefaultLimits
+	small := catalog.DefaultLimits
 	small.Kept = 100
 	tests := map[string]struct {
 		reason  string
 		files   map[string]string
-		limits  Limits
+		limits  catalog.Limits
 		want    string
 		because string
 	}{
 		"no file": {
 			reason: "An empty folder is no catalog, or it would look as if all its packages had gone.",
-			limits: DefaultLimits,
+			limits: catalog.DefaultLimits,
 			want:   "there is no file-based catalog in it: no olm.package", because: v1alpha1.ReasonNotACatalog,
 		},
 		"other files": {
 			reason: "What is there instead is told.",
 			files:  map[string]string{"README.md": "# Hello: world: again"},
-			limits: DefaultLimits,
+			limits: catalog.DefaultLimits,
 			want: "there is no file-based catalog in it: no olm.package that can be read " +
 				"(README.md: README.md cannot be read: a part of it has no schema)", because: v1alpha1.ReasonNotACatalog,
 		},
 		"too much to keep": {
 			reason: "Properties without end would fill the memory.",
-			files:  map[string]string{"catalog.yaml": FBC("foo", "1.0.0", "1.1.0", "1.2.0")},
+			files:  map[string]string{"catalog.yaml": catalogtest.FBC("foo", "1.0.0", "1.1.0", "1.2.0")},
 			limits: small,
 			want:   "what is said of its bundles is larger than the limit of 100B", because: v1alpha1.ReasonTooLarge,
 		},
@@ -241,7 +243,7 @@ func TestReadNothing(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := readFiles(tc.files, tc.limits)
-			got, ok := errors.AsType[*Error](err)
+			got, ok := errors.AsType[*catalog.Error](err)
 			if !ok {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -262,9 +264,9 @@ func canonical(t testing.TB, raw []byte) string {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add(FBC("foo", "1.0.0", "1.1.0"))
+	f.Add(catalogtest.FBC("foo", "1.0.0", "1.1.0"))
 	f.Add("{\"schema\":\"olm.bundle\"}---\nschema: olm.channel")
 	f.Fuzz(func(_ *testing.T, data string) {
-		_, _ = readFiles(map[string]string{"catalog.yaml": data}, DefaultLimits) // it must not panic
+		_, _ = readFiles(map[string]string{"catalog.yaml": data}, catalog.DefaultLimits) // it must not panic
 	})
 }

@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"archive/tar"
@@ -15,6 +15,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // file is a regular file or a link of an image.
@@ -169,7 +171,7 @@ const (
 func (u *unpacker) entry(header *tar.Header, content io.Reader) (emptied []string, err error) {
 	name := path.Clean(header.Name)
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return nil, unfit(fmt.Sprintf("the image points outside its archive by %q", shorten(name, 200)))
+		return nil, unfit(fmt.Sprintf("the image points outside its archive by %q", messages.Clip(name, 200)))
 	}
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	folder, base := path.Split(name)
@@ -183,7 +185,7 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) (emptied []strin
 		return nil, nil // folders come with their files
 	}
 	if len(name) > longestPath {
-		return nil, unfit(fmt.Sprintf("the image has an entry whose name is %d bytes long: %s", len(name), shorten(name, 200)))
+		return nil, unfit(fmt.Sprintf("the image has an entry whose name is %d bytes long: %s", len(name), messages.Clip(name, 200)))
 	}
 	switch {
 	case base == emptying:

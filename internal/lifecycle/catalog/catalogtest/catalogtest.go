@@ -1,11 +1,13 @@
-package catalog
+// Package catalogtest serves catalogs for tests: by container registries, by gRPC and as files.
+package catalogtest
 
 import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
-	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	stdlog "log"
@@ -30,15 +32,8 @@ import (
 	"github.com/operator-framework/operator-registry/pkg/cache"
 	"github.com/operator-framework/operator-registry/pkg/server"
 	"google.golang.org/grpc"
-	"k8s.io/apimachinery/pkg/types"
+	"google.golang.org/grpc/credentials"
 )
-
-// What the tests of this package and those beside an API server share.
-
-// Anywhere lets every catalog point to the registries of the tests.
-var Anywhere = Reach{Trusts: func(types.NamespacedName) bool { return true }, Plaintext: []string{"127.0.0.1", "localhost"}}
-
-func anywhere() route { return newRoutes(&Anywhere).of(types.NamespacedName{}) }
 
 // CSV is a ClusterServiceVersion that owns Foos, in JSON.
 func CSV(name, version string) string {
@@ -187,7 +182,7 @@ func Image(t testing.TB, labels map[string]string, layers ...[]TarEntry) v1.Imag
 		t.Fatal(err)
 	}
 	for _, entries := range layers {
-		data := archive(t, entries)
+		data := Archive(t, entries)
 		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +194,8 @@ func Image(t testing.TB, labels map[string]string, layers ...[]TarEntry) v1.Imag
 	return image
 }
 
-func archive(t testing.TB, entries []TarEntry) []byte {
+// Archive is a tar archive of those entries.
+func Archive(t testing.TB, entries []TarEntry) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -227,6 +223,20 @@ func archive(t testing.TB, entries []TarEntry) []byte {
 // ServeGRPC serves a file-based catalog as opm does, at an address or at a free one. It ends with stop or the test.
 func ServeGRPC(t testing.TB, address string, catalog string) (at string, stop func()) {
 	t.Helper()
+	return serve(t, address, registryOf(t, catalog))
+}
+
+// ServeGRPCWithTLS serves a file-based catalog at a free address, with a certificate that it returns in PEM form. It ends with the test.
+func ServeGRPCWithTLS(t testing.TB, catalog string) (at, certificate string) {
+	t.Helper()
+	lender := httptest.NewTLSServer(nil) // of a certificate for loopback
+	defer lender.Close()
+	at, _ = serve(t, "", registryOf(t, catalog), grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: lender.TLS.Certificates})))
+	return at, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: lender.Certificate().Raw}))
+}
+
+func registryOf(t testing.TB, catalog string) func(*grpc.Server) {
+	t.Helper()
 	store, err := cache.New(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -234,10 +244,10 @@ func ServeGRPC(t testing.TB, address string, catalog string) (at string, stop fu
 	if err := cache.LoadOrRebuild(context.Background(), store, fstest.MapFS{"catalog.yaml": {Data: []byte(catalog)}}); err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, address, func(s *grpc.Server) { api.RegisterRegistryServer(s, server.NewRegistryServer(store)) })
+	return func(s *grpc.Server) { api.RegisterRegistryServer(s, server.NewRegistryServer(store)) }
 }
 
-func serve(t testing.TB, address string, register func(*grpc.Server)) (at string, stop func()) {
+func serve(t testing.TB, address string, register func(*grpc.Server), options ...grpc.ServerOption) (at string, stop func()) {
 	t.Helper()
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -246,7 +256,7 @@ func serve(t testing.TB, address string, register func(*grpc.Server)) (at string
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grpc.NewServer()
+	s := grpc.NewServer(options...)
 	register(s)
 	done := make(chan struct{})
 	go func() {
@@ -256,15 +266,6 @@ func serve(t testing.TB, address string, register func(*grpc.Server)) (at string
 	stop = func() { s.Stop(); <-done }
 	t.Cleanup(stop)
 	return listener.Addr().String(), stop
-}
-
-func mustJSON(t testing.TB, v any) string {
-	t.Helper()
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }
 
 // Close ends the registry before the test ends.
@@ -350,8 +351,8 @@ func ServeOther(t testing.TB) (address string) {
 	return address
 }
 
-// imageOf is an image of one layer, whose archive may be no archive.
-func imageOf(data []byte) (v1.Image, error) {
+// ImageOf is an image of one layer, whose archive may be no archive.
+func ImageOf(data []byte) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 	if err != nil {
 		return nil, err

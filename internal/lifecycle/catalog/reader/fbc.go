@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"cmp"
@@ -17,19 +17,21 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Read reads a file-based catalog: every file of root but for those that .indexignore names. A package that makes no
 // sense is told of in Content.Invalid, and its neighbours are unharmed. Of the objects of bundles nothing is kept.
-func Read(ctx context.Context, root fs.FS, limits Limits) (*Content, error) {
+func Read(ctx context.Context, root fs.FS, limits catalog.Limits) (*catalog.Content, error) {
 	return read(ctx, root, newBuilder(limits))
 }
 
 // concurrency is how many files of a catalog are read at once. Each takes some memory.
 const concurrency = 2
 
-func read(ctx context.Context, root fs.FS, b *builder) (*Content, error) {
-	err := declcfg.WalkMetasFS(ctx, documents{root}, func(file string, meta *declcfg.Meta, err error) error {
+func read(ctx context.Context, root fs.FS, b *builder) (*catalog.Content, error) {
+	err := declcfg.WalkMetasFS(ctx, root, func(file string, meta *declcfg.Meta, err error) error {
 		return b.add(file, meta, err)
 	}, declcfg.WithConcurrency(concurrency))
 	if err != nil {
@@ -38,23 +40,12 @@ func read(ctx context.Context, root fs.FS, b *builder) (*Content, error) {
 	return b.content()
 }
 
-// schemaProblem is the schema of what a builder noted instead of a part that it could not read. See builder.keep.
-const schemaProblem = "operatorstatus.io/problem"
-
-// problem is why a package makes no sense.
-type problem struct {
-	Schema  string `json:"schema"`
-	Package string `json:"package"`
-	Message string `json:"message"`
-}
-
 // builder gathers what the parts of a catalog say, in any order, and makes Content of it. It is safe for concurrent use.
 type builder struct {
-	limits Limits
+	limits catalog.Limits
 
-	// keep is given every part, whole and without objects, and the problems with those that cannot be read; nil for no
-	// need.
-	keep func(whole *declcfg.Meta, part any) error
+	// keep is given every bundle that has objects; nil for no need.
+	keep func(whole *declcfg.Meta, b declcfg.Bundle) error
 
 	mu       sync.Mutex
 	drafts   map[string]*draft
@@ -68,15 +59,13 @@ type draft struct {
 	problems []string
 }
 
-func newBuilder(limits Limits) *builder {
+func newBuilder(limits catalog.Limits) *builder {
 	return &builder{limits: limits, drafts: map[string]*draft{}, inFile: map[string]map[string]bool{}}
 }
 
 // readFile reads all parts of one file.
 func (b *builder) readFile(file string, r io.Reader) error {
-	checked := newChecked(r)
-	defer func() { checked.done() }()
-	return declcfg.WalkMetasReader(checked, func(meta *declcfg.Meta, err error) error {
+	return declcfg.WalkMetasReader(r, func(meta *declcfg.Meta, err error) error {
 		return b.add(file, meta, err)
 	})
 }
@@ -85,17 +74,17 @@ func (b *builder) readFile(file string, r io.Reader) error {
 // whole catalog cannot be used.
 func (b *builder) add(file string, meta *declcfg.Meta, err error) error {
 	if err != nil {
-		return b.broken(file, err)
-	}
-	if meta.Schema == schemaProblem {
-		return b.noted(meta)
+		b.broken(file, err)
+		return nil
 	}
 	part, name, err := parse(meta)
 	if err != nil {
 		if name == "" {
-			return b.broken(file, err)
+			b.broken(file, err)
+		} else {
+			b.note(name, fmt.Sprintf("%s: %v", file, err))
 		}
-		return b.note(name, fmt.Sprintf("%s: %v", file, err))
+		return nil
 	}
 	if part == nil {
 		return nil // of a schema that is none of ours
@@ -103,7 +92,10 @@ func (b *builder) add(file string, meta *declcfg.Meta, err error) error {
 	if err := b.merge(file, name, part); err != nil || b.keep == nil {
 		return err
 	}
-	return b.keep(meta, part)
+	if bundle, ok := part.(declcfg.Bundle); ok && bundle.Objects != nil {
+		return b.keep(meta, bundle)
+	}
+	return nil
 }
 
 // merge adds a part to the draft of its package.
@@ -149,7 +141,7 @@ func weight(e declcfg.ChannelEntry) int64 {
 // count counts bytes that are kept, and says when they are too many.
 func (b *builder) count(bytes int64) error {
 	if b.keptSize += bytes; b.keptSize > b.limits.Kept {
-		return failure(v1alpha1.ReasonTooLarge, "what is said of its bundles is larger than the limit of %s", size(b.limits.Kept))
+		return catalog.Errorf(v1alpha1.ReasonTooLarge, "what is said of its bundles is larger than the limit of %s", messages.Size(b.limits.Kept))
 	}
 	return nil
 }
@@ -163,7 +155,7 @@ func (b *builder) draft(name string) *draft {
 
 // broken notes that a file cannot be read, as a problem of each package that it was read of, or else of the one that
 // its folder is named after.
-func (b *builder) broken(file string, err error) error {
+func (b *builder) broken(file string, err error) {
 	b.mu.Lock()
 	names := slices.Sorted(maps.Keys(b.inFile[file]))
 	b.mu.Unlock()
@@ -171,53 +163,37 @@ func (b *builder) broken(file string, err error) error {
 		names = []string{strings.Split(file, "/")[0]}
 	}
 	for _, name := range names {
-		if err := b.note(name, fmt.Sprintf("%s cannot be read: %v", file, err)); err != nil {
-			return err
-		}
+		b.note(name, fmt.Sprintf("%s cannot be read: %v", file, err))
 	}
-	return nil
 }
 
 // note notes a problem with a package.
-func (b *builder) note(name, message string) error {
+func (b *builder) note(name, message string) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	d := b.draft(name)
 	d.problems = append(d.problems, message)
-	b.mu.Unlock()
-	if b.keep == nil {
-		return nil
-	}
-	return b.keep(nil, problem{schemaProblem, name, message})
-}
-
-// noted takes up a problem that was noted when the catalog was first read.
-func (b *builder) noted(meta *declcfg.Meta) error {
-	var p problem
-	if err := json.Unmarshal(meta.Blob, &p); err != nil || p.Package == "" {
-		return nil // it is none of ours
-	}
-	return b.note(p.Package, p.Message)
 }
 
 // content is what the parts come to.
-func (b *builder) content() (*Content, error) {
-	out := &Content{Packages: map[string]*Package{}, Invalid: map[string]string{}}
+func (b *builder) content() (*catalog.Content, error) {
+	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
 	said := false
 	for _, name := range slices.Sorted(maps.Keys(b.drafts)) {
 		d := b.drafts[name]
 		said = said || len(d.Packages) > 0
 		if len(d.problems) > 0 {
 			slices.Sort(d.problems)
-			out.Invalid[name] = shorten(strings.Join(strings.Fields(listed(d.problems, 3, "; ")), " "), longestMessage)
+			out.Invalid[name] = catalog.Stable(messages.List(d.problems, 3, "; "))
 			continue
 		}
 		if err := validate(name, &d.DeclarativeConfig); err != nil {
-			out.Invalid[name] = stable(err.Error())
+			out.Invalid[name] = catalog.Stable(err.Error())
 			continue
 		}
 		p, err := newPackage(d.DeclarativeConfig)
 		if err != nil {
-			out.Invalid[name] = stable(err.Error())
+			out.Invalid[name] = catalog.Stable(err.Error())
 			continue
 		}
 		out.Packages[name] = p
@@ -230,10 +206,10 @@ func (b *builder) content() (*Content, error) {
 
 func notACatalog(invalid map[string]string) error {
 	if len(invalid) == 0 {
-		return failure(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package")
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package")
 	}
 	first := slices.Sorted(maps.Keys(invalid))[0]
-	return failure(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package that can be read (%s: %s)", first, invalid[first])
+	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package that can be read (%s: %s)", first, invalid[first])
 }
 
 // parse reads one part, without the objects in it, and tells the package that it is of.

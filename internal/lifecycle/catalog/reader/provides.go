@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"bytes"
@@ -66,9 +66,6 @@ func parseManifest(data []byte) (manifest, error) {
 		if err := json.Unmarshal(data, &out); err == nil {
 			return out, nil
 		}
-	}
-	if err := bearable(data); err != nil {
-		return out, err
 	}
 	err := yaml.Unmarshal(data, &out)
 	return out, err

@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"cmp"
@@ -12,15 +12,18 @@ import (
 	"github.com/blang/semver/v4"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"github.com/operator-framework/operator-registry/alpha/property"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // newPackage makes a Package of what was said of it.
-func newPackage(said declcfg.DeclarativeConfig) (*Package, error) {
-	out := &Package{Channels: map[string]*Channel{}}
+func newPackage(said declcfg.DeclarativeConfig) (*catalog.Package, error) {
+	out := &catalog.Package{Channels: map[string]*catalog.Channel{}}
 	for _, p := range said.Packages {
 		out.Name, out.DefaultChannel = p.Name, p.DefaultChannel
 	}
-	bundles := map[string]*Bundle{}
+	bundles := map[string]*catalog.Bundle{}
 	for _, b := range said.Bundles {
 		bundle, err := newBundle(b)
 		if err != nil {
@@ -32,12 +35,12 @@ func newPackage(said declcfg.DeclarativeConfig) (*Package, error) {
 		if cycle := replacesCycle(c.Entries); cycle != nil {
 			return nil, fmt.Errorf("channel %s: its bundles replace each other in a circle: %s", c.Name, strings.Join(cycle, " → "))
 		}
-		channel := &Channel{Name: c.Name, Entries: map[string]*Entry{}}
+		channel := &catalog.Channel{Name: c.Name, Entries: map[string]*catalog.Entry{}}
 		for _, e := range c.Entries {
 			if bundles[e.Name] == nil {
 				return nil, fmt.Errorf("channel %s: there is no bundle %s", c.Name, e.Name)
 			}
-			channel.Entries[e.Name] = &Entry{Bundle: bundles[e.Name], Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange}
+			channel.Entries[e.Name] = &catalog.Entry{Bundle: bundles[e.Name], Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange}
 		}
 		out.Channels[c.Name] = channel
 	}
@@ -49,8 +52,8 @@ func newPackage(said declcfg.DeclarativeConfig) (*Package, error) {
 	return out, nil
 }
 
-func newBundle(b declcfg.Bundle) (*Bundle, error) {
-	out := &Bundle{Name: b.Name, Package: b.Package, Image: b.Image, Properties: b.Properties}
+func newBundle(b declcfg.Bundle) (*catalog.Bundle, error) {
+	out := &catalog.Bundle{Name: b.Name, Package: b.Package, Image: b.Image, Inlined: b.Objects != nil, Properties: b.Properties}
 	for _, p := range b.Properties {
 		switch p.Type {
 		case property.TypePackage:
@@ -75,7 +78,7 @@ func newBundle(b declcfg.Bundle) (*Bundle, error) {
 	return out, nil
 }
 
-func deprecate(p *Package, bundles map[string]*Bundle, d declcfg.DeprecationEntry) {
+func deprecate(p *catalog.Package, bundles map[string]*catalog.Bundle, d declcfg.DeprecationEntry) {
 	switch d.Reference.Schema {
 	case declcfg.SchemaPackage:
 		p.Deprecation = d.Message
@@ -157,9 +160,9 @@ func defaultChannelThere(said *declcfg.DeclarativeConfig) error {
 	case len(names) == 0:
 		return errors.New("it has no channel")
 	case want == "":
-		return fmt.Errorf("it names no default channel (it has %s)", listed(names, 5, ", "))
+		return fmt.Errorf("it names no default channel (it has %s)", messages.List(names, 5, ", "))
 	}
-	return fmt.Errorf("its default channel %s is not there (it has %s)", want, listed(names, 5, ", "))
+	return fmt.Errorf("its default channel %s is not there (it has %s)", want, messages.List(names, 5, ", "))
 }
 
 // oneHead checks that each channel has exactly one bundle that no other replaces or skips.
@@ -188,7 +191,7 @@ func oneHead(said *declcfg.DeclarativeConfig) error {
 		case len(heads) == 0:
 			return fmt.Errorf("channel %s has no newest bundle: each is replaced or skipped by another", c.Name)
 		case len(heads) > 1:
-			return fmt.Errorf("channel %s has %d newest bundles, which no other replaces or skips: %s", c.Name, len(heads), listed(heads, 5, ", "))
+			return fmt.Errorf("channel %s has %d newest bundles, which no other replaces or skips: %s", c.Name, len(heads), messages.List(heads, 5, ", "))
 		}
 	}
 	return nil
@@ -208,6 +211,6 @@ func plain(packageName, tree string) string {
 		}
 	}
 	slices.Sort(out)
-	text := listed(slices.Compact(out), 3, "; ")
+	text := messages.List(slices.Compact(out), 3, "; ")
 	return strings.TrimPrefix(text, fmt.Sprintf("invalid package %q: ", packageName))
 }

@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"bytes"
@@ -13,98 +13,101 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
 func TestUnpack(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		layers [][]TarEntry // the lowest first
+		layers [][]catalogtest.TarEntry // the lowest first
 		folder string
 		want   []string
 		err    string
 	}{
 		"one layer": {
 			reason: "What has nothing to do with the folder is passed over.",
-			layers: [][]TarEntry{Files("configs/a", "1", "./configs/b/c", "2", "/configs/d", "3", "etc/passwd", "x", "configsother/e", "x")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "./configs/b/c", "2", "/configs/d", "3", "etc/passwd", "x", "configsother/e", "x")},
 			folder: "/configs",
 			want:   []string{"configs/a=1", "configs/b/c=2", "configs/d=3"},
 		},
 		"everything": {
 			reason: "The folder may be the image itself.",
-			layers: [][]TarEntry{Files("a", "1", "b/c", "2")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("a", "1", "b/c", "2")},
 			folder: "/",
 			want:   []string{"a=1", "b/c=2"},
 		},
 		"replaced": {
 			reason: "An upper layer's file is the one that counts, also in the place of a folder.",
-			layers: [][]TarEntry{Files("configs/a", "old", "configs/b/c", "old"), Files("configs/a", "new", "configs/b", "new")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "old", "configs/b/c", "old"), catalogtest.Files("configs/a", "new", "configs/b", "new")},
 			folder: "/configs",
 			want:   []string{"configs/a=new", "configs/b=new"},
 		},
 		"removed": {
 			reason: "An upper layer removes files and folders, the catalog's own included.",
-			layers: [][]TarEntry{Files("configs/a", "1", "configs/b/c", "2"), Files("configs/.wh.b", ""), Files(".wh.configs", "", "configs/d", "3")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b/c", "2"), catalogtest.Files("configs/.wh.b", ""), catalogtest.Files(".wh.configs", "", "configs/d", "3")},
 			folder: "/configs",
 			want:   nil, // what comes after a removal in the same archive is not there either
 		},
 		"emptied": {
 			reason: "A folder that an upper layer empties keeps what that layer has in it, whichever comes first.",
-			layers: [][]TarEntry{Files("configs/a", "1"), Files("configs/b", "2", "configs/.wh..wh..opq", "", "configs/c", "3")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1"), catalogtest.Files("configs/b", "2", "configs/.wh..wh..opq", "", "configs/c", "3")},
 			folder: "/configs",
 			want:   []string{"configs/b=2", "configs/c=3"},
 		},
 		"links": {
 			reason: "Links are told of, and never followed.",
-			layers: [][]TarEntry{{{Name: "configs/a", Link: "../../../etc"}, {Name: "configs/b", Link: "/etc/passwd", Hard: true}}},
+			layers: [][]catalogtest.TarEntry{{{Name: "configs/a", Link: "../../../etc"}, {Name: "configs/b", Link: "/etc/passwd", Hard: true}}},
 			folder: "/configs",
 			want:   []string{"configs/a is a link", "configs/b is a link"},
 		},
 		"through a link": {
 			reason: "What lies behind one is hidden by it.",
-			layers: [][]TarEntry{append([]TarEntry{{Name: "configs/a", Link: "/tmp"}}, Files("configs/a/b", "x")...)},
+			layers: [][]catalogtest.TarEntry{append([]catalogtest.TarEntry{{Name: "configs/a", Link: "/tmp"}}, catalogtest.Files("configs/a/b", "x")...)},
 			folder: "/configs",
 			want:   []string{"configs/a is a link"},
 		},
 		"the folder is a link": {
 			reason: "So is one that the folder itself is, or is in.",
-			layers: [][]TarEntry{{{Name: "a", Link: "/etc"}}},
+			layers: [][]catalogtest.TarEntry{{{Name: "a", Link: "/etc"}}},
 			folder: "/a/configs",
 			want:   []string{"a is a link"},
 		},
 		"upwards": {
 			reason: "Nothing of an image that points outside is used.",
-			layers: [][]TarEntry{Files("var/../../x", "x")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/../../x", "x")},
 			folder: "/configs",
 			err:    `the image points outside its archive by "../x"`,
 		},
 		"a long name": {
 			reason: "No file could have it.",
-			layers: [][]TarEntry{Files("configs/"+strings.Repeat("a", 5000), "x")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/"+strings.Repeat("a", 5000), "x")},
 			folder: "/configs",
-			err:    "the image has an entry whose name is 5008 bytes long: configs/" + strings.Repeat("a", 192) + " …",
+			err:    "the image has an entry whose name is 5008 bytes long: configs/" + strings.Repeat("a", 189) + "…",
 		},
 		"long names elsewhere": {
 			reason: "Nobody remembers them.",
-			layers: [][]TarEntry{Files("var/"+strings.Repeat("a", 5000), "x", "configs/a", "1")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/"+strings.Repeat("a", 5000), "x", "configs/a", "1")},
 			folder: "/configs",
 			want:   []string{"configs/a=1"},
 		},
 		"many files": {
 			reason: "Those that are removed have to be remembered, too.",
-			layers: [][]TarEntry{Files("configs/a", "1", "configs/b", "1"), Files("configs/.wh.c", "", "configs/.wh.d", "", "configs/e", "1")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b", "1"), catalogtest.Files("configs/.wh.c", "", "configs/.wh.d", "", "configs/e", "1")},
 			folder: "/configs",
 			err:    errTooMany.Error(),
 			want:   []string{"configs/e=1", "configs/a=1"},
 		},
 		"many files elsewhere": {
 			reason: "They are not counted.",
-			layers: [][]TarEntry{Files("1", "", "2", "", "3", "", "4", "", "5", "", "configs/a", "1")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("1", "", "2", "", "3", "", "4", "", "5", "", "configs/a", "1")},
 			folder: "/configs",
 			want:   []string{"configs/a=1"},
 		},
 		"hidden bytes": {
 			reason: "What an upper layer removes has to be read all the same.",
-			layers: [][]TarEntry{Files("var/a", strings.Repeat("x", 100<<10)), Files(".wh.var", "", "configs/a", "1")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/a", strings.Repeat("x", 100<<10)), catalogtest.Files(".wh.var", "", "configs/a", "1")},
 			folder: "/configs",
 			err:    errTooMuch.Error(),
 			want:   []string{"configs/a=1"},
@@ -112,7 +115,7 @@ func TestUnpack(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := unpacked(Image(t, nil, tc.layers...), tc.folder)
+			got, err := unpacked(catalogtest.Image(t, nil, tc.layers...), tc.folder)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
@@ -144,7 +147,7 @@ func unpacked(image v1.Image, folder string) (out []string, err error) {
 }
 
 func TestUnpackNoArchive(t *testing.T) {
-	image, err := imageOf([]byte(strings.Repeat("{}", 1000)))
+	image, err := catalogtest.ImageOf([]byte(strings.Repeat("{}", 1000)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +204,9 @@ func TestDecompressed(t *testing.T) {
 
 // TestUnpackReadsToTheEnd: only at the end of a layer does it turn out that it is not what the manifest says.
 func TestUnpackReadsToTheEnd(t *testing.T) {
-	registry := NewRegistry(t, "")
-	p := puller{limits: DefaultLimits, route: anywhere()}
-	r, err := p.resolve(t.Context(), registry.PushFalse(t, "false", Files("configs/a", "1")))
+	registry := catalogtest.NewRegistry(t, "")
+	p := newPuller(catalog.DefaultLimits)
+	r, err := p.resolve(t.Context(), registry.PushFalse(t, "false", catalogtest.Files("configs/a", "1")))
 	if err != nil {
 		t.Fatal(err)
 	}

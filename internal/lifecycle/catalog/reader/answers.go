@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"io"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // largestAnswer limits the bytes of a response other than a blob: a manifest, a token, an error. The distribution specification has
@@ -40,7 +42,7 @@ type boundedBody struct {
 // Read fails with reason TooLarge after largestAnswer bytes.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, failure(v1alpha1.ReasonTooLarge, "what the registry answers is larger than the limit of %s", size(largestAnswer))
+		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "what the registry answers is larger than the limit of %s", messages.Size(largestAnswer))
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

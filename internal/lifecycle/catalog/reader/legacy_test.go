@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"testing"
@@ -6,7 +6,8 @@ import (
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-registry/alpha/property"
-	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
 const legacyCSVs = `
@@ -40,22 +41,22 @@ const legacyPackages = `
 `
 
 func TestLegacyConfigMap(t *testing.T) {
-	cm := &corev1.ConfigMap{Data: map[string]string{
+	files := bytesOf(map[string]string{
 		keyCRDs: "- kind: CustomResourceDefinition\n  metadata: {name: foos.example.com}\n", keyCSVs: legacyCSVs, keyPackages: legacyPackages,
-	}}
-	l, err := parseLegacy(cm)
+	})
+	l, err := parseLegacy(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v2 := &Bundle{
+	v2 := &catalog.Bundle{
 		Name: "foo.v2", Package: "foo", Version: semver.MustParse("2.0.0"), Provides: []property.GVK{{Group: "example.com", Version: "v1", Kind: "Foo"}},
 		Properties: []property.Property{
 			property.MustBuildPackage("foo", "2.0.0"), property.MustBuildGVK("example.com", "v1", "Foo"), property.MustBuildGVKRequired("example.com", "v1", "Bar"),
 		},
 	}
-	v1 := &Bundle{Name: "foo.v1", Package: "foo", Version: semver.MustParse("1.0.0"), Properties: []property.Property{property.MustBuildPackage("foo", "1.0.0")}}
-	want := &Content{
-		Packages: map[string]*Package{"foo": {Name: "foo", DefaultChannel: "stable", Channels: map[string]*Channel{"stable": {Name: "stable", Entries: map[string]*Entry{
+	v1 := &catalog.Bundle{Name: "foo.v1", Package: "foo", Version: semver.MustParse("1.0.0"), Properties: []property.Property{property.MustBuildPackage("foo", "1.0.0")}}
+	want := &catalog.Content{
+		Packages: map[string]*catalog.Package{"foo": {Name: "foo", DefaultChannel: "stable", Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Entries: map[string]*catalog.Entry{
 			"foo.v2": {Bundle: v2, Replaces: "foo.v1", Skips: []string{"foo.v1.1"}, SkipRange: "<2.0.0"},
 			"foo.v1": {Bundle: v1},
 		}}}}},
@@ -73,7 +74,7 @@ func TestLegacyConfigMap(t *testing.T) {
 // TestLegacyCRDsOfOneName: a CustomResourceDefinition may be there in several states. Each ClusterServiceVersion gets the one that has
 // the versions that it owns.
 func TestLegacyCRDsOfOneName(t *testing.T) {
-	cm := &corev1.ConfigMap{Data: map[string]string{
+	files := bytesOf(map[string]string{
 		keyCRDs: `
 - {kind: CustomResourceDefinition, metadata: {name: foos.example.com}, spec: {versions: [{name: v1}]}}
 - {kind: CustomResourceDefinition, metadata: {name: foos.example.com}, spec: {versions: [{name: v1}, {name: v2}]}}
@@ -85,8 +86,8 @@ func TestLegacyCRDsOfOneName(t *testing.T) {
 - {metadata: {name: new}, spec: {version: 3.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v3, kind: Foo}]}}}
 `,
 		keyPackages: "- {packageName: foo, defaultChannel: gone, channels: [{name: stable, currentCSV: new}]}\n",
-	}}
-	l, err := parseLegacy(cm)
+	})
+	l, err := parseLegacy(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestLegacyCRDsOfOneName(t *testing.T) {
 		t.Errorf("the only channel is the default: got %v", got)
 	}
 	for csv, want := range map[string]int{"old": 1, "both": 1, "new": 2} {
-		texts, err := l.texts(&Bundle{Name: csv})
+		texts, err := l.texts(&catalog.BundleRequest{Name: csv})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestLegacyConfigMapUnreadable(t *testing.T) {
 		"no list": {
 			reason: "The key is told.", csvs: "[]", packages: "{a: b}",
 			want: "NotACatalog: key packages is no list of package manifests: error unmarshaling JSON: while decoding JSON: " +
-				"json: cannot unmarshal object into Go value of type []catalog.legacyPackage",
+				"json: cannot unmarshal object into Go value of type []reader.legacyPackage",
 		},
 		"twice": {
 			reason: "One of them would have to be guessed.", csvs: "[{metadata: {name: a}}, {metadata: {name: a}}]", packages: "[]",
@@ -126,10 +127,18 @@ func TestLegacyConfigMapUnreadable(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseLegacy(&corev1.ConfigMap{Data: map[string]string{keyCSVs: tc.csvs, keyPackages: tc.packages}})
+			_, err := parseLegacy(bytesOf(map[string]string{keyCSVs: tc.csvs, keyPackages: tc.packages}))
 			if diff := cmp.Diff(tc.want, told(err, "-")); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
+}
+
+func bytesOf(texts map[string]string) map[string][]byte {
+	out := map[string][]byte{}
+	for name, text := range texts {
+		out[name] = []byte(text)
+	}
+	return out
 }

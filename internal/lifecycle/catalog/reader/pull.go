@@ -1,4 +1,4 @@
-package catalog
+package reader
 
 import (
 	"context"
@@ -17,13 +17,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // puller pulls images with the pull secrets of one CatalogSource.
 type puller struct {
-	secrets pullSecrets
-	limits  Limits
-	route   route
+	secrets        pullSecrets
+	limits         catalog.Limits
+	requireDigests bool
+	transport      http.RoundTripper
 }
 
 // resolved is what an image's reference stood for when it was looked at.
@@ -43,21 +46,21 @@ const answerTimeout = 30 * time.Second
 func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {
-		return nil, failure(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
+		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
 	}
-	if _, byDigest := reference.(name.Digest); p.route.RequireDigests && !byDigest {
-		return nil, failure(v1alpha1.ReasonDigestRequired, "image %s is referred to by a tag, which can be moved to another image, and --require-digests "+
+	if _, byDigest := reference.(name.Digest); p.requireDigests && !byDigest {
+		return nil, catalog.Errorf(v1alpha1.ReasonDigestRequired, "image %s is referred to by a tag, which can be moved to another image, and --require-digests "+
 			"of the manager is set: refer to it as %s@sha256:…", image, reference.Context())
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	silent := failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: the registry does not answer within %s", image, answerTimeout)
+	silent := catalog.Errorf(v1alpha1.ReasonImagePullFailed, "pulling image %s: the registry does not answer within %s", image, answerTimeout)
 	answered := time.AfterFunc(answerTimeout, func() { cancel(silent) })
 	defer answered.Stop()
-	credentials, problems := p.secrets.credentials(ctx, reference.Context())
+	credentials, problems := p.secrets.credentials(reference.Context())
 	for _, c := range credentials {
 		var descriptor *remote.Descriptor
 		descriptor, err = remote.Get(reference, remote.WithContext(ctx), remote.WithAuth(c), remote.WithUserAgent("operator-status"),
-			remote.WithTransport(p.route.transport))
+			remote.WithTransport(p.transport))
 		if err == nil {
 			return &resolved{image: image, digest: descriptor.Digest.String(), descriptor: descriptor}, nil
 		}
@@ -81,19 +84,19 @@ func refused(err error) bool {
 }
 
 func pullFailure(image string, err error, problems ...string) error {
-	if known, ok := err.(*Error); ok { //nolint:errorlint // one that says it all
+	if known, ok := err.(*catalog.Error); ok { //nolint:errorlint // one that says it all
 		return known
 	}
-	if known, ok := errors.AsType[*Error](err); ok {
-		return failure(known.Reason, "pulling image %s: %w", image, known.cause)
+	if known, ok := errors.AsType[*catalog.Error](err); ok {
+		return catalog.Errorf(known.Reason, "pulling image %s: %w", image, errors.Unwrap(known))
 	}
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		err = errors.New(answered(answer))
 	}
 	if len(problems) > 0 {
-		return failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w (%s)", image, err, strings.Join(problems, "; "))
+		return catalog.Errorf(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w (%s)", image, err, strings.Join(problems, "; "))
 	}
-	return failure(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w", image, err)
+	return catalog.Errorf(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w", image, err)
 }
 
 // answered describes an error response without quoting its body: the server need not be a registry, and a reader of the CatalogSource's
@@ -134,9 +137,9 @@ func (p puller) open(r *resolved) (v1.Image, *v1.ConfigFile, error) {
 	}
 	switch c := manifest.Config.Size; {
 	case packed > p.limits.Image:
-		return nil, nil, failure(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s: it has %s", r.image, size(p.limits.Image), size(packed))
+		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s: it has %s", r.image, messages.Size(p.limits.Image), messages.Size(packed))
 	case c < 0 || c > largestConfig: // below 0 it would be read to its end, wherever that is
-		return nil, nil, failure(v1alpha1.ReasonTooLarge, "image %s: its config is larger than the limit of %s", r.image, size(largestConfig))
+		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: its config is larger than the limit of %s", r.image, messages.Size(largestConfig))
 	}
 	config, err := image.ConfigFile()
 	if err != nil {

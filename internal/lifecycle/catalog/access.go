@@ -1,0 +1,161 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/sandbox"
+)
+
+// access is how the content of one CatalogSource, and of its bundles, is read.
+type access struct {
+	readers *readers
+	secrets pullSecrets
+	limits  Limits
+	route   route
+}
+
+// conversation is with a process that answers a request.
+type conversation struct{ process *sandbox.Process }
+
+func (c *conversation) send(v any) error { return c.process.Send(v) }
+
+func (c *conversation) scratch() *os.File { return c.process.Scratch }
+
+// ask has a request answered by a process that can do nothing else. take is given each answer but the last.
+func (a access) ask(ctx context.Context, request Request, kept io.Reader, take func(*conversation, Answer) error) error {
+	request.Limits, request.RequireDigests = a.limits, a.route.RequireDigests
+	if request.Image != "" || request.Bundle != nil {
+		request.PullSecrets, request.PullSecretProblems = a.secrets.read(ctx)
+	}
+	if image := imageOf(request); image != "" {
+		if err := a.readers.answering.await(ctx, image, a.route); err != nil {
+			return err
+		}
+	}
+	return a.readers.with(ctx, a.route, func(p *sandbox.Process) (reusable bool, err error) {
+		if err := prepareScratch(p.Scratch, kept, &request); err != nil {
+			return false, err
+		}
+		c := &conversation{p}
+		if err := c.send(request); err != nil {
+			return false, unanswered(err)
+		}
+		p.Expect(a.limits.Kept + 2*a.limits.Bundle) // what is said of bundles, or their objects as JSON
+		return c.converse(take)
+	})
+}
+
+// imageOf returns the image that a request is certain to pull; empty for none.
+func imageOf(request Request) string {
+	if b := request.Bundle; b != nil && !b.Inlined {
+		return b.Image
+	}
+	return request.Image
+}
+
+// converse receives answers up to the last. The process can be asked again if that has come.
+func (c *conversation) converse(take func(*conversation, Answer) error) (ended bool, err error) {
+	for {
+		var a Answer
+		if err := c.process.Receive(&a); err != nil {
+			return false, unanswered(err)
+		}
+		switch {
+		case a.Failure != nil:
+			return true, Errorf(a.Failure.Reason, "%s", a.Failure.Message)
+		case a.Done:
+			return true, nil
+		}
+		if err := take(c, a); err != nil {
+			return false, err
+		}
+	}
+}
+
+// unanswered is an error of the process that reads, as one of what it reads.
+func unanswered(err error) error {
+	if over, ok := errors.AsType[*sandbox.MemoryError](err); ok {
+		return Errorf(v1alpha1.ReasonTooLarge, "to read it, %w", over)
+	}
+	if errors.Is(err, sandbox.ErrTooMuch) {
+		return Errorf(v1alpha1.ReasonTooLarge, "what is said in it is longer than the limit")
+	}
+	return err
+}
+
+// prepareScratch has the scratch file hold what was kept of a bundle, and nothing else.
+func prepareScratch(scratch *os.File, kept io.Reader, request *Request) error {
+	if err := scratch.Truncate(0); err != nil {
+		return fmt.Errorf("emptying the scratch file: %w", err)
+	}
+	if kept == nil {
+		return nil
+	}
+	if _, err := scratch.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("writing the scratch file: %w", err)
+	}
+	n, err := io.Copy(scratch, kept)
+	if err != nil {
+		return fmt.Errorf("writing the scratch file: %w", err)
+	}
+	request.Bundle.Kept = n
+	return nil
+}
+
+// objects reads the objects of a bundle.
+func (r *reading) objects(ctx context.Context, b *Bundle) ([]*unstructured.Unstructured, error) {
+	request := Request{Bundle: &BundleRequest{Package: b.Package, Name: b.Name, Image: b.Image, Inlined: b.Inlined || b.Image == ""}}
+	var kept io.Reader
+	if request.Bundle.Inlined {
+		found, err := r.ask(ctx, &request)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+		if found != nil {
+			defer func() { _ = found.Close() }() // only read
+			kept = found
+		}
+	}
+	var out []*unstructured.Unstructured
+	err := r.access.ask(ctx, request, kept, func(_ *conversation, a Answer) error {
+		var fields map[string]any
+		if err := utiljson.Unmarshal(a.Object, &fields); err != nil {
+			return Errorf(v1alpha1.ReasonBundleInvalid, "an object: %w", err)
+		}
+		out = append(out, &unstructured.Unstructured{Object: fields})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	return out, oneCSV(b.Name, out)
+}
+
+// oneCSV checks that the objects of a bundle have exactly one ClusterServiceVersion, which has the bundle's name.
+func oneCSV(bundle string, objects []*unstructured.Unstructured) error {
+	const kind = "ClusterServiceVersion"
+	var csvs []string
+	for _, o := range objects {
+		if o.GetKind() == kind {
+			csvs = append(csvs, o.GetName())
+		}
+	}
+	switch {
+	case len(csvs) == 0:
+		return Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has no ClusterServiceVersion among its %d objects: it needs exactly one", bundle, len(objects))
+	case len(csvs) > 1:
+		return Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has %d ClusterServiceVersions (%s): it needs exactly one", bundle, len(csvs), messages.List(csvs, 5, ", "))
+	case csvs[0] != bundle:
+		return Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has a ClusterServiceVersion of another name: %s", bundle, csvs[0])
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Package reader reads catalogs and bundles, in a process of its own that can do nothing else. What it reads is written by others: all of
+// its parsing happens here, and none in the manager.
+package reader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
+	"github.com/operator-status/operator-status/internal/sandbox"
+)
+
+// Serve answers the requests of the process that started this one, until there are no more. Call it first of all.
+func Serve() error {
+	child, err := sandbox.Enter()
+	if err != nil {
+		return fmt.Errorf("giving up what reading needs not: %w", err)
+	}
+	for {
+		var request catalog.Request
+		if err := child.Receive(&request); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return fmt.Errorf("reading a request: %w", err)
+		}
+		last := catalog.Answer{Done: true}
+		if err := answer(context.Background(), newSession(request, child.Dial, child.Scratch, child.Send, child.Receive)); err != nil {
+			failed := catalog.AsError(err, "")
+			last = catalog.Answer{Failure: &catalog.Failure{Reason: failed.Reason, Message: failed.Error()}}
+		}
+		if err := child.Send(last); err != nil {
+			return fmt.Errorf("answering: %w", err)
+		}
+	}
+}
+
+// session is the answer to one request. The process that asked ends it by ending this process.
+type session struct {
+	catalog.Request
+
+	dial    dialer
+	puller  puller
+	scratch *os.File
+	send    func(any) error
+	receive func(any) error
+}
+
+// dialer asks for a connection.
+type dialer func(context.Context, sandbox.Address) (net.Conn, error)
+
+func newSession(request catalog.Request, dial dialer, scratch *os.File, send, receive func(any) error) *session {
+	return &session{
+		Request: request, dial: dial, scratch: scratch, send: send, receive: receive,
+		puller: puller{
+			secrets: pullSecrets{all: request.PullSecrets, problems: request.PullSecretProblems},
+			limits:  request.Limits, requireDigests: request.RequireDigests, transport: newTransport(dial),
+		},
+	}
+}
+
+// answer sends what is asked for.
+func answer(ctx context.Context, s *session) error {
+	if s.Bundle != nil {
+		return s.bundle(ctx)
+	}
+	content, err := s.content(ctx)
+	if err != nil || content == nil {
+		return err
+	}
+	for a := range content.Answers {
+		if err := s.send(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// content reads the catalog; nil if it is not wanted any more.
+func (s *session) content(ctx context.Context) (*catalog.Content, error) {
+	switch {
+	case s.Image != "":
+		return s.image(ctx)
+	case s.Address != "":
+		return s.registry().content(ctx)
+	default:
+		return configMapContent(s.Files, s.Limits)
+	}
+}
+
+// bundle sends the objects of a bundle.
+func (s *session) bundle(ctx context.Context) error {
+	texts, err := s.texts(ctx)
+	if err != nil {
+		return err
+	}
+	if len(texts) == 0 {
+		return catalog.Errorf(reasonBundleInvalid, "it has neither objects nor an image")
+	}
+	objects, err := decodeBundle(texts, s.Limits)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		text, err := json.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("writing %s %s as JSON: %w", o.GetKind(), o.GetName(), err)
+		}
+		if err := s.send(catalog.Answer{Object: text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texts returns the objects of a bundle as they are written.
+func (s *session) texts(ctx context.Context) ([]text, error) {
+	switch {
+	case !s.Bundle.Inlined:
+		return s.puller.bundleImage(ctx, s.Bundle.Image)
+	case s.Bundle.Kept > 0:
+		out, _, err := inlinedTexts(io.NewSectionReader(s.scratch, 0, s.Bundle.Kept), s.Bundle)
+		return out, err
+	case s.Address != "":
+		return s.registry().texts(ctx, s.Bundle)
+	case s.Files != nil:
+		return configMapTexts(s.Files, s.Bundle)
+	}
+	return nil, nil
+}

@@ -1,0 +1,223 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/sandbox"
+)
+
+// ReaderMode is the argument by which the manager's program knows that it is to read catalogs and nothing else.
+const ReaderMode = "read-catalogs"
+
+const (
+	// readerMemory limits the bytes that one process may use to read a catalog or a bundle.
+	readerMemory = 192 << 20
+
+	// readersMemory limits what all of them use together. Where it is reached the largest ends, and its CatalogSource is read again later.
+	readersMemory = 320 << 20
+
+	// Numbers of processes that read at a time: for trusted catalogs, for all others, and for those of one namespace. Catalogs wait for
+	// their turn, so that a namespace delays its own catalogs first, and no trusted one.
+	trustedReaders, otherReaders, namespaceReaders = 8, 12, 4
+
+	// idleReader is how long a process waits for the next request of its catalog. Installing asks for one bundle after the other.
+	idleReader = 3 * time.Second
+)
+
+// readers are the processes that read catalogs. One reads for one CatalogSource only: what it has read could have taken it over.
+type readers struct {
+	dir       string // of the scratch files
+	limits    Limits
+	answering answering
+
+	trusted, others chan struct{}
+
+	mu         sync.Mutex
+	namespaces map[string]chan struct{}
+	idle       map[reader][]*idleProcess
+	running    map[*sandbox.Process]struct{}
+	unconfined sync.Once
+}
+
+// reader tells processes apart: whom they read for, and how their connections are secured.
+type reader struct {
+	catalog   types.NamespacedName
+	authority authority
+}
+
+type idleProcess struct {
+	*sandbox.Process
+	expires *time.Timer
+}
+
+func newReaders(dir string, limits Limits) *readers {
+	return &readers{
+		dir: dir, limits: limits, answering: answering{last: map[string]time.Time{}}, trusted: make(chan struct{}, trustedReaders), others: make(chan struct{}, otherReaders),
+		namespaces: map[string]chan struct{}{}, idle: map[reader][]*idleProcess{}, running: map[*sandbox.Process]struct{}{},
+	}
+}
+
+// with calls f with a process that reads for the catalog of a route, when it is that catalog's turn. The process ends with ctx, or where
+// f returns that it cannot be used again.
+func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (reusable bool, err error)) error {
+	leave, err := r.enter(ctx, to)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p, err := r.process(ctx, to)
+	if err != nil {
+		return err
+	}
+	inTime := context.AfterFunc(ctx, func() { p.KillFor(ctx.Err()) })
+	reusable, err := f(p)
+	if !inTime() || !reusable {
+		r.end(p)
+		return err
+	}
+	r.rest(reader{to.key, to.authority}, p)
+	return err
+}
+
+// enter waits for the turn of a route's catalog.
+func (r *readers) enter(ctx context.Context, to route) (leave func(), err error) {
+	slots := []chan struct{}{r.trusted}
+	if !to.trusted {
+		slots = []chan struct{}{r.namespace(to.key.Namespace), r.others}
+	}
+	leave = func() {}
+	for _, s := range slots {
+		select {
+		case s <- struct{}{}:
+			before := leave
+			leave = func() { <-s; before() }
+		case <-ctx.Done():
+			leave()
+			return nil, fmt.Errorf("waiting until other catalogs have been read: %w", ctx.Err())
+		}
+	}
+	return leave, nil
+}
+
+func (r *readers) namespace(name string) chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.namespaces[name] == nil {
+		r.namespaces[name] = make(chan struct{}, namespaceReaders)
+	}
+	return r.namespaces[name]
+}
+
+// process returns one that waits for the next request of the route's catalog, or else a new one.
+func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, error) {
+	if p := r.takeIdle(reader{to.key, to.authority}); p != nil {
+		return p, nil
+	}
+	p, err := sandbox.Start(sandbox.Options{
+		Args: []string{ReaderMode}, Memory: readerMemory, Dir: r.dir, Scratch: 2 * r.limits.Catalog, Dial: to.connect,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting a process to read the catalog: %w", err)
+	}
+	if p.Unconfined != "" {
+		r.unconfined.Do(func() {
+			log.FromContext(ctx).Info("Catalogs are read by processes that are not confined, since the system cannot confine them", "reason", p.Unconfined)
+		})
+	}
+	r.mu.Lock()
+	first := len(r.running) == 0
+	r.running[p] = struct{}{}
+	r.mu.Unlock()
+	if first {
+		go r.watchMemory()
+	}
+	return p, nil
+}
+
+func (r *readers) takeIdle(key reader) *sandbox.Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.idle[key]) > 0 {
+		last := len(r.idle[key]) - 1
+		p := r.idle[key][last]
+		r.idle[key] = r.idle[key][:last]
+		if p.expires.Stop() {
+			return p.Process
+		}
+	}
+	delete(r.idle, key)
+	return nil
+}
+
+// rest has a process wait for the next request of its catalog, for a while.
+func (r *readers) rest(key reader, p *sandbox.Process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waiting := &idleProcess{Process: p}
+	waiting.expires = time.AfterFunc(idleReader, func() {
+		r.mu.Lock()
+		r.idle[key] = without(r.idle[key], waiting)
+		if len(r.idle[key]) == 0 {
+			delete(r.idle, key)
+		}
+		r.mu.Unlock()
+		r.end(p)
+	})
+	r.idle[key] = append(r.idle[key], waiting)
+}
+
+func without(all []*idleProcess, one *idleProcess) []*idleProcess {
+	var out []*idleProcess
+	for _, p := range all {
+		if p != one {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (r *readers) end(p *sandbox.Process) {
+	p.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, p)
+}
+
+// errTogether is why a process ended that alone would have been within its limit.
+var errTogether = Errorf(v1alpha1.ReasonCatalogsTooLarge, "several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
+	messages.Size(readersMemory))
+
+// watchMemory ends the largest process where they are too large together, as long as there are any.
+func (r *readers) watchMemory() {
+	const every = 50 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for range tick.C {
+		r.mu.Lock()
+		var total, most int64
+		var largest *sandbox.Process
+		for p := range r.running {
+			n := p.Resident()
+			total += n
+			if n > most {
+				largest, most = p, n
+			}
+		}
+		none := len(r.running) == 0
+		r.mu.Unlock()
+		if none {
+			return
+		}
+		if total > readersMemory {
+			largest.KillFor(errTogether)
+		}
+	}
+}

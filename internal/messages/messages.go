@@ -1,0 +1,46 @@
+// Package messages formats what the messages of conditions and Events are made of.
+package messages
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const ellipsis = "…"
+
+// Clip returns text as valid UTF-8 of at most limit bytes, with an ellipsis where something was cut off.
+func Clip(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	cut := max(limit-len(ellipsis), 0)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + ellipsis
+}
+
+// Line returns text in one line.
+func Line(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// List joins the first few items of a list, and adds how many more there are.
+func List(items []string, most int, separator string) string {
+	if len(items) <= most {
+		return strings.Join(items, separator)
+	}
+	return fmt.Sprintf("%s%sand %d more", strings.Join(items[:most], separator), separator, len(items)-most)
+}
+
+// Size returns a number of bytes with a binary unit, such as 1.5MiB.
+func Size(bytes int64) string {
+	const step = 1024
+	n, unit := float64(bytes), 0
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for n >= step && unit < len(units)-1 {
+		n /= step
+		unit++
+	}
+	return fmt.Sprintf("%.4g%s", n, units[unit])
+}

@@ -1,0 +1,205 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/sys/unix"
+)
+
+// allowed are the system calls of a confined child: those of Go's runtime, and reading and writing what is open already. None of them
+// opens, names or signals anything. Not every architecture has them all.
+var allowed = []string{
+	// memory
+	"brk", "madvise", "mincore", "mmap", "mprotect", "munmap",
+	// threads
+	"exit", "exit_group", "futex", "gettid", "getpid", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "rseq",
+	"sched_getaffinity", "sched_yield", "set_robust_list", "restart_syscall", "setitimer", "timer_create", "timer_settime", "timer_delete",
+	"arch_prctl",
+	// signals of its own threads
+	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack",
+	// what is open
+	"close", "dup", "dup3", "fcntl", "fstat", "ftruncate", "lseek", "pread64", "pwrite64", "read", "readv", "recvfrom", "recvmsg", "shutdown",
+	"write", "writev", "getsockname", "getpeername", "getsockopt", "setsockopt",
+	// waiting for it
+	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_wait", "eventfd2", "pipe2", "poll", "ppoll",
+	"getrandom", "uname", "getrlimit", "getrusage",
+}
+
+// confine has the kernel reject every other system call of the process from now on.
+func confine() error {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return fmt.Errorf("this architecture has no seccomp filter: %w", err)
+	}
+	known := slices.DeleteFunc(slices.Clone(allowed), func(name string) bool {
+		_, ok := info.SyscallNames[name]
+		return !ok
+	})
+	filter := seccomp.Filter{
+		NoNewPrivs: true,
+		Flag:       seccomp.FilterFlagTSync,
+		Policy: seccomp.Policy{
+			DefaultAction: seccomp.ActionErrno, // EPERM, which says where an error came from
+			Syscalls: []seccomp.SyscallGroup{
+				{Action: seccomp.ActionAllow, Names: known},
+				// Its flags are in memory, which no filter sees: a C library takes clone where the kernel does not have it.
+				{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}},
+				{Action: seccomp.ActionAllow, NamesWithCondtions: []seccomp.NameWithConditions{
+					{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}}},
+					{Name: "tgkill", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.Equal, Value: uint64(os.Getpid())}}},
+				}},
+			},
+		},
+	}
+	if err := seccomp.LoadFilter(filter); err != nil {
+		return fmt.Errorf("loading a seccomp filter: %w", err)
+	}
+	return nil
+}
+
+// limit limits what the process may use. Go asks for memory in large pieces, not all of which it touches: the limit proper is watched
+// by the parent, and this one bounds what can be allocated before that sees it.
+func limit(memory, scratch int64) error {
+	const files, pieces = 64, 128 << 20
+	for resource, most := range map[int]uint64{
+		unix.RLIMIT_DATA:   uint64(memory + pieces),
+		unix.RLIMIT_FSIZE:  uint64(scratch),
+		unix.RLIMIT_NOFILE: files,
+		unix.RLIMIT_CORE:   0,
+	} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+			return fmt.Errorf("limiting resource %d to %d: %w", resource, most, err)
+		}
+	}
+	return nil
+}
+
+// endWithParent has a child killed when its parent dies.
+func endWithParent(command *exec.Cmd) {
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// killFirst has a process killed rather than its parent where the memory of both together is too much.
+func killFirst(pid int) {
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) // without it the choice is the kernel's
+}
+
+// resident returns the bytes of memory that a process alone uses; 0 if it has ended.
+func resident(pid int) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(text)
+	const least = 3
+	if len(fields) < least {
+		return 0
+	}
+	all, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	shared, err2 := strconv.ParseInt(string(fields[2]), 10, 64)
+	if errors.Join(err, err2) != nil {
+		return 0
+	}
+	return (all - shared) * int64(os.Getpagesize())
+}
+
+// controlPair returns the two ends of a socket that keeps packets apart.
+func controlPair() (ours *net.UnixConn, theirs *os.File, err error) {
+	mine, theirs, err := pair(unix.SOCK_SEQPACKET)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ours, err = controlOf(mine); err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return ours, theirs, nil
+}
+
+// controlOf takes over a file that is such a socket.
+func controlOf(f *os.File) (*net.UnixConn, error) {
+	conn, err := net.FileConn(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("opening the control socket: %w", err)
+	}
+	out, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(errors.New("the control file is no socket"), conn.Close())
+	}
+	return out, nil
+}
+
+// streamPair returns the two ends of a connection.
+func streamPair() (ours net.Conn, theirs *os.File, err error) {
+	mine, theirs, err := pair(unix.SOCK_STREAM)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, err = net.FileConn(mine)
+	if err := errors.Join(err, mine.Close()); err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return ours, theirs, nil
+}
+
+func pair(kind int) (ours, theirs *os.File, err error) {
+	both, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening a pair of sockets: %w", err)
+	}
+	return os.NewFile(uintptr(both[0]), "ours"), os.NewFile(uintptr(both[1]), "theirs"), nil
+}
+
+// reply sends a reply with a file; nil for none.
+func reply(control *net.UnixConn, answer dialed, file *os.File) error {
+	packet, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if file != nil {
+		rights = unix.UnixRights(int(file.Fd()))
+	}
+	_, _, err = control.WriteMsgUnix(packet, rights, nil)
+	return err
+}
+
+// receive receives what reply sent.
+func receive(control *net.UnixConn) (dialed, *os.File, error) {
+	const descriptor = 4 // bytes
+	packet, rights := make([]byte, largestPacket), make([]byte, unix.CmsgSpace(descriptor))
+	n, m, _, _, err := control.ReadMsgUnix(packet, rights)
+	switch {
+	case err == nil && n == 0:
+		err = io.EOF
+	case err != nil && errors.Is(err, net.ErrClosed):
+		err = io.EOF
+	}
+	var out dialed
+	if err != nil {
+		return out, nil, err
+	}
+	if err := json.Unmarshal(packet[:n], &out); err != nil || m == 0 {
+		return out, nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:m])
+	if err != nil || len(messages) == 0 {
+		return out, nil, errors.Join(errors.New("a connection came without its file"), err)
+	}
+	files, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(files) != 1 {
+		return out, nil, errors.Join(errors.New("a connection came without its file"), err)
+	}
+	return out, os.NewFile(uintptr(files[0]), "connection"), nil
+}

@@ -1,0 +1,77 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// mostConnections is how many connections a child may have at a time.
+const mostConnections = 16
+
+// serveDials connects a child to what it asks for, until it ends or ctx is done.
+func serveDials(ctx context.Context, control *net.UnixConn, connect func(context.Context, Address) (net.Conn, error)) {
+	ctx, stop := context.WithCancel(ctx)
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = control.Close() })()
+	slots := make(chan struct{}, mostConnections)
+	packet := make([]byte, largestPacket)
+	for {
+		n, err := control.Read(packet)
+		if err != nil || n == 0 {
+			_ = control.Close() // the child has ended
+			return
+		}
+		var asked dial
+		if json.Unmarshal(packet[:n], &asked) != nil {
+			continue
+		}
+		open.Go(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+				serveDial(ctx, control, asked, connect)
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// serveDial connects a child to one address, and passes on what they tell each other until either ends.
+func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect func(context.Context, Address) (net.Conn, error)) {
+	conn, err := connect(ctx, asked.Address)
+	if err != nil {
+		refusal, ok := errors.AsType[*DialError](err)
+		if !ok {
+			refusal = &DialError{Message: err.Error()}
+		}
+		_ = reply(control, dialed{ID: asked.ID, Err: refusal}, nil) // fails where the child has ended
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	ours, theirs, err := streamPair()
+	if err != nil {
+		_ = reply(control, dialed{ID: asked.ID, Err: &DialError{Message: err.Error()}}, nil)
+		return
+	}
+	defer func() { _ = ours.Close() }()
+	err = reply(control, dialed{ID: asked.ID}, theirs)
+	_ = theirs.Close() // the child has its own
+	if err != nil {
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _, _ = conn.Close(), ours.Close() })()
+	var copied sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from) // an error is an end as any other
+		_, _ = conn.Close(), ours.Close()
+	}
+	copied.Go(func() { pass(conn, ours) })
+	pass(ours, conn)
+	copied.Wait()
+}

@@ -1,0 +1,309 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/operator-status/operator-status/internal/sandbox"
+)
+
+const childMode = "run-as-child"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == childMode {
+		child()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// order is what a child is to do.
+type order struct {
+	Do, With string
+	Number   int
+}
+
+// outcome is what came of it.
+type outcome struct {
+	Text, Err string
+}
+
+func child() {
+	c, err := sandbox.Enter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for {
+		var o order
+		if c.Receive(&o) != nil {
+			return
+		}
+		text, err := orders[o.Do](c, o)
+		out := outcome{Text: text}
+		if err != nil {
+			out.Err = err.Error()
+		}
+		if c.Send(out) != nil {
+			return
+		}
+	}
+}
+
+// orders are what an attacker would have a child do.
+var orders = map[string]func(*sandbox.Child, order) (string, error){
+	"read a file": func(_ *sandbox.Child, o order) (string, error) {
+		out, err := os.ReadFile(o.With)
+		return string(out), err
+	},
+	"write a file": func(_ *sandbox.Child, o order) (string, error) {
+		return "", os.WriteFile(o.With, []byte("x"), 0o600)
+	},
+	"list a folder": func(_ *sandbox.Child, o order) (string, error) {
+		_, err := os.ReadDir(o.With)
+		return "", err
+	},
+	"open a connection": func(_ *sandbox.Child, o order) (string, error) {
+		_, err := net.Dial("tcp", o.With)
+		return "", err
+	},
+	"listen": func(*sandbox.Child, order) (string, error) {
+		_, err := net.Listen("tcp", "127.0.0.1:0")
+		return "", err
+	},
+	"start a program": func(_ *sandbox.Child, o order) (string, error) {
+		return "", exec.Command(o.With).Run()
+	},
+	"signal its parent": func(*sandbox.Child, order) (string, error) {
+		return "", syscall.Kill(os.Getppid(), syscall.SIGTERM)
+	},
+	"signal a thread of its parent": func(*sandbox.Child, order) (string, error) {
+		_, _, errno := syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getppid()), uintptr(os.Getppid()), uintptr(syscall.SIGTERM))
+		return "", failed(errno)
+	},
+	"trace its parent": func(*sandbox.Child, order) (string, error) {
+		return "", syscall.PtraceAttach(os.Getppid())
+	},
+	"read its parent's memory": func(*sandbox.Child, order) (string, error) {
+		into := make([]byte, 8)
+		local := []unix.Iovec{{Base: &into[0], Len: 8}}
+		_, err := unix.ProcessVMReadv(os.Getppid(), local, []unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
+		return "", err
+	},
+	"raise its limits": func(*sandbox.Child, order) (string, error) {
+		return "", unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
+	},
+	"read its environment": func(*sandbox.Child, order) (string, error) {
+		return strings.Join(os.Environ(), " "), nil
+	},
+	"fork": func(*sandbox.Child, order) (string, error) {
+		_, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		return "", failed(errno)
+	},
+	"take memory": func(_ *sandbox.Child, o order) (string, error) {
+		var all [][]byte
+		for range o.Number {
+			piece := make([]byte, 1<<20)
+			for i := range piece {
+				piece[i] = byte(i)
+			}
+			all = append(all, piece)
+		}
+		return fmt.Sprint(len(all)), nil
+	},
+	"take memory at once": func(_ *sandbox.Child, o order) (string, error) {
+		return fmt.Sprint(len(make([]byte, o.Number<<20))), nil
+	},
+	"end": func(*sandbox.Child, order) (string, error) {
+		fmt.Fprintln(os.Stderr, "panic: of the child")
+		os.Exit(3)
+		return "", nil
+	},
+	"answer at length": func(_ *sandbox.Child, o order) (string, error) {
+		return strings.Repeat("x", o.Number), nil
+	},
+	"use the scratch file": func(c *sandbox.Child, o order) (string, error) {
+		if _, err := c.Scratch.WriteAt([]byte(o.With), int64(o.Number)); err != nil {
+			return "", err
+		}
+		out := make([]byte, len(o.With))
+		_, err := c.Scratch.ReadAt(out, int64(o.Number))
+		return string(out), err
+	},
+	"ask for a connection": func(c *sandbox.Child, o order) (string, error) {
+		conn, err := c.Dial(context.Background(), sandbox.Address{Host: o.With})
+		if err != nil {
+			if refused, ok := errors.AsType[*sandbox.DialError](err); ok {
+				return refused.Code, err
+			}
+			return "", err
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := conn.Write([]byte("ping")); err != nil {
+			return "", err
+		}
+		out, err := io.ReadAll(conn)
+		return string(out), err
+	},
+}
+
+func failed(errno syscall.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+const memory = 96 << 20
+
+func start(t *testing.T, dial func(context.Context, sandbox.Address) (net.Conn, error)) *sandbox.Process {
+	t.Helper()
+	p, err := sandbox.Start(sandbox.Options{Args: []string{childMode}, Memory: memory, Dir: t.TempDir(), Scratch: 1 << 20, Dial: dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if p.Unconfined != "" {
+		t.Fatalf("the child is not confined: %s", p.Unconfined)
+	}
+	return p
+}
+
+func do(t *testing.T, p *sandbox.Process, o order) (outcome, error) {
+	t.Helper()
+	if err := p.Send(o); err != nil {
+		t.Fatal(err)
+	}
+	p.Expect(1 << 20)
+	var out outcome
+	err := p.Receive(&out)
+	return out, err
+}
+
+func TestWhatAChildCannotDo(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	p := start(t, nil)
+	for _, tc := range []struct {
+		order
+		reason string
+	}{
+		{order{Do: "read a file", With: secret}, "The manager's token is such a file."},
+		{order{Do: "read a file", With: "/proc/self/environ"}, "What it was started with is nothing, and stays where it is."},
+		{order{Do: "write a file", With: secret}, "What it writes goes through its parent."},
+		{order{Do: "list a folder", With: "/"}, "It knows no folder."},
+		{order{Do: "open a connection", With: server.Addr().String()}, "The API server is such an address."},
+		{order{Do: "listen"}, "No other process needs to reach it."},
+		{order{Do: "start a program", With: "/proc/self/exe"}, "A program could do more."},
+		{order{Do: "fork"}, "A process of its own would not be killed with it."},
+		{order{Do: "signal its parent"}, "It has the same user as its parent."},
+		{order{Do: "signal a thread of its parent"}, "Go's runtime signals its own threads by the same call."},
+		{order{Do: "trace its parent"}, "It has the same user as its parent."},
+		{order{Do: "read its parent's memory"}, "It has the same user as its parent."},
+		{order{Do: "raise its limits"}, "As root it could."},
+	} {
+		t.Run(tc.Do+" "+filepath.Base(tc.With), func(t *testing.T) {
+			got, err := do(t, p, tc.order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got.Err, "operation not permitted") {
+				t.Errorf("%s\nIt could: %+v", tc.reason, got)
+			}
+		})
+	}
+	t.Setenv("A_SECRET", "secret")
+	if got, err := do(t, start(t, nil), order{Do: "read its environment"}); err != nil || strings.Contains(got.Text, "A_SECRET") {
+		t.Errorf("it has its parent's environment: %s %v", got.Text, err)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	p := start(t, nil)
+	if got, err := do(t, p, order{Do: "take memory", Number: 10}); err != nil || got.Text != "10" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	for _, how := range []string{"take memory", "take memory at once"} {
+		_, err := do(t, start(t, nil), order{Do: how, Number: 4 << 10})
+		if over, ok := errors.AsType[*sandbox.MemoryError](err); !ok || over.Limit != memory {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	if got, err := do(t, p, order{Do: "take memory", Number: 10}); err != nil || got.Text != "10" {
+		t.Errorf("another child was disturbed: %+v %v", got, err)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	if _, err := do(t, start(t, nil), order{Do: "end"}); err == nil || !strings.Contains(err.Error(), "exit status 3: panic: of the child") {
+		t.Errorf("%v", err)
+	}
+	if _, err := do(t, start(t, nil), order{Do: "answer at length", Number: 2 << 20}); !errors.Is(err, sandbox.ErrTooMuch) {
+		t.Errorf("%v", err)
+	}
+	p := start(t, nil)
+	time.AfterFunc(10*time.Millisecond, p.Kill)
+	var none json.RawMessage
+	if err := p.Receive(&none); err == nil {
+		t.Error("a killed child answers")
+	}
+}
+
+func TestScratch(t *testing.T) {
+	p := start(t, nil)
+	if got, err := do(t, p, order{Do: "use the scratch file", With: "text", Number: 100}); err != nil || got.Text != "text" {
+		t.Errorf("%+v %v", got, err)
+	}
+	if got, err := do(t, p, order{Do: "use the scratch file", With: "text", Number: 1 << 20}); err != nil || !strings.Contains(got.Err, "file too large") {
+		t.Errorf("it may write more than it should: %+v %v", got, err)
+	}
+}
+
+func TestDial(t *testing.T) {
+	asked := make(chan string, 10)
+	p := start(t, func(_ context.Context, to sandbox.Address) (net.Conn, error) {
+		asked <- to.Host
+		if to.Host != "allowed:1" {
+			return nil, &sandbox.DialError{Code: "NotAllowed", Message: to.Host + " is not allowed"}
+		}
+		ours, theirs := net.Pipe()
+		go func() {
+			defer func() { _ = theirs.Close() }()
+			ping := make([]byte, 4)
+			_, _ = io.ReadFull(theirs, ping)
+			_, _ = theirs.Write(append([]byte("pong to "), ping...))
+		}()
+		return ours, nil
+	})
+	for range 2 * 16 { // more than there can be at a time
+		got, err := do(t, p, order{Do: "ask for a connection", With: "allowed:1"})
+		if err != nil || got.Text != "pong to ping" {
+			t.Fatalf("%+v %v", got, err)
+		}
+		<-asked
+	}
+	got, err := do(t, p, order{Do: "ask for a connection", With: "other:1"})
+	if err != nil || got.Err != "other:1 is not allowed" || got.Text != "NotAllowed" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
