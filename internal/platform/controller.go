@@ -67,7 +67,8 @@ const (
 )
 
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/status;platformoperators/finalizers,verbs=update;patch
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/status,verbs=patch
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorgroups;subscriptions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions,verbs=get;list;watch;delete
