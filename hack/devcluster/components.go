@@ -136,6 +136,7 @@ var apiServer = component{
 			"--tls-private-key-file=" + keyPath(c.dir, "serving"),
 			"--client-ca-file=" + certPath(c.dir, "ca"),
 			"--authorization-mode=Node,RBAC",
+			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as on OpenShift
 			"--allow-privileged",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",

@@ -105,8 +105,12 @@ func invalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
 	return err != nil
 }
 
+// ownerReference returns the reference of a Probe to its ClusterServiceVersion. It does not block the owner's deletion: to have it do so
+// takes the right to update the owner's finalizers, on clusters such as OpenShift.
 func ownerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
-	return *metav1.NewControllerRef(csv, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	out := metav1.NewControllerRef(csv, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	out.BlockOwnerDeletion = new(false)
+	return *out
 }
 
 // ownedByCSV is true for a Probe that was made for a ClusterServiceVersion, this one or an earlier one of its name.

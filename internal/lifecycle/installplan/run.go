@@ -261,7 +261,7 @@ func (r *run) place(t task) (*unstructured.Unstructured, error) {
 		return object, nil
 	case "Probe":
 		if owned {
-			owner.Controller, owner.BlockOwnerDeletion = new(true), new(true)
+			owner.Controller = new(true)
 			object.SetOwnerReferences([]metav1.OwnerReference{owner})
 		}
 		return object, nil
