@@ -13,7 +13,7 @@ import (
 const mostConnections = 16
 
 // serveDials connects a child to what it asks for, until it ends or ctx is done.
-func serveDials(ctx context.Context, control *net.UnixConn, connect func(context.Context, Address) (net.Conn, error)) {
+func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
 	ctx, stop := context.WithCancel(ctx)
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -43,7 +43,7 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect func(context
 }
 
 // serveDial connects a child to one address, and passes on what they tell each other until either ends.
-func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect func(context.Context, Address) (net.Conn, error)) {
+func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect Dial) {
 	conn, err := connect(ctx, asked.Address)
 	if err != nil {
 		refusal, ok := errors.AsType[*DialError](err)

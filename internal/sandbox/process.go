@@ -28,9 +28,10 @@ type Options struct {
 	Dir     string
 	Scratch int64
 
-	// Dial connects to what the child asks for. It should return a DialError for an address that is not allowed.
-	Dial func(ctx context.Context, to Address) (net.Conn, error)
 }
+
+// Dial connects to what a child asks for. It should return a DialError for an address that is not allowed.
+type Dial func(ctx context.Context, to Address) (net.Conn, error)
 
 // Process is a child as its parent sees it. Its methods other than Kill must not be called concurrently.
 type Process struct {
@@ -49,6 +50,7 @@ type Process struct {
 	left    int64 // of the bytes that the answers may have
 	errors  *tail
 
+	dial   atomic.Pointer[Dial]
 	killed atomic.Pointer[error]
 	ended  chan struct{} // closed when the child has ended
 	over   context.CancelFunc
@@ -64,8 +66,7 @@ func Start(o Options) (*Process, error) {
 	}
 	ctx, over := context.WithCancel(context.Background())
 	p.over = over
-	p.work.Go(func() { serveDials(ctx, control, o.Dial) })
-	p.work.Go(p.watch)
+	p.work.Go(func() { serveDials(ctx, control, p.connect) })
 	go func() {
 		_ = p.command.Wait() // how it ended is of interest only where an answer is missing
 		close(p.ended)
@@ -143,6 +144,30 @@ func (c *closers) add(one io.Closer) { *c = append(*c, one) }
 func (c *closers) close() {
 	for _, one := range *c {
 		_ = one.Close() // nothing was written
+	}
+}
+
+// Use is called before the first request. It sets how the child is connected to what it asks for; nil for not at all.
+func (p *Process) Use(dial Dial) {
+	p.dial.Store(&dial)
+	p.work.Go(p.watch)
+}
+
+func (p *Process) connect(ctx context.Context, to Address) (net.Conn, error) {
+	dial := p.dial.Load()
+	if dial == nil || *dial == nil {
+		return nil, &DialError{Message: "there is nothing to connect to"}
+	}
+	return (*dial)(ctx, to)
+}
+
+// Ended reports whether the child has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -169,12 +169,13 @@ func failed(errno syscall.Errno) error {
 
 const memory = 96 << 20
 
-func start(t *testing.T, dial func(context.Context, sandbox.Address) (net.Conn, error)) *sandbox.Process {
+func start(t *testing.T, dial sandbox.Dial) *sandbox.Process {
 	t.Helper()
-	p, err := sandbox.Start(sandbox.Options{Args: []string{childMode}, Memory: memory, Dir: t.TempDir(), Scratch: 1 << 20, Dial: dial})
+	p, err := sandbox.Start(sandbox.Options{Args: []string{childMode}, Memory: memory, Dir: t.TempDir(), Scratch: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Use(dial)
 	t.Cleanup(p.Close)
 	if p.Unconfined != "" {
 		t.Fatalf("the child is not confined: %s", p.Unconfined)

@@ -28,6 +28,10 @@ const (
 	// their turn, so that a namespace delays its own catalogs first, and no trusted one.
 	trustedReaders, otherReaders, namespaceReaders = 8, 12, 4
 
+	// spareAfter is how long nothing has been read when a process is started for what is read next. To start one takes longer than to read
+	// most bundles.
+	spareAfter = time.Second
+
 	// idleReader is how long a process waits for the next request of its catalog. Installing asks for one bundle after the other.
 	idleReader = 3 * time.Second
 )
@@ -44,6 +48,8 @@ type readers struct {
 	namespaces map[string]chan struct{}
 	idle       map[reader][]*idleProcess
 	running    map[*sandbox.Process]struct{}
+	spare      *sandbox.Process // which has read nothing yet; nil for none
+	next       *time.Timer      // until there is to be a spare one
 	unconfined sync.Once
 }
 
@@ -77,6 +83,7 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 	if err != nil {
 		return err
 	}
+	defer r.prepare()
 	inTime := context.AfterFunc(ctx, func() { p.KillFor(ctx.Err()) })
 	reusable, err := f(p)
 	if !inTime() || !reusable {
@@ -121,16 +128,12 @@ func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, erro
 	if p := r.takeIdle(reader{to.key, to.authority}); p != nil {
 		return p, nil
 	}
-	p, err := sandbox.Start(sandbox.Options{
-		Args: []string{ReaderMode}, Memory: readerMemory, Dir: r.dir, Scratch: 2 * r.limits.Catalog, Dial: to.connect,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("starting a process to read the catalog: %w", err)
-	}
-	if p.Unconfined != "" {
-		r.unconfined.Do(func() {
-			log.FromContext(ctx).Info("Catalogs are read by processes that are not confined, since the system cannot confine them", "reason", p.Unconfined)
-		})
+	p := r.takeSpare()
+	if p == nil {
+		var err error
+		if p, err = r.start(ctx); err != nil {
+			return nil, err
+		}
 	}
 	r.mu.Lock()
 	first := len(r.running) == 0
@@ -139,7 +142,56 @@ func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, erro
 	if first {
 		go r.watchMemory()
 	}
+	p.Use(to.connect)
 	return p, nil
+}
+
+// start starts a process that has read nothing yet.
+func (r *readers) start(ctx context.Context) (*sandbox.Process, error) {
+	p, err := sandbox.Start(sandbox.Options{Args: []string{ReaderMode}, Memory: readerMemory, Dir: r.dir, Scratch: 2 * r.limits.Catalog})
+	if err != nil {
+		return nil, fmt.Errorf("starting a process to read the catalog: %w", err)
+	}
+	if p.Unconfined != "" {
+		r.unconfined.Do(func() {
+			log.FromContext(ctx).Info("Catalogs are read by processes that are not confined, since the system cannot confine them", "reason", p.Unconfined)
+		})
+	}
+	return p, nil
+}
+
+// prepare has a process wait for what is read next, once nothing has been read for a while.
+func (r *readers) prepare() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next != nil {
+		r.next.Stop()
+	}
+	r.next = time.AfterFunc(spareAfter, func() {
+		spare := r.takeSpare()
+		if spare == nil {
+			var err error
+			if spare, err = r.start(context.Background()); err != nil {
+				return // whoever needs one tries again, and reports it
+			}
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.spare = spare // no other timer runs: this one is the last that was set
+	})
+}
+
+// takeSpare returns the process that has read nothing yet; nil for none.
+func (r *readers) takeSpare() *sandbox.Process {
+	r.mu.Lock()
+	p := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if p != nil && p.Ended() {
+		r.end(p)
+		return nil
+	}
+	return p
 }
 
 func (r *readers) takeIdle(key reader) *sandbox.Process {
