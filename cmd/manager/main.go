@@ -71,6 +71,8 @@ func run() error {
 		"Namespace where the manager keeps what no tenant may write; that of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
 		"Catalog of PlatformOperators that name none, as <namespace>/<name>; "+manager.DefaultCatalog+" of the global catalog namespace if empty.")
+	flag.StringVar(&o.DefaultResourcesAccount, "default-resources-account", "",
+		"Service account that applies spec.resources of PlatformOperators that name none, as <namespace>/<name>; the manager itself if empty, which applies no objects of RBAC.")
 	flag.StringVar(&o.ReservedNamespaces, "reserved-namespaces", manager.DefaultReservedNamespaces,
 		"Namespaces that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns; empty for none.")
 	flag.DurationVar(&o.DegradedInertia, "degraded-inertia", manager.DefaultDegradedInertia,

@@ -1,13 +1,18 @@
 package tenant
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -52,6 +57,201 @@ func TestNamespaceOfOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// author may write PlatformOperators, and has the rules in a namespace besides.
+func author(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) client.Client {
+	t.Helper()
+	name, in := metav1.ObjectMeta{Name: user}, metav1.ObjectMeta{Namespace: namespace, Name: user}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	ref := func(kind string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: user}
+	}
+	cluster.Create(t,
+		&rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{platformv1alpha1.GroupVersion.Group}, Resources: []string{"platformoperators"}, Verbs: []string{"*"}},
+		}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: name, RoleRef: ref("ClusterRole"), Subjects: subjects},
+		&rbacv1.Role{ObjectMeta: in, Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: in, RoleRef: ref("Role"), Subjects: subjects})
+	return as(t, user)
+}
+
+// impersonates is the right to impersonate the installer of a namespace.
+var impersonates = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"installer"}, Verbs: []string{"impersonate"}}
+
+// installer creates a service account that has no rights yet.
+func installer(t *testing.T, namespace string) (*corev1.ServiceAccount, rbacv1.Subject) {
+	t.Helper()
+	out := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}}
+	cluster.Create(t, out)
+	return out, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: out.Name}
+}
+
+// composing is a PlatformOperator of objects, each named after its kind.
+func composing(t *testing.T, name, namespace, account string, manifests ...string) *platformv1alpha1.PlatformOperator {
+	t.Helper()
+	out := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out.Spec.Package.Name, out.Spec.Namespace, out.Spec.ServiceAccountName = name, namespace, account
+	for _, manifest := range manifests {
+		text := jsonOf(t, manifest)
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		out.Spec.Resources = append(out.Spec.Resources, platformv1alpha1.Resource{
+			Name: strings.ToLower(o.GetKind()), Manifest: runtime.RawExtension{Raw: []byte(text)},
+		})
+	}
+	return out
+}
+
+// synced waits until Synced of a PlatformOperator has a reason, and says the words.
+func synced(t *testing.T, op *platformv1alpha1.PlatformOperator, reason string, words ...string) {
+	t.Helper()
+	cluster.Await(t, op, func() string {
+		c := meta.FindStatusCondition(op.Status.Conditions, platformv1alpha1.ConditionSynced)
+		if c == nil || c.ObservedGeneration != op.Generation || c.Reason != reason || !contains(c.Message, words...) {
+			return fmt.Sprintf("Synced is %+v; want %s, and %q", c, reason, words)
+		}
+		return ""
+	})
+}
+
+const (
+	settings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}`
+	reader   = `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`
+	takeover = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: takeover},
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: author}]}`
+)
+
+// TestResourcesOfManager: who may write PlatformOperators grants nothing through the manager, which may do everything.
+func TestResourcesOfManager(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace := cluster.Namespace(t, "granting")
+	attacker := author(t, namespace, namespace)
+	for name, tc := range map[string]struct {
+		manifest, reason string
+		words            []string
+	}{
+		"binding": {takeover, platformv1alpha1.ReasonServiceAccountRequired, []string{"ClusterRoleBinding takeover", "spec.serviceAccountName"}},
+		"role":    {reader, platformv1alpha1.ReasonServiceAccountRequired, []string{"Role " + namespace + "/reader", "--default-resources-account"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := composing(t, namespace+"-"+name, namespace, "", tc.manifest, settings)
+			if err := attacker.Create(t.Context(), op); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { deletes(t, op) })
+			synced(t, op, tc.reason, tc.words...)
+			cluster.Await(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}}, func() string { return "" }) // as before
+		})
+	}
+	absent(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "takeover"}})
+	absent(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}})
+}
+
+// TestResourcesOfAccount: a service account applies and deletes what it may, and no more than that.
+func TestResourcesOfAccount(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace := cluster.Namespace(t, "account")
+	writer := author(t, namespace, namespace, impersonates)
+	op := composing(t, namespace, namespace, "installer", settings, reader)
+	if err := writer.Create(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, op, platformv1alpha1.ReasonServiceAccountMissing, "service account "+namespace+"/installer")
+	_, subject := installer(t, namespace)
+	user := "system:serviceaccount:" + namespace + ":installer"
+	synced(t, op, platformv1alpha1.ReasonForbidden, "ConfigMap "+namespace+"/settings", user, "Role "+namespace+"/reader", "service account "+namespace+"/installer")
+	made := []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}},
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}},
+	}
+	for _, o := range made {
+		absent(t, o)
+	}
+	bind(t, namespace, subject, "admin")
+	synced(t, op, platformv1alpha1.ReasonSynced)
+	for _, o := range made {
+		cluster.Await(t, o, func() string { return "" })
+	}
+
+	before := op.DeepCopy() // more than it may itself it cannot grant
+	op.Spec.Resources = append(op.Spec.Resources, composing(t, "", "", "", takeover).Spec.Resources...)
+	if err := writer.Patch(t.Context(), op, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, op, platformv1alpha1.ReasonForbidden, "ClusterRoleBinding takeover", user)
+	absent(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "takeover"}})
+
+	if err := cluster.Client.DeleteAllOf(t.Context(), &rbacv1.RoleBinding{}, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	awaitForbidden(t, user, made[0])
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, op, platformv1alpha1.ReasonDeleting, "ConfigMap "+namespace+"/settings", user)
+	for _, o := range made {
+		cluster.Await(t, o, func() string {
+			if o.GetDeletionTimestamp() != nil {
+				t.Errorf("%T %s is deleted though the account may not delete it", o, o.GetName())
+			}
+			return ""
+		})
+	}
+	bind(t, namespace, subject, "admin")
+	cluster.AwaitGone(t, op)
+	for _, o := range made {
+		cluster.AwaitGone(t, o)
+	}
+}
+
+// awaitForbidden waits until the authorizer knows that a user may not read an object any more.
+func awaitForbidden(t *testing.T, user string, o client.Object) {
+	t.Helper()
+	reads := as(t, user)
+	cluster.Await(t, o, func() string {
+		if err := reads.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)); !apierrors.IsForbidden(err) {
+			return fmt.Sprintf("%s reads it still: %v", user, err)
+		}
+		return ""
+	})
+}
+
+// TestResourcesOfMissing: where the account does not exist any more the manager deletes what was written as it.
+func TestResourcesOfMissing(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace := cluster.Namespace(t, "missing")
+	account, subject := installer(t, namespace)
+	bind(t, namespace, subject, "admin")
+	op := composing(t, namespace, namespace, account.Name, settings, reader)
+	cluster.Create(t, op)
+	synced(t, op, platformv1alpha1.ReasonSynced)
+	deletes(t, account)
+	before := op.DeepCopy() // what is taken out of the spec, too
+	op.Spec.Resources = op.Spec.Resources[:1]
+	if err := cluster.Client.Patch(t.Context(), op, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}})
+	synced(t, op, platformv1alpha1.ReasonServiceAccountMissing, "ConfigMap "+namespace+"/settings")
+	deletes(t, op)
+	absent(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}})
+}
+
+// TestResourcesByDefault: the account of a flag applies the objects of PlatformOperators that name none, and not the manager.
+func TestResourcesByDefault(t *testing.T) {
+	namespace := cluster.Namespace(t, "default")
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--default-resources-account="+namespace+"/installer")
+	_, subject := installer(t, namespace)
+	op := composing(t, namespace, namespace, "", settings, reader)
+	cluster.Create(t, op)
+	t.Cleanup(func() { deletes(t, op) })
+	synced(t, op, platformv1alpha1.ReasonForbidden, "system:serviceaccount:"+namespace+":installer")
+	bind(t, namespace, subject, "admin")
+	synced(t, op, platformv1alpha1.ReasonSynced)
 }
 
 func contains(text string, words ...string) bool {

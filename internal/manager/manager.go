@@ -95,6 +95,10 @@ type Options struct {
 	// DefaultCatalog of the global catalog namespace if empty.
 	DefaultCatalog string
 
+	// DefaultResourcesAccount is the service account that applies `spec.resources` of PlatformOperators that name none, as
+	// <namespace>/<name>; the manager itself if empty, which applies no objects of RBAC.
+	DefaultResourcesAccount string
+
 	// ReservedNamespaces are those that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns;
 	// empty for none.
 	ReservedNamespaces string

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,15 +13,22 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/clusteroperator"
 	"github.com/operator-status/operator-status/internal/platform"
 )
 
 // addPlatform adds what makes operators out of PlatformOperators, and sums them up.
 func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *accounts, o Options) error {
-	catalog, err := catalogName(o.DefaultCatalog)
+	catalog, err := namespacedName(o.DefaultCatalog)
 	if err != nil {
-		return err
+		return fmt.Errorf("reading the default catalog: %w", err)
+	}
+	var account types.NamespacedName
+	if o.DefaultResourcesAccount != "" {
+		if account, err = namespacedName(o.DefaultResourcesAccount); err != nil {
+			return fmt.Errorf("reading the default service account of resources: %w", err)
+		}
 	}
 	watches, err := platform.NewWatches(mgr)
 	if err != nil {
@@ -38,7 +44,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	}
 	reconciler := &platform.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog,
-		Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
+		DefaultAccount: apply.Identity(account), Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {
@@ -70,11 +76,11 @@ func addClusterOperator(mgr ctrl.Manager, installed *crdGate, inertia time.Durat
 	return nil
 }
 
-// catalogName is a catalog as a flag names it.
-func catalogName(text string) (types.NamespacedName, error) {
+// namespacedName reads a name as a flag has it.
+func namespacedName(text string) (types.NamespacedName, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" {
-		return types.NamespacedName{}, errors.New("the default catalog is " + text + ", which is no <namespace>/<name>")
+		return types.NamespacedName{}, fmt.Errorf("%q is no <namespace>/<name>", text)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -39,6 +39,9 @@ type Object struct {
 
 	// Leaving is true for what is desired no more, and is not gone yet.
 	Leaving bool
+
+	// Unwatched is true where no event tells that it changes.
+	Unwatched bool
 }
 
 // Problem is what is wrong: a reason and a sentence.
@@ -53,12 +56,18 @@ type composer struct {
 // apply has an object be as desired. What may pass by itself is an error; what somebody has to mend is the object's Problem.
 func (c composer) apply(ctx context.Context, d Desired) (Object, error) {
 	out := Object{Desired: d}
-	err := c.place(d.Object)
-	if err == nil {
-		c.Watches.Start(ctx, d.Object.GroupVersionKind())
-		out.Live, err = c.made(ctx, d.Object)
+	as, err := c.actor(d.Entry)
+	if err != nil {
+		return out, err
 	}
-	if problem := problemOf(d.Object, err); problem != nil {
+	if err = c.place(d.Object); err == nil {
+		if out.Problem = as.refuses(d.Object); out.Problem != nil {
+			return out, nil
+		}
+		out.Unwatched = !c.watch(ctx, as, d.Object.GroupVersionKind())
+		out.Live, err = c.made(ctx, as, d.Object)
+	}
+	if problem := problemOf(d.Object, as, err); problem != nil {
 		out.Problem = problem
 		return out, nil
 	}
@@ -82,11 +91,11 @@ func (c composer) place(o *unstructured.Unstructured) error {
 }
 
 // made is the object, which is applied where it is not as desired.
-func (c composer) made(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := drift.Seal(desired, annotationComposed); err != nil {
 		return nil, err
 	}
-	live, err := c.live(ctx, desired)
+	live, err := c.live(ctx, as, desired)
 	switch {
 	case err != nil:
 		return nil, err
@@ -98,20 +107,26 @@ func (c composer) made(ctx context.Context, desired *unstructured.Unstructured) 
 		return live, nil
 	}
 	out := desired.DeepCopy()
-	if err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+	if !as.IsManager() {
+		unblock(out)
+	}
+	if err := as.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
 		return live, err
 	}
 	return out, nil
 }
 
-// live is the object as it is: by the watch, or else as the API server has it; nil where there is none.
-func (c composer) live(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if out := c.Watches.Get(ctx, desired); out != nil {
-		return out, nil
+// live is the object as it is; nil where there is none. The manager reads it from the watch, if it is there, and a service account
+// always from the API server, which checks its rights.
+func (c composer) live(ctx context.Context, as actor, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if as.IsManager() {
+		if out := c.Watches.Get(ctx, desired); out != nil {
+			return out, nil
+		}
 	}
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(desired.GroupVersionKind())
-	if err := c.Reader.Get(ctx, client.ObjectKeyFromObject(desired), out); err != nil {
+	if err := as.reader.Get(ctx, client.ObjectKeyFromObject(desired), out); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return out, nil
@@ -138,60 +153,92 @@ func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error
 		if wanted || r.Reason == v1alpha1.ReasonKindNotFound { // which was never made, or went with its kind
 			continue
 		}
-		live, err := c.remove(ctx, r.Reference)
+		left, err := c.remove(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		if live != nil {
-			out = append(out, Object{Desired: Desired{Entry: r.Name, Object: live}, Live: live, Leaving: true})
+		if left != nil {
+			out = append(out, *left)
 		}
 	}
 	return out, nil
 }
 
-// remove deletes an object that the PlatformOperator controls. It returns what is still there of it; nil where nothing is, or it
-// is not the PlatformOperator's.
-func (c composer) remove(ctx context.Context, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	live, err := c.own(ctx, ref)
-	switch {
-	case err != nil || live == nil:
+// remove deletes an object that the PlatformOperator controls. It returns what is still there of it, with a Problem where it may not
+// be deleted; nil where nothing is, or it is not the PlatformOperator's.
+func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, error) {
+	out, as, err := c.recorded(ctx, r)
+	if err != nil || out == nil {
 		return nil, err
-	case live.GetDeletionTimestamp() != nil:
-		return live, nil
 	}
-	log.FromContext(ctx).Info("Deleting what a PlatformOperator does not consist of any more", "object", titleOf(live))
-	uid := live.GetUID()
-	if err := c.Client.Delete(ctx, live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("deleting %s, which is not wanted any more: %w", titleOf(live), err)
+	out.Leaving = true
+	if out.Problem != nil || out.Live.GetDeletionTimestamp() != nil {
+		return out, nil
 	}
-	return live, nil
+	log.FromContext(ctx).Info("Deleting what a PlatformOperator does not consist of any more", "object", titleOf(out.Live), "as", as.String())
+	uid := out.Live.GetUID()
+	if err := as.writer.Delete(ctx, out.Live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		if out.Problem = problemOf(out.Live, as, err); out.Problem == nil {
+			return nil, fmt.Errorf("deleting %s, which is not wanted any more: %w", titleOf(out.Live), err)
+		}
+	}
+	return out, nil
+}
+
+// recorded returns an object that the status lists, and who reads and deletes it. It has a Problem where it cannot be read, and is nil
+// where it is gone, or is not the PlatformOperator's.
+func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, actor, error) {
+	as, err := c.actor(r.Name)
+	if err != nil {
+		return nil, as, err
+	}
+	ref := r.Reference
+	out := &Object{Desired: Desired{Entry: r.Name, Object: object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)}}
+	if as.missing && ref.UID == "" {
+		return nil, as, nil // it was never written
+	}
+	live, err := c.own(ctx, as, ref)
+	switch problem := problemOf(out.Object, as, err); {
+	case problem != nil && ref.UID == "": // who may not read it has not written it
+		return nil, as, nil
+	case problem != nil:
+		out.Problem = problem
+		return out, as, nil
+	case err != nil:
+		return nil, as, fmt.Errorf("getting %s: %w", titleOf(out.Object), err)
+	case live == nil || !as.mayTouch(ref.UID, live):
+		return nil, as, nil
+	}
+	out.Object, out.Live, out.Unwatched = live, live, !c.Watches.Watches(live.GroupVersionKind())
+	return out, as, nil
 }
 
 // own is the object that a reference is to; nil where it is gone, or is not the PlatformOperator's.
-func (c composer) own(ctx context.Context, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
+func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
 	err := c.place(out)
 	if err == nil {
-		c.Watches.Start(ctx, out.GroupVersionKind()) // which tells when it is gone
-		err = c.Reader.Get(ctx, client.ObjectKeyFromObject(out), out)
+		c.watch(ctx, as, out.GroupVersionKind()) // which tells when it is gone
+		err = as.reader.Get(ctx, client.ObjectKeyFromObject(out), out)
 	}
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("getting %s: %w", titleOf(out), err)
+		return nil, err
 	case !controls(c.op, out):
 		return nil, nil
 	}
 	return out, nil
 }
 
-// release lets go of an object, which stays as it is.
-func (c composer) release(ctx context.Context, ref corev1.ObjectReference) error {
-	live, err := c.own(ctx, ref)
-	if err != nil || live == nil {
-		return err
+// release lets go of an object, which stays as it is. It returns one that it may not let go of, with the Problem.
+func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, error) {
+	out, as, err := c.recorded(ctx, r)
+	if err != nil || out == nil || out.Problem != nil {
+		return out, err
 	}
+	live := out.Live
 	before := live.DeepCopy()
 	var owners []metav1.OwnerReference
 	for _, o := range live.GetOwnerReferences() {
@@ -205,10 +252,15 @@ func (c composer) release(ctx context.Context, ref corev1.ObjectReference) error
 	delete(annotations, annotationComposed)
 	live.SetLabels(labels)
 	live.SetAnnotations(annotations)
-	if err := c.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("letting go of %s: %w", titleOf(live), err)
+	err = as.writer.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) == nil {
+		return nil, nil
 	}
-	return nil
+	if out.Problem = problemOf(before, as, err); out.Problem == nil {
+		return nil, fmt.Errorf("letting go of %s: %w", titleOf(before), err)
+	}
+	out.Object, out.Live = before, before
+	return out, nil
 }
 
 // conflict is what is said of an object that somebody else has made.
@@ -239,7 +291,7 @@ func resourceName(o *unstructured.Unstructured) string {
 }
 
 // problemOf is an error as somebody has to mend it; nil where there is none, or it may pass by itself.
-func problemOf(o *unstructured.Unstructured, err error) *Problem {
+func problemOf(o *unstructured.Unstructured, as actor, err error) *Problem {
 	if err == nil {
 		return nil
 	}
@@ -252,9 +304,8 @@ func problemOf(o *unstructured.Unstructured, err error) *Problem {
 		return &Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not know the kind %s", titleOf(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "): // as RBAC has it; quotas and webhooks refuse, too
-		return &Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. To allow it, label a ClusterRole that does with %s=true",
-			titleOf(o), apierror.Message(err, maxQuoted), labelAggregate)}
+	case lacksRight(err):
+		return &Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. %s", titleOf(o), apierror.Message(err, maxQuoted), as.permits())}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):
 		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", titleOf(o), apierror.Message(err, maxQuoted))}
 	}
@@ -263,6 +314,12 @@ func problemOf(o *unstructured.Unstructured, err error) *Problem {
 
 // labelAggregate on a ClusterRole has the manager be allowed what it allows: see config/rbac.
 const labelAggregate = "operatorstatus.io/aggregate-to-compose"
+
+// lacksRight reports whether RBAC refuses a request. Quotas, policies and webhooks refuse, too.
+func lacksRight(err error) bool {
+	return apierrors.IsForbidden(err) &&
+		(strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "attempting to grant RBAC permissions"))
+}
 
 // passes is true for a refusal that the next try need not meet.
 func passes(err error) bool {

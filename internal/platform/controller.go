@@ -20,6 +20,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/probe"
 )
@@ -44,6 +45,9 @@ type Reconciler struct {
 	// DefaultCatalog is where packages come from whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
+	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; the zero value is the manager.
+	DefaultAccount apply.Identity
+
 	// Reserved are the namespaces that no PlatformOperator may install in.
 	Reserved Reserved
 
@@ -59,7 +63,7 @@ type Reconciler struct {
 }
 
 const (
-	// retry is when something is tried again that somebody has to mend where nobody tells that he has.
+	// retry is when something is tried again at the latest where no event may tell that it is mended.
 	retry = 30 * time.Second
 
 	// soon is when the cache has what was written just now.
@@ -102,11 +106,8 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 	if err := c.compose(ctx, &in); err != nil {
 		return reconcile.Result{}, fmt.Errorf("composing PlatformOperator %s: %w", op.Name, err)
 	}
-	status, again := Status(in)
-	if in.Barred != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
-		again = retry
-	}
-	return reconcile.Result{RequeueAfter: again}, c.write(ctx, status)
+	status, quiet := Status(in)
+	return reconcile.Result{RequeueAfter: in.lookAgain(status, quiet)}, c.write(ctx, status)
 }
 
 // read reads what decides what is to be made, and how that is.
@@ -197,7 +198,7 @@ func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, e
 	if usesNamespace(c.op) {
 		out.NamespaceOfOthers = namespace
 	} else {
-		live, err := c.live(ctx, namespace)
+		live, err := c.live(ctx, c.itself(), namespace)
 		if err != nil {
 			return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
 		}
@@ -242,7 +243,9 @@ func (in Inputs) installModes() []olm.InstallMode {
 // compose has what the PlatformOperator consists of be as it should, and nothing else.
 func (c composer) compose(ctx context.Context, in *Inputs) error {
 	if in.observes() {
-		return c.releaseAll(ctx)
+		var err error
+		in.Objects, err = c.releaseAll(ctx)
+		return err
 	}
 	if in.Yields {
 		var err error
@@ -277,14 +280,13 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 func (c composer) kept(ctx context.Context) ([]Object, error) {
 	var out []Object
 	for _, r := range c.op.Status.Resources {
-		live, err := c.own(ctx, r.Reference)
+		o, _, err := c.recorded(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		if live == nil {
-			continue
+		if o != nil {
+			out = append(out, *o)
 		}
-		out = append(out, Object{Desired: Desired{Entry: r.Name, Object: live}, Live: live})
 	}
 	return out, nil
 }
@@ -333,12 +335,17 @@ func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorSta
 	return nil
 }
 
-// releaseAll lets go of what was composed before the PlatformOperator only observed.
-func (c composer) releaseAll(ctx context.Context) error {
+// releaseAll lets go of what was composed before the PlatformOperator only observed, and returns what it may not let go of.
+func (c composer) releaseAll(ctx context.Context) ([]Object, error) {
+	var out []Object
 	for _, r := range c.op.Status.Resources {
-		if err := c.release(ctx, r.Reference); err != nil {
-			return err
+		o, err := c.release(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			out = append(out, *o)
 		}
 	}
-	return nil
+	return out, nil
 }

@@ -80,8 +80,10 @@ func (c composer) usersData(ctx context.Context) (data, error) {
 
 // contents are what is in the namespace of a PlatformOperator.
 func (c composer) contents(ctx context.Context, ref corev1.ObjectReference, out *data) error {
-	if live, err := c.own(ctx, ref); err != nil || live == nil {
-		return err // it stays
+	if live, err := c.own(ctx, c.itself(), ref); err != nil {
+		return fmt.Errorf("getting Namespace %s: %w", ref.Name, err)
+	} else if live == nil {
+		return nil // it stays
 	}
 	for _, kind := range keeps {
 		if err := c.look(ctx, kind, ref.Name, nil, out, isUsers); err != nil {

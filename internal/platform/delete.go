@@ -24,10 +24,11 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	if c.op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
-		if err := c.releaseAll(ctx); err != nil {
+		left, err := c.releaseAll(ctx)
+		if err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, c.finish(ctx)
+		return c.end(ctx, left)
 	}
 	if waits, result, err := c.waitForUsers(ctx); waits || err != nil {
 		return result, err
@@ -36,10 +37,16 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("deleting what PlatformOperator %s consists of: %w", c.op.Name, err)
 	}
+	return c.end(ctx, left)
+}
+
+// end lets the PlatformOperator go once nothing is left to do, and until then says what is.
+func (c composer) end(ctx context.Context, left []Object) (reconcile.Result, error) {
 	if len(left) == 0 {
 		return reconcile.Result{}, c.finish(ctx)
 	}
-	return reconcile.Result{RequeueAfter: retry}, c.write(ctx, Deleting(c.op, left, metav1.NewTime(c.Now())))
+	now := metav1.NewTime(c.Now())
+	return reconcile.Result{RequeueAfter: backOff(*c.op.DeletionTimestamp, now)}, c.write(ctx, Deleting(c.op, left, now))
 }
 
 // waitForUsers is true while users have data that the deletion would take away, or leave without the operator.
@@ -87,8 +94,10 @@ func (c composer) dismantle(ctx context.Context) ([]Object, error) {
 			waves[1] = append(waves[1], r)
 		case entryNamespace:
 			if c.anyway() { // it may hold data
-				if err := c.release(ctx, r.Reference); err != nil {
+				if left, err := c.release(ctx, r); err != nil {
 					return nil, err
+				} else if left != nil {
+					return []Object{*left}, nil
 				}
 				continue
 			}
@@ -122,11 +131,11 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]O
 			return left, err
 		}
 	}
-	live, err := c.remove(ctx, r.Reference)
-	if err != nil || live == nil {
+	left, err := c.remove(ctx, r)
+	if err != nil || left == nil {
 		return nil, err
 	}
-	return []Object{{Desired: Desired{Entry: r.Name, Object: live}, Live: live, Leaving: true}}, nil
+	return []Object{*left}, nil
 }
 
 // uninstallOperator deletes the ClusterServiceVersions of a Subscription.

@@ -167,6 +167,11 @@ func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string
 	return op.Name
 }
 
+// composed reports whether an entry of `status.resources` is of what is composed anyway, rather than of `spec.resources`.
+func composed(entry string) bool {
+	return entry == entryNamespace || entry == entryOperatorGroup || entry == entrySubscription
+}
+
 // sorted are objects by whose they are, the PlatformOperator's own last and those that it may adopt before, and by name.
 func sorted[T any, O interface {
 	*T
@@ -219,6 +224,16 @@ func owned(op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) *unstruc
 	o.SetLabels(labels)
 	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(op, v1alpha1.GroupVersion.WithKind(v1alpha1.PlatformOperatorKind))})
 	return o
+}
+
+// unblock has the owner of an object not wait for the object when it is deleted in the foreground. To have it wait takes the right to
+// set its finalizers, where the API server checks that, and our own finalizer does so anyway.
+func unblock(o *unstructured.Unstructured) {
+	owners := o.GetOwnerReferences()
+	for i := range owners {
+		owners[i].BlockOwnerDeletion = nil
+	}
+	o.SetOwnerReferences(owners)
 }
 
 // label is a name as a label may hold it. Who owns an object says its reference; the label only selects what is watched.

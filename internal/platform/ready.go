@@ -25,9 +25,23 @@ func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	for _, o := range in.Objects {
 		how := in.readiness(o)
 		out.Resources = append(out.Resources, v1alpha1.ResourceStatus{
-			Name: o.Entry, Reference: referenceTo(o), Ready: how.Ready, Reason: how.Reason, Message: messages.Clip(how.Message, maxMessage),
+			Name: o.Entry, Reference: in.reference(o), Ready: how.Ready, Reason: how.Reason, Message: messages.Clip(how.Message, maxMessage),
 		})
 	}
+}
+
+// reference is to an object. That of one which cannot be read keeps its UID, by which it is known when it is deleted.
+func (in Inputs) reference(o Object) corev1.ObjectReference {
+	out := referenceTo(o)
+	if o.Live != nil || o.Problem == nil {
+		return out
+	}
+	for _, r := range in.Operator.Status.Resources {
+		if r.Name == o.Entry && isTo(r.Reference, o.Object) {
+			out.UID = r.Reference.UID
+		}
+	}
+	return out
 }
 
 func referenceTo(o Object) corev1.ObjectReference {

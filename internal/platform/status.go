@@ -85,14 +85,44 @@ func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	return *out, again
 }
 
+// lookAgain returns when to look again without an event, given when a trouble that has ended will count as over; 0 is never.
+func (in Inputs) lookAgain(status v1alpha1.PlatformOperatorStatus, quiet time.Duration) time.Duration {
+	out := quiet
+	sooner := func(d time.Duration) {
+		if out == 0 || d < out {
+			out = d
+		}
+	}
+	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Unwatched }) {
+		sooner(retry)
+	}
+	if in.Barred != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
+		sooner(backOff(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced).LastTransitionTime, in.Now))
+	}
+	return out
+}
+
+// backOff returns when to try again what has been failing since: the longer that is, the more seldom.
+func backOff(since, now metav1.Time) time.Duration {
+	return min(max(now.Sub(since.Time)/2, time.Second), retry)
+}
+
 // Deleting says what the status of a PlatformOperator is while it is being deleted, given what is not gone yet. Nothing is amiss
 // with it any more; what it consists of stays in the status, so that it is found.
 func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
-	var titles []string
+	var titles, problems []string
 	for _, o := range left {
 		titles = append(titles, titleOf(o.Object))
+		if o.Problem != nil {
+			problems = append(problems, o.Problem.Message)
+		}
 	}
-	return leavingBecause(op, v1alpha1.ReasonDeleting, "Waiting until these are gone: "+strings.Join(titles, ", "), now)
+	until := "gone"
+	if op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		until = "let go"
+	}
+	message := fmt.Sprintf("Waiting until these are %s: %s", until, strings.Join(titles, ", "))
+	return leavingBecause(op, v1alpha1.ReasonDeleting, strings.Join(append([]string{message}, problems...), ". "), now)
 }
 
 // WaitingForUsers says what the status of a PlatformOperator is that is to be deleted, and waits until users' data is gone. Its
@@ -336,9 +366,10 @@ func (in Inputs) trouble() *Problem {
 	return in.operatorTrouble()
 }
 
-// early is true for an object whose kind the operator itself may bring along.
+// early is true for an object whose kind, or whose service account, the operator itself may bring along.
 func (in Inputs) early(o Object) bool {
-	return o.Problem.Reason == v1alpha1.ReasonKindNotFound && in.running() == nil
+	brings := o.Problem.Reason == v1alpha1.ReasonKindNotFound || o.Problem.Reason == v1alpha1.ReasonServiceAccountMissing
+	return brings && in.running() == nil
 }
 
 // operatorTrouble is what is wrong with the operator itself; nil where nothing is.

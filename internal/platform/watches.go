@@ -55,6 +55,14 @@ func NewWatches(mgr ctrl.Manager) (*Watches, error) {
 	return out, nil
 }
 
+// Watches reports whether a kind is watched.
+func (w *Watches) Watches(kind schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.started[kind]
+	return ok
+}
+
 // Start watches a kind, unless it is watched already. It does not wait for the first objects.
 func (w *Watches) Start(ctx context.Context, kind schema.GroupVersionKind) {
 	w.mu.Lock()

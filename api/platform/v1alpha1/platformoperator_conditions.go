@@ -49,8 +49,16 @@ const (
 	// ReasonKindNotFound: the cluster does not know the kind of an object.
 	ReasonKindNotFound = "KindNotFound"
 
-	// ReasonForbidden: the manager may not make an object of that kind. The message says how to let it.
+	// ReasonForbidden: the manager, or the service account of `resources`, may not read, apply or delete an object. The message
+	// says how to let it.
 	ReasonForbidden = "Forbidden"
+
+	// ReasonServiceAccountRequired: `resources` has an object of RBAC, which is only applied as a service account. The message
+	// says where to name one.
+	ReasonServiceAccountRequired = "ServiceAccountRequired"
+
+	// ReasonServiceAccountMissing: the service account that `resources` are applied as does not exist.
+	ReasonServiceAccountMissing = "ServiceAccountMissing"
 
 	// ReasonDeleting: the PlatformOperator is being deleted. The message says what it waits for.
 	ReasonDeleting = "Deleting"

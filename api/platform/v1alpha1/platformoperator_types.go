@@ -91,6 +91,15 @@ type PlatformOperatorSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Resources []Resource `json:"resources,omitempty"`
 
+	// ServiceAccountName is the service account, in the namespace that the operator is installed in, that reads, applies and
+	// deletes the objects of `resources`. To set it, or to change `resources` while it is set, takes the right to impersonate
+	// it. Left out, it is the account of the manager's --default-resources-account, or the manager itself, which applies no
+	// objects of RBAC.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
 	// ManagementPolicy says what is done about the objects: Full, the default, or Observe.
 	// +optional
 	// +kubebuilder:default=Full
