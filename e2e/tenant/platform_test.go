@@ -125,17 +125,66 @@ const (
   roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: author}]}`
 )
 
-// TestResourcesOfManager: who may write PlatformOperators grants nothing through the manager, which may do everything.
+// TestNamesAccount: who may write PlatformOperators has objects applied as a service account, or others applied as it, only where he may
+// impersonate it.
+func TestNamesAccount(t *testing.T) {
+	namespace := cluster.Namespace(t, "names")
+	refused := []string{"impersonate serviceaccounts installer in namespace " + namespace}
+	may, mayNot := author(t, namespace+"-may", namespace, impersonates), author(t, namespace+"-not", namespace)
+	for name, tc := range map[string]struct {
+		reason string
+		by     client.Client
+		before string // the account that an admin has named already
+		change func(*platformv1alpha1.PlatformOperator)
+		want   []string
+	}{
+		"name":     {"It would have the account's rights.", mayNot, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
+		"allowed":  {"He has them already.", may, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, nil},
+		"other":    {"He may impersonate that account alone.", may, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "default" }, []string{"serviceaccounts default"}},
+		"another":  {"What it applies is what its rights are used for.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Resources = nil }, refused},
+		"channel":  {"That is none of the account's.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Package.Channel = "beta" }, nil},
+		"manager":  {"The manager would name it on behalf of any author.", as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager"), "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
+		"no more":  {"Without the account there is nothing to be had of it.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "" }, nil},
+		"created":  {"It is no matter how it comes to be.", mayNot, "-", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
+		"creating": {"Nor here.", may, "-", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account := tc.before
+			if account == "-" {
+				account = ""
+			}
+			op := composing(t, namespace+"-"+strings.ReplaceAll(name, " ", "-"), namespace, account, settings)
+			write := func() error { return tc.by.Create(t.Context(), op) }
+			if tc.before != "-" {
+				cluster.Create(t, op)
+				before := op.DeepCopy()
+				write = func() error { return tc.by.Patch(t.Context(), op, client.MergeFrom(before)) }
+			}
+			t.Cleanup(func() { deletes(t, op) })
+			tc.change(op)
+			err := write()
+			if tc.want == nil && err != nil || tc.want != nil && (!apierrors.IsForbidden(err) || !contains(err.Error(), tc.want...)) {
+				t.Errorf("%s: %v; want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestResourcesOfManager: who may write PlatformOperators grants nothing through the manager, which may do everything, nor has it name
+// an account on another PlatformOperator.
 func TestResourcesOfManager(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace := cluster.Namespace(t, "granting")
 	attacker := author(t, namespace, namespace)
+	nested := fmt.Sprintf(`{apiVersion: platform.openshift.io/v1alpha1, kind: PlatformOperator, metadata: {name: %s-inner},
+  spec: {package: {name: nested}, namespace: %[1]s, serviceAccountName: installer}}`, namespace)
 	for name, tc := range map[string]struct {
 		manifest, reason string
 		words            []string
 	}{
 		"binding": {takeover, platformv1alpha1.ReasonServiceAccountRequired, []string{"ClusterRoleBinding takeover", "spec.serviceAccountName"}},
 		"role":    {reader, platformv1alpha1.ReasonServiceAccountRequired, []string{"Role " + namespace + "/reader", "--default-resources-account"}},
+		"nested":  {nested, platformv1alpha1.ReasonApplyFailed, []string{"PlatformOperator " + namespace + "-inner", "impersonate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := composing(t, namespace+"-"+name, namespace, "", tc.manifest, settings)
@@ -149,6 +198,7 @@ func TestResourcesOfManager(t *testing.T) {
 	}
 	absent(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "takeover"}})
 	absent(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}})
+	absent(t, &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-inner"}})
 }
 
 // TestResourcesOfAccount: a service account applies and deletes what it may, and no more than that.
