@@ -86,6 +86,7 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	for _, setup := range []func() error{
 		func() error { return catalogs.SetupWithManager(l.mgr, around) },
+		func() error { return catalogs.Seed(ctx) },
 		func() error { return subscriptions.SetupWithManager(l.mgr, around) },
 		func() error { return plans.SetupWithManager(l.mgr, store.Changes, around) },
 		func() error { return groups.SetupWithManager(l.mgr, around) },

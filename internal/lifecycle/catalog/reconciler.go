@@ -320,6 +320,19 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		Complete(around(r))
 }
 
+// Seed makes all CatalogSources known to the Store, unread. Whatever resolves from the Store begins afterwards: else it could take a
+// CatalogSource for missing that has only not been reconciled yet.
+func (r *Reconciler) Seed(ctx context.Context) error {
+	list, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		r.Store.see(client.ObjectKeyFromObject(&list.Items[i]), list.Items[i].Spec.Priority)
+	}
+	return nil
+}
+
 // namingConfigMap are the CatalogSources that name a ConfigMap.
 func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
 	list, err := r.list(ctx, client.InNamespace(cm.GetNamespace()))
