@@ -115,6 +115,15 @@ func resident(pid int) int64 {
 	return (all - shared) * int64(os.Getpagesize())
 }
 
+// peakMemory returns the bytes that a process had resident at most.
+func peakMemory(state *os.ProcessState) int64 {
+	const kibibyte = 1 << 10
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		return usage.Maxrss * kibibyte
+	}
+	return 0
+}
+
 // controlPair returns the two ends of a socket that keeps packets apart.
 func controlPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	mine, theirs, err := pair(unix.SOCK_SEQPACKET)

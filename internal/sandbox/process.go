@@ -27,7 +27,6 @@ type Options struct {
 	// Dir is the folder of the scratch file, and Scratch limits its bytes.
 	Dir     string
 	Scratch int64
-
 }
 
 // Dial connects to what a child asks for. It should return a DialError for an address that is not allowed.
@@ -238,13 +237,20 @@ func (p *Process) reason(err error) error {
 	switch said := p.errors.String(); {
 	case p.killed.Load() != nil:
 		return *p.killed.Load()
-	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
+	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || p.crashedForMemory():
 		return &MemoryError{Limit: p.memory}
 	case state.Exited():
 		return fmt.Errorf("the process that reads it ended, %s: %s", state, said)
 	default:
 		return fmt.Errorf("reading from the process that reads it: %w", err)
 	}
+}
+
+// crashedForMemory reports whether a child that crashed had much of the memory that it may use: not wherever Go's runtime gets none does
+// it say so.
+func (p *Process) crashedForMemory() bool {
+	state := p.command.ProcessState
+	return !state.Success() && peakMemory(state) > p.memory*2/3
 }
 
 // watchEvery is how often a child's memory is looked at. What it can allocate meanwhile is limited by its rlimit.

@@ -2,9 +2,12 @@ package catalog
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +24,10 @@ type configMapOrigin struct {
 	quiet
 
 	key    types.NamespacedName
+	source types.NamespacedName // the CatalogSource
 	reader client.Reader
 	access access
+	disk   *disk
 }
 
 func (o *configMapOrigin) read(ctx context.Context, known *reading) (*reading, error) {
@@ -30,23 +35,43 @@ func (o *configMapOrigin) read(ctx context.Context, known *reading) (*reading, e
 	if err != nil {
 		return known, err
 	}
-	content := newContent()
-	err = o.access.ask(ctx, Request{Files: files(cm)}, nil, func(_ *conversation, a Answer) error {
-		content.add(a)
-		return nil
-	})
+	kept, there, err := o.disk.keep(digestOf(cm), o.access.limits)
+	if err != nil {
+		return known, err
+	}
+	defer kept.close()
+	if !there {
+		err = o.access.ask(ctx, Request{Files: files(cm)}, nil, func(_ *conversation, a Answer) error { return kept.add(a) })
+	}
+	var release func()
+	if err == nil {
+		release, err = kept.finish()
+	}
 	if err != nil {
 		return known, fmt.Errorf("ConfigMap %s: %w", o.key, err)
 	}
 	return &reading{
-		content: content,
+		content: kept.content,
 		from:    "resourceVersion " + cm.ResourceVersion,
 		configMap: &olm.ConfigMapResourceReference{
 			Name: cm.Name, Namespace: cm.Namespace, UID: cm.UID, ResourceVersion: cm.ResourceVersion, LastUpdateTime: metav1.Now(),
 		},
-		access: o.access,
-		ask:    o.ask,
+		access:   o.access,
+		ask:      o.ask,
+		accepted: func() error { return o.disk.remember(o.source, use{Digest: kept.digest}) },
+		done:     release,
 	}, nil
+}
+
+// digestOf returns the digest of what a ConfigMap holds.
+func digestOf(cm *corev1.ConfigMap) string {
+	hash := sha256.New()
+	all := files(cm)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		_, _ = fmt.Fprintf(hash, "%d %s %d ", len(name), name, len(all[name])) // a hash takes everything
+		_, _ = hash.Write(all[name])
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }
 
 func (o *configMapOrigin) get(ctx context.Context) (*corev1.ConfigMap, error) {

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,16 +33,22 @@ type imageOrigin struct {
 // read has the image resolved, and pulled where it is not what is known, and not on the disk.
 func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error) {
 	p := pull{origin: o, known: known}
-	defer p.close()
 	err := o.access.ask(ctx, Request{Image: o.image}, nil, p.take)
-	if p.digest == "" { // it was not even resolved
+	if p.kept != nil {
+		defer p.kept.close()
+	}
+	switch {
+	case p.digest == "": // it was not even resolved
 		if known == nil {
 			known = o.fromBefore()
 		}
 		return known, err
+	case err == nil && p.kept == nil:
+		return known, nil
 	}
+	var release func()
 	if err == nil {
-		err = p.finish()
+		release, err = p.kept.finish()
 	}
 	if err != nil {
 		if AsError(err, v1alpha1.ReasonImagePullFailed).Permanent() {
@@ -51,10 +56,8 @@ func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error
 		}
 		return known, err
 	}
-	if p.reading != known {
-		o.current = p.reading
-	}
-	return p.reading, nil
+	o.current = o.reading(p.digest, p.kept.content, release)
+	return o.current, nil
 }
 
 // fromBefore is what the CatalogSource used when the manager ran last; nil where that is not there.
@@ -94,29 +97,21 @@ type pull struct {
 	// digest of the image; empty until it is resolved.
 	digest string
 
-	// reading is what the digest stands for, if that is on the disk.
-	reading *reading
-
-	// What is pulled is written to a folder, and the answers to a file in it.
-	release func()
-	dir     string
-	content *Content
-	answers *os.File
+	// kept is the content; nil if that is known already.
+	kept *keeping
 }
 
 // take takes up one answer.
 func (p *pull) take(c *conversation, a Answer) error {
-	if a.Digest != "" && p.digest == "" {
+	switch {
+	case a.Digest != "" && p.digest == "":
 		return p.resolved(c, a.Digest)
-	}
-	if p.content == nil {
+	case p.kept == nil || p.kept.answers == nil:
 		return errors.New("the process that reads images answers what it was not asked for")
-	}
-	p.content.add(a)
-	if a.Kept != nil {
+	case a.Kept != nil:
 		return p.keep(c, a.Kept)
 	}
-	return json.NewEncoder(p.answers).Encode(a)
+	return p.kept.add(a)
 }
 
 // resolved decides whether the image is to be pulled. Whoever may resolve an image may read it, so one that is on the disk is not.
@@ -125,26 +120,16 @@ func (p *pull) resolved(c *conversation, digest string) error {
 	p.digest = digest
 	switch {
 	case p.known != nil && p.known == o.current && p.known.from == digest:
-		p.reading = p.known
 		return c.send(Verdict{})
 	case o.unusableDigest == digest:
 		return errors.Join(c.send(Verdict{}), o.unusable)
 	}
-	p.release = o.disk.hold(digest)
-	if content, err := o.disk.read(digest, o.access.limits); err == nil {
-		p.reading = o.reading(digest, content, p.release)
-		p.release = nil
-		return c.send(Verdict{})
-	}
+	var there bool
 	var err error
-	if p.dir, err = o.disk.folder(); err != nil {
+	if p.kept, there, err = o.disk.keep(digest, o.access.limits); err != nil {
 		return err
 	}
-	if p.answers, err = os.Create(filepath.Join(p.dir, contentFile)); err != nil {
-		return fmt.Errorf("keeping the catalog: %w", err)
-	}
-	p.content = newContent()
-	return c.send(Verdict{Read: true})
+	return c.send(Verdict{Read: !there})
 }
 
 // keep copies a bundle from the scratch file of the process that read it.
@@ -152,7 +137,7 @@ func (p *pull) keep(c *conversation, b *KeptBundle) error {
 	if b.Size < 0 || b.Offset < 0 || b.Size > p.origin.access.limits.CatalogFile {
 		return Errorf(v1alpha1.ReasonTooLarge, "bundle %s is larger than the limit for a file", b.Name)
 	}
-	f, err := os.OpenFile(filepath.Join(p.dir, bundleFile(b.Package, b.Name)), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.kept.dir, bundleFile(b.Package, b.Name)), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keeping the catalog: %w", err)
 	}
@@ -161,35 +146,4 @@ func (p *pull) keep(c *conversation, b *KeptBundle) error {
 		return fmt.Errorf("keeping the catalog: %w", err)
 	}
 	return nil
-}
-
-// finish makes a reading of what was pulled.
-func (p *pull) finish() error {
-	if p.content == nil {
-		return nil // it was there
-	}
-	err := p.answers.Close()
-	p.answers = nil
-	if err != nil {
-		return fmt.Errorf("keeping the catalog: %w", err)
-	}
-	if err := p.origin.disk.add(p.digest, p.dir); err != nil {
-		return err
-	}
-	p.reading = p.origin.reading(p.digest, p.content, p.release)
-	p.release = nil
-	return nil
-}
-
-// close gives up what finish did not take.
-func (p *pull) close() {
-	if p.answers != nil {
-		_ = p.answers.Close() // it goes
-	}
-	if p.dir != "" {
-		_ = os.RemoveAll(p.dir) // the next start removes what is left
-	}
-	if p.release != nil {
-		p.release()
-	}
 }

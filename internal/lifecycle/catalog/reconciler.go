@@ -186,7 +186,7 @@ func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) 
 	case t.address != "":
 		return newGRPCOrigin(t.address, a)
 	}
-	return &configMapOrigin{key: t.configMap, reader: r.live, access: a}, nil
+	return &configMapOrigin{key: t.configMap, source: key, reader: r.live, access: a, disk: r.disk}, nil
 }
 
 // record takes what a feed read, unless another took its place.
