@@ -1,0 +1,87 @@
+// Package licenses checks the licenses of what is linked into the manager.
+package licenses
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/licensecheck"
+)
+
+// allowed are licenses that an Apache-2.0 program can be distributed with, by their SPDX identifiers.
+var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
+
+// parts are the files of a module that are under another license than the rest, and are not Go.
+var parts = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "OFL-1.1"}
+
+// TestLicenses: each module that is linked into bin/manager has a license file, and only licenses that are allowed in it.
+func TestLicenses(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Module", "./cmd/manager")
+	list.Dir = filepath.Join("..", "..")
+	text, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	modules := map[string]string{}
+	for packages := json.NewDecoder(bytes.NewReader(text)); packages.More(); {
+		var p struct {
+			Module *struct {
+				Path, Dir string
+				Main      bool
+			}
+		}
+		if err := packages.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Module != nil && !p.Module.Main {
+			modules[p.Module.Path] = p.Module.Dir
+		}
+	}
+	const fewest = 50
+	if len(modules) < fewest {
+		t.Fatalf("only %d modules are found", len(modules))
+	}
+	for module, dir := range modules {
+		found := inFolder(t, dir)
+		if len(found) == 0 {
+			t.Errorf("%s has no license that is known", module)
+		}
+		for _, l := range found {
+			if !slices.Contains(allowed, l) && !slices.Contains(parts, l) {
+				t.Errorf("%s is licensed as %s, which is not among %s", module, l, strings.Join(allowed, ", "))
+			}
+		}
+	}
+	t.Logf("%d modules", len(modules))
+}
+
+// inFolder returns those in the license files of a folder.
+func inFolder(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		name := strings.ToUpper(f.Name())
+		if f.IsDir() || !strings.HasPrefix(name, "LICEN") && !strings.HasPrefix(name, "COPYING") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range licensecheck.Scan(text).Match {
+			if !m.IsURL {
+				out = append(out, m.ID)
+			}
+		}
+	}
+	return out
+}
