@@ -90,6 +90,10 @@ differential: build tools olm ## Install and update the packages of the folder B
 bench: build tools olm ## Measure speed and memory against limits and peers. BUNDLES is the folder of packages to install.
 	@BUNDLES="$(abspath $(BUNDLES))" go run ./hack/bench
 
+.PHONY: soak
+soak: build tools olm ## Have the manager live with hostile catalogs, bundles, custom resources and Probes for DURATION (1h). SEED repeats a run.
+	@go test -count=1 -timeout=24h -v ./hack/soak -soak $(or $(DURATION),1h) -seed $(or $(SEED),0)
+
 .PHONY: fuzz
 fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minute each.
 	@go test ./internal/expression -run '^$$' -fuzz FuzzParse -fuzztime 1m

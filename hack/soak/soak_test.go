@@ -1,0 +1,149 @@
+// Package soak has the manager live with hostile neighbours for a while: catalogs, bundles, custom resources, Probes and annotations that
+// are made up at random. The manager must not end or outgrow its Deployment's limit, and an operator that has nothing to do with them must
+// not notice.
+package soak
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
+)
+
+var (
+	lasts = flag.Duration("soak", 0, "How long to go on; 0 for not at all.")
+	seed  = flag.Uint64("seed", 0, "Seed of the random choices; 0 for a new one.")
+)
+
+// memoryLimit is that of config/manager.
+const memoryLimit = 512 << 20
+
+var cluster *testcluster.Cluster
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *lasts == 0 {
+		os.Exit(m.Run())
+	}
+	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, _ string) { cluster = c }))
+}
+
+func TestSoak(t *testing.T) {
+	if *lasts == 0 {
+		t.Skip("`make soak` runs it")
+	}
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", *seed)
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--catalog-allow-cidr=127.0.0.0/8")
+	n := newNeighbour(t)
+	ctx, cancel := context.WithTimeout(t.Context(), *lasts)
+	defer cancel()
+	h := newHostile(t, rand.New(rand.NewPCG(*seed, 0)))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.goOn(ctx)
+	}()
+	n.watch(ctx, t)
+	<-done
+	manager.CheckAlive(t)
+	if peak := manager.PeakMemory(t); peak > memoryLimit {
+		t.Errorf("the manager and what it started had %d MiB of memory, of %d", peak>>20, memoryLimit>>20)
+	} else {
+		t.Logf("the manager and what it started had at most %d MiB of memory", peak>>20)
+	}
+	t.Logf("%d writes, %d of which the API server took; the neighbour's Probe followed %d times, after %s at most", h.tried, h.accepted, n.times, n.slowest)
+}
+
+// neighbour is an operator from a trusted catalog, whose Probe follows its custom resource.
+type neighbour struct {
+	probe   *v1alpha1.Probe
+	times   int
+	slowest time.Duration
+}
+
+const (
+	neighbourName = "neighbour"
+	patience      = time.Minute
+)
+
+func newNeighbour(t *testing.T) *neighbour {
+	t.Helper()
+	foo := testcatalog.Foo{Name: neighbourName, Version: "1.0.0", Upgradeable: "!Migrating"}
+	published, err := testcatalog.Publish(foo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := testcatalog.Config(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := types.NamespacedName{Namespace: "olm", Name: neighbourName}
+	cluster.OfferCatalog(t, key, config)
+	namespace := cluster.Namespace(t, neighbourName)
+	cluster.Create(t, &operatorsv1.OperatorGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{namespace}},
+	})
+	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: neighbourName}, Spec: &olm.SubscriptionSpec{
+		Package: neighbourName, CatalogSource: key.Name, CatalogSourceNamespace: key.Namespace,
+	}}
+	cluster.Create(t, sub)
+	cluster.Await(t, sub, func() string {
+		if !sub.Status.UpToDate {
+			return "it is not up to date: " + sub.Status.Message
+		}
+		return ""
+	})
+	return &neighbour{probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: foo.CSV()}}}
+}
+
+// watch changes the custom resource, and waits until the Probe has followed, again and again.
+func (n *neighbour) watch(ctx context.Context, t *testing.T) {
+	for value := metav1.ConditionTrue; ctx.Err() == nil; value = opposite(value) {
+		start := time.Now()
+		if err := put(ctx, "neighbour", &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "neighbour.example.com/v1", "kind": "Neighbour",
+			"metadata": map[string]any{"namespace": n.probe.Namespace, "name": "one"},
+			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Migrating", "status": string(value)}}},
+		}}); err != nil {
+			if ctx.Err() == nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		cluster.AwaitWithin(t, patience, n.probe, func() string {
+			if c := meta.FindStatusCondition(n.probe.Status.Conditions, v1alpha1.ConditionUpgradeable); c == nil || c.Status != opposite(value) {
+				return "Upgradeable is not " + string(opposite(value))
+			}
+			return ""
+		})
+		n.times++
+		n.slowest = max(n.slowest, time.Since(start))
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // how often is not what is tested
+		}
+	}
+}
+
+func opposite(s metav1.ConditionStatus) metav1.ConditionStatus {
+	if s == metav1.ConditionTrue {
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
+}
