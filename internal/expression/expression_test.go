@@ -147,6 +147,7 @@ func TestParseErrors(t *testing.T) {
 		"UpperDomain":    {"The domain part is a DNS name.", "Foo.example/Ready", false, 1, `"Foo.example/Ready" is no condition type: a type is CamelCase or foo.example.com/CamelCase`},
 		"NegationAtEnd":  {"A negation negates something.", "A && !", false, 7, "expected a condition type, found the end"},
 		"TooDeep":        {"Depth is bounded, so no input exhausts the stack.", strings.Repeat("(", 9) + "A" + strings.Repeat(")", 9), false, 9, "parentheses nest deeper than 8"},
+		"LongToken":      {"An error quotes no more of it than one can read.", strings.Repeat("-", 1000), false, 1, `"` + strings.Repeat("-", 100) + `"... is no condition type: a type is CamelCase or foo.example.com/CamelCase`},
 		"TooLong":        {"So is length.", strings.Repeat("A", 1025), false, 1025, "longer than 1024 characters"},
 		"AnyWithAnd":     {"Important only joins by ||.", "A && B", true, 3, "only || may join condition types here"},
 		"AnyWithNot":     {"Important negates nothing.", "A || !B", true, 6, "! is not allowed here, only condition types joined by ||"},

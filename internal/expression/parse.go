@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -187,7 +188,7 @@ func (p *parser) next() error {
 		}
 		p.token = rest[:end]
 		if !conditionType.MatchString(p.token) {
-			return p.problem(fmt.Sprintf("%q is no condition type: a type is CamelCase or foo.example.com/CamelCase", p.token))
+			return p.problem(quoted(p.token) + " is no condition type: a type is CamelCase or foo.example.com/CamelCase")
 		}
 	}
 	p.offset += len(p.token)
@@ -198,7 +199,17 @@ func (p *parser) unexpected(wanted string) error {
 	if p.token == "" {
 		return p.problem("expected " + wanted + ", found the end")
 	}
-	return p.problem(fmt.Sprintf("expected %s, found %q", wanted, p.token))
+	return p.problem(fmt.Sprintf("expected %s, found %s", wanted, quoted(p.token)))
+}
+
+// maxQuoted is how much of a token an error quotes, in bytes.
+const maxQuoted = 100
+
+func quoted(token string) string {
+	if len(token) > maxQuoted {
+		return strconv.Quote(token[:maxQuoted]) + "..."
+	}
+	return strconv.Quote(token)
 }
 
 func (p *parser) problem(text string) error {
