@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -166,6 +167,11 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 func readProblem(t watch.Target, err error) Problem {
 	if apierrors.IsForbidden(err) {
 		return forbidden(t)
+	}
+	if errors.Is(err, watch.ErrTooManyTypes) {
+		return Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
+			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
+			wordsFor(t), t.Identity, watch.MaxTypes)}
 	}
 	return Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
 		"Service account %s fails to read %s: %s", t.Identity, wordsFor(t), apierror.Message(err, maxQuoted))}

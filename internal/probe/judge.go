@@ -30,26 +30,27 @@ func (e Expressions) types() []string {
 	return slices.Compact(out)
 }
 
-// judge says what a custom resource's conditions mean.
+// judge returns what a custom resource's conditions mean.
 func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
-	lookup := func(conditionType string) expression.Value {
-		for _, c := range conditions {
-			if c.Type == conditionType {
-				return valueOf(c.Status)
-			}
-		}
-		return expression.Unknown
-	}
+	lookup := lookupIn(conditions)
 	out := watch.Verdict{Unknown: e.Invalid}
-	var decisive []expression.Literal
 	if e.Upgradeable != nil {
 		value := e.Upgradeable.Evaluate(lookup)
+		out.Blocks = value == expression.False
 		out.Unknown = out.Unknown || value == expression.Unknown
-		if value == expression.False {
-			literals := e.Upgradeable.Decisive(lookup)
-			out.Blocks = sentence(conditions, literals)
-			decisive = append(decisive, literals...)
-		}
+	}
+	out.Tells = e.Important != nil && e.Important.Evaluate(lookup) == expression.True
+	return out
+}
+
+// explain returns which of the conditions decided.
+func (e Expressions) explain(conditions []watch.Condition) (out watch.Explanation) {
+	lookup := lookupIn(conditions)
+	var decisive []expression.Literal
+	if e.Upgradeable != nil && e.Upgradeable.Evaluate(lookup) == expression.False {
+		literals := e.Upgradeable.Decisive(lookup)
+		out.Blocks = sentence(conditions, literals)
+		decisive = append(decisive, literals...)
 	}
 	if e.Important != nil && e.Important.Evaluate(lookup) == expression.True {
 		literals := e.Important.Decisive(lookup)
@@ -58,6 +59,17 @@ func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
 	}
 	out.Reasons = inOrderOf(conditions, decisive)
 	return out
+}
+
+func lookupIn(conditions []watch.Condition) func(conditionType string) expression.Value {
+	return func(conditionType string) expression.Value {
+		for _, c := range conditions {
+			if c.Type == conditionType {
+				return valueOf(c.Status)
+			}
+		}
+		return expression.Unknown
+	}
 }
 
 // sentence says which status the conditions have that the literals are about: "Migrating is True, Ready is False".

@@ -43,12 +43,15 @@ func (p plan) unread(why Problem) plan {
 	return out
 }
 
-// resources are those of the plan, with what has been read of them.
-func (p plan) resources(subs map[reading]*watch.Subscription) []Resource {
+// resources are those of the plan, with what has been read of them, or why it is not read.
+func (p plan) resources(subs map[reading]*watch.Subscription, refused map[reading]error) []Resource {
 	out := make([]Resource, 0, len(p))
 	for _, resource := range p {
 		for _, key := range resource.readings {
-			snapshot := subs[key].Snapshot()
+			snapshot := watch.Snapshot{Err: refused[key]}
+			if sub, ok := subs[key]; ok {
+				snapshot = sub.Snapshot()
+			}
 			resource.Read = append(resource.Read, Read{Namespace: key.target.Namespace, Snapshot: snapshot})
 			if snapshot.Err != nil {
 				resource.Problems = append(resource.Problems, readProblem(key.target, snapshot.Err))

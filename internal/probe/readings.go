@@ -1,7 +1,10 @@
 package probe
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -67,30 +70,40 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
 	return nil
 }
 
-// keep makes the Subscriptions of a Probe those that are wanted. What it has already stays as it is, and what is new
-// begins before what is no longer wanted ends.
-func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressions) (map[reading]*watch.Subscription, error) {
+// keep makes the Subscriptions of a Probe those that are wanted, but for those that are refused because of too many
+// condition types. What it has already stays as it is, and what is new begins before what is no longer wanted ends, if
+// there is room for both.
+func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	had := r.byProbe[probe]
-	now := make(map[reading]*watch.Subscription, len(wanted))
-	for want, expressions := range wanted {
+	had := maps.Clone(r.byProbe[probe])
+	now, refused = make(map[reading]*watch.Subscription, len(wanted)), map[reading]error{}
+	for want := range wanted {
 		if sub, ok := had[want]; ok {
 			now[want] = sub
+		}
+	}
+	freed := false
+	for _, want := range slices.SortedFunc(maps.Keys(wanted), compareReadings) {
+		if _, ok := now[want]; ok {
 			continue
 		}
-		sub, err := r.reader.Subscribe(watch.Request{
-			Target: want.target,
-			Types:  expressions.types(),
-			Judge:  expressions.judge,
-			Listed: v1alpha1.MaxStatusProbeResources,
-			Notify: func(urgent bool) { r.notify(probe, urgent) },
-		})
-		if err != nil {
-			closeAll(now, had)
-			return nil, err
+		sub, err := r.subscribe(probe, want, wanted[want])
+		if errors.Is(err, watch.ErrTooManyTypes) && !freed {
+			closeAll(had, now)
+			had, freed = maps.Clone(now), true
+			r.byProbe[probe] = had
+			sub, err = r.subscribe(probe, want, wanted[want])
 		}
-		now[want] = sub
+		switch {
+		case errors.Is(err, watch.ErrTooManyTypes):
+			refused[want] = err
+		case err != nil:
+			closeAll(now, r.byProbe[probe])
+			return nil, nil, err
+		default:
+			now[want] = sub
+		}
 	}
 	closeAll(had, now)
 	if len(now) == 0 {
@@ -98,7 +111,27 @@ func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressio
 	} else {
 		r.byProbe[probe] = now
 	}
-	return now, nil
+	return now, refused, nil
+}
+
+func (r *readings) subscribe(probe types.NamespacedName, want reading, expressions Expressions) (*watch.Subscription, error) {
+	return r.reader.Subscribe(watch.Request{
+		Target:  want.target,
+		Types:   expressions.types(),
+		Judge:   expressions.judge,
+		Explain: expressions.explain,
+		Listed:  v1alpha1.MaxStatusProbeResources,
+		Notify:  func(urgent bool) { r.notify(probe, urgent) },
+	})
+}
+
+func compareReadings(a, b reading) int {
+	return cmp.Or(
+		cmp.Compare(a.target.Resource.String(), b.target.Resource.String()),
+		cmp.Compare(a.target.Namespace, b.target.Namespace),
+		cmp.Compare(a.target.Identity.String(), b.target.Identity.String()),
+		cmp.Compare(a.upgradeable, b.upgradeable),
+		cmp.Compare(a.important, b.important))
 }
 
 // closeAll closes those Subscriptions that are not among the others.

@@ -2,12 +2,17 @@ package probe
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/expression"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -44,5 +49,59 @@ func TestOverdraws(t *testing.T) {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 		})
+	}
+}
+
+// neverAnswers is the API server of a test that is only about what is asked for.
+type neverAnswers struct{}
+
+func (neverAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestTooManyConditions: Probes that read a resource as the same account share the conditions that can be kept of it.
+func TestTooManyConditions(t *testing.T) {
+	engine := watch.New(&rest.Config{Host: "http://silence", Transport: neverAnswers{}}, logr.Discard())
+	t.Cleanup(engine.Close)
+	r := &readings{reader: engine, notify: func(types.NamespacedName, bool) {}, byProbe: map[types.NamespacedName]map[reading]*watch.Subscription{}}
+	// names are as many condition types, from that number on.
+	names := func(from, n int) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf("%03d", from+i))
+		}
+		return strings.Join(out, "&&")
+	}
+	target := watch.Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}}
+	for _, step := range []struct {
+		reason, probe string
+		expressions   []string
+		refused       int
+	}{
+		{"One Probe has room.", "a", []string{names(0, 200)}, 0},
+		{"Another that names as many others has none.", "b", []string{names(200, 200)}, 1},
+		{"But one that names the same has.", "c", []string{names(0, 200)}, 0},
+		{"What of it fits is read.", "b", []string{names(200, 200), names(200, 50)}, 1},
+		{"It is tried again.", "b", []string{names(200, 200), names(200, 50)}, 1},
+		{"What a Probe has no more leaves room.", "c", nil, 0},
+		{"Also for itself.", "a", []string{names(400, 200)}, 0},
+		{"The rest of the other does not fit yet.", "b", []string{names(200, 200), names(200, 50)}, 1},
+		{"And then it does.", "a", nil, 0},
+		{"All is read.", "b", []string{names(200, 200), names(200, 50)}, 0},
+	} {
+		wanted := map[reading]Expressions{}
+		for _, text := range step.expressions {
+			wanted[reading{target: target, upgradeable: text}] = Expressions{Upgradeable: must(expression.Parse(text))}
+		}
+		now, refused, err := r.keep(types.NamespacedName{Namespace: "default", Name: step.probe}, wanted)
+		if err != nil || len(refused) != step.refused || len(now) != len(wanted)-step.refused {
+			t.Fatalf("%s\n%d are read, %d refused: %v", step.reason, len(now), len(refused), err)
+		}
+		for key, err := range refused {
+			if p := readProblem(key.target, err); p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
+				t.Errorf("%s\n%+v", step.reason, p)
+			}
+		}
 	}
 }

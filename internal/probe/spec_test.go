@@ -140,13 +140,14 @@ func TestJudge(t *testing.T) {
 		reason      string
 		expressions Expressions
 		conditions  []watch.Condition
-		want        watch.Verdict
+		unknown     bool
+		want        watch.Explanation
 	}{
 		"Enhancement": {
 			reason:      "Reasons come in the order of the custom resource's own conditions.",
 			expressions: parsed("!Migrating", "BadConnectivity || UnhealthyDatabase"),
 			conditions:  conditions("Migrating", watch.True, "UnhealthyDatabase", watch.True, "BadConnectivity", watch.True),
-			want: watch.Verdict{
+			want: watch.Explanation{
 				Blocks: "Migrating is True", Tells: "UnhealthyDatabase is True, BadConnectivity is True",
 				Reasons: []string{"!Migrating", "UnhealthyDatabase", "BadConnectivity"},
 			},
@@ -155,34 +156,36 @@ func TestJudge(t *testing.T) {
 			reason:      "What must be true and is not, is said to be False.",
 			expressions: parsed("Done && Ready", ""),
 			conditions:  conditions("Ready", watch.False, "Done", watch.True),
-			want:        watch.Verdict{Blocks: "Ready is False", Reasons: []string{"Ready"}},
+			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
 		},
 		"Unknown": {
 			reason:      "What does not say holds nothing.",
 			expressions: parsed("!Migrating", "Bad"),
-			want:        watch.Verdict{Unknown: true},
+			unknown:     true,
 		},
 		"OnlyImportant": {
 			reason:      "Who is not asked whether to update is not unknown either.",
 			expressions: parsed("", "Bad"),
-			want:        watch.Verdict{},
 		},
 		"Invalid": {
 			reason:      "An expression that cannot be read is unknown, and the other is read.",
 			expressions: parsed("A B", "Bad"),
 			conditions:  conditions("Bad", watch.True),
-			want:        watch.Verdict{Unknown: true, Tells: "Bad is True", Reasons: []string{"Bad"}},
+			unknown:     true,
+			want:        watch.Explanation{Tells: "Bad is True", Reasons: []string{"Bad"}},
 		},
 		"SameLiteralTwice": {
 			reason:      "A reason is told once.",
 			expressions: Expressions{Upgradeable: must(expression.Parse("!A")), Important: must(expression.ParseAny("A"))},
 			conditions:  conditions("A", watch.True),
-			want:        watch.Verdict{Blocks: "A is True", Tells: "A is True", Reasons: []string{"!A", "A"}},
+			want:        watch.Explanation{Blocks: "A is True", Tells: "A is True", Reasons: []string{"!A", "A"}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.expressions.judge(tc.conditions)); diff != "" {
+			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Tells: tc.want.Tells != "", Unknown: tc.unknown}
+			diff := cmp.Diff(tc.want, tc.expressions.explain(tc.conditions)) + cmp.Diff(verdict, tc.expressions.judge(tc.conditions))
+			if diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

@@ -307,6 +307,7 @@ func objectName(r v1alpha1.ProbeResourceStatus) string {
 var severity = []string{
 	v1alpha1.ReasonNoIdentity,
 	v1alpha1.ReasonTooManyWatches,
+	v1alpha1.ReasonTooManyConditions,
 	v1alpha1.ReasonForbidden,
 	v1alpha1.ReasonReadFailed,
 	v1alpha1.ReasonInvalidExpression,

@@ -97,12 +97,12 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if err := r.Client.Get(ctx, request.NamespacedName, probe); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.blind.Delete(request.NamespacedName)
-			_, err = r.readings.keep(request.NamespacedName, nil)
+			_, _, err = r.readings.keep(request.NamespacedName, nil)
 		}
 		return reconcile.Result{}, err
 	}
 	if !ours(probe) {
-		_, err := r.readings.keep(request.NamespacedName, nil)
+		_, _, err := r.readings.keep(request.NamespacedName, nil)
 		return reconcile.Result{}, err
 	}
 	if r.written.Behind(probe) {
@@ -173,11 +173,11 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 	if problem := r.readings.overdraws(key, len(wanted)); problem != nil {
 		plan, wanted = plan.unread(*problem), nil
 	}
-	subs, err := r.readings.keep(key, wanted)
+	subs, refused, err := r.readings.keep(key, wanted)
 	if err != nil {
 		return in, err
 	}
-	in.Resources = plan.resources(subs)
+	in.Resources = plan.resources(subs, refused)
 	return in, nil
 }
 
@@ -262,7 +262,8 @@ func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
 // retryAfter is how long to wait before asking for a right again: as long as the problem has lasted, but no less than a
 // second and no more than half a minute. An account that is created enqueues the Probe; then only the Event is waited for.
 func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
-	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced); c != nil && c.Reason == v1alpha1.ReasonTooManyWatches {
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced); c != nil &&
+		(c.Reason == v1alpha1.ReasonTooManyWatches || c.Reason == v1alpha1.ReasonTooManyConditions) {
 		return time.Minute // another Probe may have left some, which is no event here
 	}
 	c := blindness(status)

@@ -25,11 +25,11 @@ func read(counts watch.Counts, items ...watch.Item) Resource {
 }
 
 func blocking(name string) watch.Item {
-	return watch.Item{Namespace: "default", Name: name, Verdict: watch.Verdict{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}
+	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}
 }
 
 func telling(name string) watch.Item {
-	return watch.Item{Namespace: "default", Name: name, Verdict: watch.Verdict{Tells: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
+	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Tells: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
 }
 
 // unreadable is a resource that cannot be read.
@@ -166,7 +166,7 @@ func TestStatus(t *testing.T) {
 				Read: []Read{
 					{Namespace: "default"},
 					{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 5, Blocking: 1},
-						Items: []watch.Item{{Namespace: "other", Name: "foo", Verdict: watch.Verdict{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}}}},
+						Items: []watch.Item{{Namespace: "other", Name: "foo", Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}}}},
 				}}}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating; Foo other/foo: Migrating is True",

@@ -15,8 +15,9 @@ import (
 // for, buffers no object, and takes any JSON: what is not of the expected type is passed over, for that is no more
 // wrong than a condition that is not there.
 type decoder struct {
+	from  io.Reader
 	json  *jsontext.Decoder
-	types map[string]uint16
+	types map[string]uint8
 	// patterns interns the patterns seen, since few differ.
 	patterns map[string]string
 
@@ -36,19 +37,28 @@ type record struct {
 	failure      *metav1.Status // what an ERROR event tells
 }
 
-// maxInterned bounds what a decoder remembers of patterns.
-const maxInterned = 4096
+// maxInterned is how many patterns a decoder interns. It lives as long as its watch, and there may be thousands.
+const maxInterned = 128
 
-func newDecoder(r io.Reader, types map[string]uint16) *decoder {
-	return &decoder{
-		json:     jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
-		types:    types,
-		patterns: map[string]string{},
-	}
+// maxKept is how many bytes an object may have for the decoder to keep the buffers that it took.
+const maxKept = 64 << 10
+
+func newDecoder(r io.Reader, types map[string]uint8) *decoder {
+	return &decoder{from: r, json: newJSON(r), types: types, patterns: map[string]string{}}
+}
+
+func newJSON(r io.Reader) *jsontext.Decoder {
+	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // event reads the next watch event. At the end of the stream the error is io.EOF.
 func (d *decoder) event() (kind apiwatch.EventType, r record, err error) {
+	start := d.json.InputOffset()
+	defer func() {
+		if d.json.InputOffset()-start > maxKept {
+			d.release()
+		}
+	}()
 	err = d.members(func(name string) (err error) {
 		switch name {
 		case `"type"`:
@@ -66,6 +76,14 @@ func (d *decoder) event() (kind apiwatch.EventType, r record, err error) {
 		err = errors.New("a watch event without a type")
 	}
 	return kind, r, err
+}
+
+// release lets go of the buffers, which have grown to the longest text so far and would never shrink.
+func (d *decoder) release() {
+	unread := bytes.Clone(d.json.UnreadBuffer())
+	d.from = io.MultiReader(bytes.NewReader(unread), d.from)
+	d.json = newJSON(d.from)
+	d.scratch = nil
 }
 
 func eventType(text []byte) apiwatch.EventType {
@@ -147,7 +165,7 @@ func (d *decoder) object(mayFail bool) (r record, err error) {
 		return d.json.SkipValue()
 	})
 	d.key = append(append(append(d.key[:0], d.namespace...), keySeparator), d.name...)
-	r.key, r.version, r.pattern = d.key, d.version, d.intern(d.pattern)
+	r.key, r.version, r.pattern = d.key, d.version, d.intern(pack(d.pattern))
 	return r, err
 }
 
@@ -191,7 +209,7 @@ func (d *decoder) status() error {
 // condition adds one condition to the pattern, if it is looked for. Of several of one type the first counts, as it
 // does for every reader that looks a condition up.
 func (d *decoder) condition() error {
-	var number uint16
+	var number uint8
 	var known bool
 	status := Unknown
 	err := d.members(func(name string) (err error) {

@@ -19,10 +19,10 @@ import (
 // asked are the condition types that the tests of the decoder look for, in the order of their numbers.
 var asked = []string{"Migrating", "Ready", "Datenbank läuft 🚀"}
 
-func askedNumbers() map[string]uint16 {
-	out := map[string]uint16{}
+func askedNumbers() map[string]uint8 {
+	out := map[string]uint8{}
 	for i, t := range asked {
-		out[t] = uint16(i)
+		out[t] = uint8(i)
 	}
 	return out
 }
@@ -495,7 +495,7 @@ func referenceOf(event map[string]any) reference {
 			continue
 		}
 		found[conditionType] = true
-		out.Pattern += string([]byte{byte(number >> 8), byte(number), byte(statusOf([]byte(text(c, "status"))))})
+		out.Pattern += string([]byte{number, byte(statusOf([]byte(text(c, "status"))))})
 	}
 	return out
 }

@@ -5,5 +5,8 @@
 // with which status. Objects that say the same share a pattern, and a Subscription judges patterns, not objects, so
 // an event that changes nothing of interest ends at the comparison of two numbers.
 //
+// Memory is bounded by the number of objects alone: a pattern is 64 bytes at most, a Subscription keeps a byte of it, and
+// only the objects that a Snapshot lists are explained.
+//
 //	bytes ─decode─▶ key, pattern ─source─▶ old pattern != new pattern ─Subscription─▶ counters, list, notify
 package watch

@@ -50,25 +50,27 @@ func New(config *rest.Config, log logr.Logger) *Engine {
 
 // Subscribe has the objects of a target judged from now on. Close the Subscription to end that.
 //
-// The error means that no client could be made for the target's identity; what goes wrong later, such as a missing
-// right, is in the Subscription's Snapshot and heals by itself.
+// The error means that no client could be made for the target's identity, or is ErrTooManyTypes; what goes wrong later,
+// such as a missing right, is in the Subscription's Snapshot and heals by itself.
 func (e *Engine) Subscribe(request Request) (*Subscription, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, fmt.Errorf("subscribing to %s: the engine is closed", request.Target.Resource)
 	}
-	s, ok := e.sources[request.Target]
-	if !ok {
+	s, shared := e.sources[request.Target]
+	if !shared {
 		client, err := e.client(request.Target.Identity)
 		if err != nil {
 			return nil, err
 		}
 		s = newSource(request.Target, client, e.log)
-		e.sources[request.Target] = s
 	}
 	sub := &Subscription{engine: e, source: s, request: request}
-	s.subscribe(sub)
+	if err := s.subscribe(sub); err != nil {
+		return nil, fmt.Errorf("subscribing to %s: %w", request.Target.Resource, err)
+	}
+	e.sources[request.Target] = s
 	return sub, nil
 }
 

@@ -21,7 +21,7 @@ import (
 type listWatch struct {
 	target Target
 	client rest.Interface
-	types  map[string]uint16
+	types  map[string]uint8
 
 	// failed is told why a list or watch failed, and worked that a watch is open.
 	failed func(error)

@@ -150,12 +150,13 @@ func request(notified chan<- struct{}) Request {
 		Judge: func(conditions []Condition) Verdict {
 			for _, c := range conditions {
 				if c.Type == "Migrating" && c.Status == True {
-					return Verdict{Blocks: "Migrating is True"}
+					return Verdict{Blocks: true}
 				}
 			}
 			return Verdict{}
 		},
-		Listed: 20,
+		Explain: func([]Condition) Explanation { return Explanation{Blocks: "Migrating is True"} },
+		Listed:  20,
 		Notify: func(bool) {
 			select {
 			case notified <- struct{}{}:

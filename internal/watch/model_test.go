@@ -19,14 +19,27 @@ type client struct {
 	*Subscription
 	types []string
 	salt  uint32
-	known map[string]Verdict // by what an object says
+	known map[string]said // by what its conditions are
 
 	filled           bool
 	notified, urgent int
 }
 
-// judge is a Judge as good as any: what it says depends on all that a Judge may look at.
+// said is what a client makes of an object.
+type said struct {
+	Explanation
+	unknown bool
+}
+
 func (c *client) judge(conditions []Condition) Verdict {
+	v := c.say(conditions)
+	return Verdict{Blocks: v.Blocks != "", Tells: v.Tells != "", Unknown: v.unknown}
+}
+
+func (c *client) explain(conditions []Condition) Explanation { return c.say(conditions).Explanation }
+
+// say is a Judge as good as any: what it says depends on all that a Judge may look at.
+func (c *client) say(conditions []Condition) said {
 	h := fnv.New32a()
 	fmt.Fprint(h, c.salt)
 	for _, condition := range conditions {
@@ -34,7 +47,7 @@ func (c *client) judge(conditions []Condition) Verdict {
 			fmt.Fprintf(h, "%s=%d ", condition.Type, condition.Status)
 		}
 	}
-	var v Verdict
+	var v said
 	n := h.Sum32() / 16
 	if n%4 == 0 {
 		v.Blocks = fmt.Sprint("blocks ", n%16)
@@ -43,7 +56,7 @@ func (c *client) judge(conditions []Condition) Verdict {
 		v.Tells = fmt.Sprint("tells ", n%3)
 		v.Reasons = []string{fmt.Sprint(n % 7)}
 	}
-	v.Unknown = n%3 == 0
+	v.unknown = n%3 == 0
 	return v
 }
 
@@ -56,7 +69,7 @@ func (c *client) want(objects map[string]string) Snapshot {
 	for name, says := range objects {
 		v, ok := c.known[says]
 		if !ok {
-			v = c.judge(spelt(says))
+			v = c.say(spelt(says))
 			c.known[says] = v
 		}
 		out.Total++
@@ -66,12 +79,12 @@ func (c *client) want(objects map[string]string) Snapshot {
 		if v.Tells != "" {
 			out.Important++
 		}
-		if v.Unknown {
+		if v.unknown {
 			out.Unknown++
 		}
 		if v.Blocks != "" || v.Tells != "" {
 			namespace, name, _ := strings.Cut(name, "/")
-			out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Verdict: v})
+			out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Explanation: v.Explanation})
 		}
 	}
 	slices.SortFunc(out.Items, func(a, b Item) int {
@@ -154,12 +167,12 @@ func (m *model) says() string {
 }
 
 func (m *model) subscribe(t *testing.T) string {
-	c := &client{salt: m.random.Uint32(), known: map[string]Verdict{}}
+	c := &client{salt: m.random.Uint32(), known: map[string]said{}}
 	for range 1 + m.random.IntN(3) {
 		c.types = append(c.types, m.conditionType())
 	}
 	sub, err := m.engine.Subscribe(Request{
-		Target: foos, Types: c.types, Judge: c.judge, Listed: m.random.IntN(12),
+		Target: foos, Types: c.types, Judge: c.judge, Explain: c.explain, Listed: m.random.IntN(12),
 		Notify: func(urgent bool) {
 			c.notified++
 			if urgent {

@@ -34,7 +34,7 @@ var foos = Target{Resource: schema.GroupVersionResource{Group: "example.com", Ve
 // script drives a source as its Reflector does, with the conditions of objects spelt "A=True B=False".
 type script struct {
 	reading
-	numbers map[string]uint16
+	numbers map[string]uint8
 }
 
 // scriptOf is the current reading of a Subscription's source.
@@ -72,6 +72,14 @@ func (s script) replace(pages int, objects map[string]string) {
 		items = append(items, &lists[i])
 	}
 	_ = s.Replace(items, "")
+}
+
+// judging judges by what an Explanation has.
+func judging(explain func([]Condition) Explanation) func([]Condition) Verdict {
+	return func(conditions []Condition) Verdict {
+		e := explain(conditions)
+		return Verdict{Blocks: e.Blocks != "", Tells: e.Tells != ""}
+	}
 }
 
 func TestNotify(t *testing.T) {
@@ -162,22 +170,23 @@ func TestNotify(t *testing.T) {
 			},
 		},
 	}
+	explain := func(conditions []Condition) (out Explanation) {
+		for _, c := range conditions {
+			switch {
+			case c.Type == "Blocks" && c.Status == True:
+				out.Blocks = "Blocks is True"
+			case c.Type == "Tells" && c.Status == True:
+				out.Tells = "Tells is True"
+			}
+		}
+		return out
+	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			sub, err := silentEngine(t).Subscribe(Request{
 				Target: foos, Types: []string{"Blocks", "Tells", "Idle"}, Listed: 2,
-				Judge: func(conditions []Condition) (v Verdict) {
-					for _, c := range conditions {
-						switch {
-						case c.Type == "Blocks" && c.Status == True:
-							v.Blocks = "Blocks is True"
-						case c.Type == "Tells" && c.Status == True:
-							v.Tells = "Tells is True"
-						}
-					}
-					return v
-				},
+				Judge: judging(explain), Explain: explain,
 				Notify: func(isUrgent bool) {
 					if isUrgent {
 						got = append(got, urgent)
@@ -218,7 +227,8 @@ func TestAfterClose(t *testing.T) {
 			notified := 0
 			sub, err := engine.Subscribe(Request{
 				Target: foos, Types: []string{"A"}, Listed: 1, Notify: func(bool) { notified++ },
-				Judge: func([]Condition) Verdict { return Verdict{Tells: "something"} },
+				Judge:   func([]Condition) Verdict { return Verdict{Tells: true} },
+				Explain: func([]Condition) Explanation { return Explanation{Tells: "something"} },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -233,7 +243,7 @@ func TestAfterClose(t *testing.T) {
 			if notified > 0 {
 				t.Errorf("notified %d times after the end", notified)
 			}
-			want := Snapshot{Filled: true, Counts: Counts{Total: 1, Important: 1}, Items: []Item{{"n", "a", Verdict{Tells: "something"}}}}
+			want := Snapshot{Filled: true, Counts: Counts{Total: 1, Important: 1}, Items: []Item{{"n", "a", Explanation{Tells: "something"}}}}
 			if diff := gocmp.Diff(want, sub.Snapshot()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

@@ -1,9 +1,6 @@
 package watch
 
-import (
-	"encoding/binary"
-	"strings"
-)
+import "strings"
 
 // Status of a condition. The zero Status is Unknown.
 type Status uint8
@@ -33,28 +30,63 @@ type Condition struct {
 	Status Status
 }
 
-// A pattern is which of the conditions looked for an object has, in its own order, and their status: three bytes each.
-const patternEntry = 3
+// MaxTypes is how many condition types the Subscriptions of one Target can ask for together.
+const MaxTypes = 256
 
-func appendToPattern(pattern []byte, number uint16, status Status) []byte {
-	return append(binary.BigEndian.AppendUint16(pattern, number), byte(status))
+// A pattern is which of the conditions asked for an object has, in its own order, and their status: two bytes each, the
+// number of the type and the status. A pattern of more than maxOrdered conditions is packed instead: two bits for each
+// number, and the order is lost. So no pattern is longer than packedSize, whatever conditions an object has.
+const (
+	patternEntry = 2
+	packedSize   = MaxTypes / perByte
+	perByte      = 4
+	maxOrdered   = packedSize/patternEntry - 1
+)
+
+func appendToPattern(pattern []byte, number uint8, status Status) []byte {
+	return append(pattern, number, byte(status))
 }
 
-func patternHas(pattern []byte, number uint16) bool {
+func patternHas(pattern []byte, number uint8) bool {
 	for i := 0; i < len(pattern); i += patternEntry {
-		if binary.BigEndian.Uint16(pattern[i:]) == number {
+		if pattern[i] == number {
 			return true
 		}
 	}
 	return false
 }
 
-// conditionsOf spells a pattern out.
+// pack returns a pattern in the form that is kept. It may change the bytes of the one that is given.
+func pack(pattern []byte) []byte {
+	if len(pattern) <= maxOrdered*patternEntry {
+		return pattern
+	}
+	var packed [packedSize]byte
+	for i := 0; i < len(pattern); i += patternEntry {
+		number, status := pattern[i], pattern[i+1]
+		packed[number/perByte] |= (status + 1) << (number % perByte * 2)
+	}
+	return append(pattern[:0], packed[:]...)
+}
+
+// conditionsOf returns the conditions of a pattern. Those of a packed one are in the order of types.
 func conditionsOf(pattern string, types []string) []Condition {
+	if len(pattern) == packedSize {
+		return unpack(pattern, types)
+	}
 	out := make([]Condition, 0, len(pattern)/patternEntry)
 	for i := 0; i < len(pattern); i += patternEntry {
-		number := binary.BigEndian.Uint16([]byte(pattern[i : i+2]))
-		out = append(out, Condition{Type: types[number], Status: Status(pattern[i+2])})
+		out = append(out, Condition{Type: types[pattern[i]], Status: Status(pattern[i+1])})
+	}
+	return out
+}
+
+func unpack(pattern string, types []string) []Condition {
+	out := make([]Condition, 0, len(types))
+	for number, t := range types {
+		if status := pattern[number/perByte] >> (number % perByte * 2) & 3; status > 0 {
+			out = append(out, Condition{Type: t, Status: Status(status - 1)})
+		}
 	}
 	return out
 }

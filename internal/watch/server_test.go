@@ -181,16 +181,20 @@ type subscription struct {
 func subscribe(t testing.TB, engine *watch.Engine, target watch.Target, conditionTypes ...string) subscription {
 	t.Helper()
 	s := subscription{notified: make(chan struct{}, 1), count: &atomic.Int32{}}
+	explain := func(conditions []watch.Condition) (out watch.Explanation) {
+		for _, c := range conditions {
+			if c.Status == watch.True && slices.Contains(conditionTypes, c.Type) {
+				out.Blocks = c.Type
+			}
+		}
+		return out
+	}
 	sub, err := engine.Subscribe(watch.Request{
 		Target: target, Types: conditionTypes, Listed: 1000,
-		Judge: func(conditions []watch.Condition) (v watch.Verdict) {
-			for _, c := range conditions {
-				if c.Status == watch.True && slices.Contains(conditionTypes, c.Type) {
-					v.Blocks = c.Type
-				}
-			}
-			return v
+		Judge: func(conditions []watch.Condition) watch.Verdict {
+			return watch.Verdict{Blocks: explain(conditions).Blocks != ""}
 		},
+		Explain: explain,
 		Notify: func(bool) {
 			s.count.Add(1)
 			select {

@@ -2,7 +2,8 @@ package watch
 
 import (
 	"context"
-	"maps"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,14 +24,15 @@ type source struct {
 	contents
 	subs map[*Subscription]struct{}
 
-	// types that any Subscription asks for, by their number in a pattern. They only grow. A reading knows the types
-	// there were when it began: the more of them, the later its round.
-	types   []string
-	numbers map[string]uint16
-	round   int // of the current reading
-	filled  int // the round that filled objects; 0 before the first
-	cancel  context.CancelFunc
-	err     error // of the last attempt to list or watch
+	// types are those that the current reading looks for, and numbers their numbers in its patterns. Patterns of contents
+	// have the numbers of the reading that filled it, whose types are filledTypes.
+	types, filledTypes []string
+	numbers            map[string]uint8
+
+	round  int // of the current reading
+	filled int // the round that filled contents; 0 before the first
+	cancel context.CancelFunc
+	err    error // of the last attempt to list or watch
 }
 
 func newSource(target Target, client rest.Interface, log logr.Logger) *source {
@@ -40,43 +42,63 @@ func newSource(target Target, client rest.Interface, log logr.Logger) *source {
 		log:      log.WithValues("resource", target.Resource, "namespace", target.Namespace, "identity", target.Identity),
 		contents: contents{objects: map[string]uint32{}},
 		subs:     map[*Subscription]struct{}{},
-		numbers:  map[string]uint16{},
 	}
 }
 
-// subscribe adds a Subscription. Where it asks for conditions that were not looked for so far, all is read again.
-func (s *source) subscribe(sub *Subscription) {
+// ErrTooManyTypes is the error of a Subscription whose condition types, with those of the others of its Target, are more
+// than MaxTypes.
+var ErrTooManyTypes = fmt.Errorf("more than %d condition types", MaxTypes)
+
+// subscribe adds a Subscription. If it asks for conditions that the current reading does not look for, another begins.
+func (s *source) subscribe(sub *Subscription) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	grown := s.cancel == nil
-	for _, t := range sub.request.Types {
-		if _, ok := s.numbers[t]; !ok && len(s.types) <= maxTypes {
-			s.numbers[t] = uint16(len(s.types))
-			s.types = append(s.types, t)
-			grown = true
+	if s.cancel == nil || !s.looksFor(sub.request.Types) {
+		types := s.typesWith(sub)
+		if len(types) > MaxTypes {
+			return ErrTooManyTypes
 		}
-	}
-	if grown {
-		s.read()
+		s.read(types)
 	}
 	sub.needs = s.round
 	s.subs[sub] = struct{}{}
 	sub.recount(s)
+	return nil
 }
 
-// maxTypes is the highest number that a pattern can hold. The length of an expression keeps far below it.
-const maxTypes = 1<<16 - 1
+// looksFor reports whether the current reading looks for all of those types.
+func (s *source) looksFor(types []string) bool {
+	return !slices.ContainsFunc(types, func(t string) bool { _, ok := s.numbers[t]; return !ok })
+}
+
+// typesWith returns the condition types that the Subscriptions and one more ask for, sorted.
+func (s *source) typesWith(more *Subscription) []string {
+	out := slices.Clone(more.request.Types)
+	for sub := range s.subs {
+		out = append(out, sub.request.Types...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // unsubscribe removes a Subscription and tells how many are left.
 func (s *source) unsubscribe(sub *Subscription) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.subs, sub)
+	if _, ok := s.subs[sub]; ok {
+		sub.last = new(sub.snapshot(s))
+		delete(s.subs, sub)
+	}
 	return len(s.subs)
 }
 
-// read starts a reading with the types there are now, in place of the one before it.
-func (s *source) read() {
+// read starts a reading that looks for those types, in place of the one before it.
+func (s *source) read(types []string) {
+	numbers := make(map[string]uint8, len(types))
+	for i, t := range types {
+		numbers[t] = uint8(i)
+	}
+	s.types, s.numbers = types, numbers
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -85,7 +107,7 @@ func (s *source) read() {
 	s.round++
 	r := reading{source: s, round: s.round}
 	reflector := cache.NewReflectorWithOptions(
-		listWatch{target: s.target, client: s.client, types: maps.Clone(s.numbers), failed: r.failed, worked: r.worked},
+		listWatch{target: s.target, client: s.client, types: numbers, failed: r.failed, worked: r.worked},
 		nil, r,
 		cache.ReflectorOptions{Name: "conditions of " + s.target.Resource.GroupResource().String(), Backoff: backoff()},
 	)
@@ -118,7 +140,11 @@ func (r reading) Add(obj any) error { return r.Update(obj) }
 // Update takes an object as it is now.
 func (r reading) Update(obj any) error {
 	o := obj.(*object)
-	r.write(func(s *source) { s.put(o) })
+	r.write(func(s *source) {
+		if s.filled == s.round { // or else the numbers of its pattern are not yet those of the contents
+			s.put(o)
+		}
+	})
 	return nil
 }
 
@@ -195,7 +221,7 @@ func (s *source) put(o *object) {
 		if isNew {
 			sub.judge(s, after)
 		}
-		sub.moved(o.key, sub.verdictIf(had, before), sub.verdictIf(true, after))
+		sub.moved(s, o.key, sub.stateIf(s, had, before), sub.stateIf(s, true, after))
 	}
 	if had {
 		s.patterns.drop(before)
@@ -209,13 +235,13 @@ func (s *source) remove(key string) {
 	}
 	delete(s.objects, key)
 	for sub := range s.subs {
-		sub.moved(key, sub.verdictIf(true, before), nil)
+		sub.moved(s, key, sub.stateIf(s, true, before), state{})
 	}
 	s.patterns.drop(before)
 }
 
 func (s *source) replace(all contents) {
-	s.contents, s.filled = all, s.round
+	s.contents, s.filled, s.filledTypes = all, s.round, s.types
 	for sub := range s.subs {
 		sub.recount(s)
 	}

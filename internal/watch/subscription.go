@@ -12,10 +12,13 @@ type Request struct {
 	// Types are the condition types that Judge looks at.
 	Types []string
 
-	// Judge says what an object's conditions mean. It gets those of them that some Request of the same Target asks
-	// for, in the object's own order, each type once. It must depend on nothing else, for it is called once for all
-	// objects that say the same.
+	// Judge returns what an object's conditions mean. It gets those of them that some Request of the same Target asks
+	// for, each type once, in the object's own order; if there are very many, sorted by type. It must depend on nothing
+	// else, for it is called once for all objects whose conditions are the same.
 	Judge func([]Condition) Verdict
+
+	// Explain returns the same in words. It is called only for objects that a Snapshot lists.
+	Explain func([]Condition) Explanation
 
 	// Listed is how many objects a Snapshot lists.
 	Listed int
@@ -27,26 +30,63 @@ type Request struct {
 
 // Verdict is what the conditions of an object mean.
 type Verdict struct {
-	// Blocks says why the object holds something up, and is empty where it does not. Such objects are listed first.
+	// Blocks is true if the object holds something up. Such objects are listed first.
+	Blocks bool
+
+	// Tells is true if the object has something important to report. Such objects are listed.
+	Tells bool
+
+	// Unknown is true if the object cannot be judged.
+	Unknown bool
+}
+
+// Explanation is a Verdict in words.
+type Explanation struct {
+	// Blocks is why the object holds something up; empty if it does not.
 	Blocks string
 
-	// Tells says what important thing the object has to tell, and is empty where it has none. Such objects are listed.
+	// Tells is what important thing the object has to report; empty if it has none.
 	Tells string
 
-	// Unknown objects cannot be judged.
-	Unknown bool
-
-	// Reasons are kept for objects that are listed.
+	// Reasons are the conditions that decided.
 	Reasons []string
 }
 
-func (v *Verdict) blocks() bool { return v != nil && v.Blocks != "" }
-func (v *Verdict) tells() bool  { return v != nil && v.Tells != "" }
-func (v *Verdict) listed() bool { return v.blocks() || v.tells() }
+func (e Explanation) equal(f Explanation) bool {
+	return e.Blocks == f.Blocks && e.Tells == f.Tells && slices.Equal(e.Reasons, f.Reasons)
+}
 
-func (v *Verdict) equal(w *Verdict) bool {
-	return v != nil && w != nil && v.Blocks == w.Blocks && v.Tells == w.Tells && v.Unknown == w.Unknown &&
-		slices.Equal(v.Reasons, w.Reasons)
+// bits are a Verdict in a byte. There is one for each pattern and Subscription, so that size matters.
+type bits uint8
+
+const (
+	exists bits = 1 << iota
+	blocks
+	tells
+	unknown
+)
+
+func bitsOf(v Verdict) bits {
+	out := exists
+	if v.Blocks {
+		out |= blocks
+	}
+	if v.Tells {
+		out |= tells
+	}
+	if v.Unknown {
+		out |= unknown
+	}
+	return out
+}
+
+func (b bits) has(c bits) bool { return b&c != 0 }
+func (b bits) listed() bool    { return b.has(blocks | tells) }
+
+// state is an object at one moment. The zero state is of one that does not exist.
+type state struct {
+	bits
+	pattern string
 }
 
 // Counts of objects.
@@ -54,18 +94,17 @@ type Counts struct {
 	Total, Blocking, Important, Unknown int
 }
 
-func (c *Counts) add(v *Verdict, n int) {
-	if v == nil {
-		return
+func (c *Counts) add(b bits, n int) {
+	if b.has(exists) {
+		c.Total += n
 	}
-	c.Total += n
-	if v.blocks() {
+	if b.has(blocks) {
 		c.Blocking += n
 	}
-	if v.tells() {
+	if b.has(tells) {
 		c.Important += n
 	}
-	if v.Unknown {
+	if b.has(unknown) {
 		c.Unknown += n
 	}
 }
@@ -79,7 +118,7 @@ func (c Counts) sameKind(d Counts) bool {
 // Item is an object that is listed.
 type Item struct {
 	Namespace, Name string
-	Verdict
+	Explanation
 }
 
 // Snapshot is what is known at one moment.
@@ -106,24 +145,26 @@ type Subscription struct {
 	source  *source
 	request Request
 
-	needs    int       // the round of the source's reading that knows all its types
-	verdicts []Verdict // by the number of the pattern
+	needs    int    // the round of the source's reading that knows all its types
+	verdicts []bits // by the number of the pattern
 	counts   Counts
 	listable int // how many objects are to be listed, if there were room
 
 	// first are the first of them, complete unless stale.
 	first []entry
 	stale bool
+
+	last *Snapshot // set when it is closed
 }
 
 type entry struct {
-	key     string
-	verdict *Verdict
+	key    string
+	blocks bool
 }
 
 func compare(a, b entry) int {
-	if a.verdict.blocks() != b.verdict.blocks() {
-		if a.verdict.blocks() {
+	if a.blocks != b.blocks {
+		if a.blocks {
 			return -1
 		}
 		return 1
@@ -137,11 +178,18 @@ func (sub *Subscription) Target() Target { return sub.request.Target }
 // Close ends the Subscription. Notify is not called after it.
 func (sub *Subscription) Close() { sub.engine.unsubscribe(sub) }
 
-// Snapshot is what is known now.
+// Snapshot returns what is known now, or was when the Subscription was closed.
 func (sub *Subscription) Snapshot() Snapshot {
 	s := sub.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if sub.last != nil {
+		return *sub.last
+	}
+	return sub.snapshot(s)
+}
+
+func (sub *Subscription) snapshot(s *source) Snapshot {
 	out := Snapshot{Filled: s.filled >= sub.needs, Err: s.err}
 	if !out.Filled {
 		return out
@@ -151,28 +199,38 @@ func (sub *Subscription) Snapshot() Snapshot {
 	}
 	out.Counts = sub.counts
 	out.Omitted = sub.listable - len(sub.first)
+	explained := map[uint32]Explanation{}
 	for _, e := range sub.first {
 		namespace, name := splitKey(e.key)
-		out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Verdict: *e.verdict})
+		number := s.objects[e.key]
+		explanation, ok := explained[number]
+		if !ok {
+			explanation = sub.explain(s, s.patterns.entries[number].pattern)
+			explained[number] = explanation
+		}
+		out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Explanation: explanation})
 	}
 	return out
+}
+
+func (sub *Subscription) explain(s *source, pattern string) Explanation {
+	return sub.request.Explain(conditionsOf(pattern, s.filledTypes))
 }
 
 // judge judges the pattern of that number.
 func (sub *Subscription) judge(s *source, number uint32) {
 	for len(sub.verdicts) <= int(number) {
-		sub.verdicts = append(sub.verdicts, Verdict{})
+		sub.verdicts = append(sub.verdicts, 0)
 	}
-	sub.verdicts[number] = sub.request.Judge(conditionsOf(s.patterns.entries[number].pattern, s.types))
+	sub.verdicts[number] = bitsOf(sub.request.Judge(conditionsOf(s.patterns.entries[number].pattern, s.filledTypes)))
 }
 
-// verdictIf copies the verdict, for its number may soon mean another pattern.
-func (sub *Subscription) verdictIf(exists bool, number uint32) *Verdict {
+// stateIf returns the state of an object whose pattern has that number.
+func (sub *Subscription) stateIf(s *source, exists bool, number uint32) state {
 	if !exists {
-		return nil
+		return state{}
 	}
-	v := sub.verdicts[number]
-	return &v
+	return state{sub.verdicts[number], s.patterns.entries[number].pattern}
 }
 
 // recount judges all anew.
@@ -183,32 +241,42 @@ func (sub *Subscription) recount(s *source) {
 			continue
 		}
 		sub.judge(s, uint32(number))
-		v := &sub.verdicts[number]
-		sub.counts.add(v, p.count)
-		if v.listed() {
+		b := sub.verdicts[number]
+		sub.counts.add(b, p.count)
+		if b.listed() {
 			sub.listable += p.count
 		}
 	}
 	sub.first, sub.stale = nil, sub.listable > 0
 }
 
-// moved takes note that an object's verdict was one thing, and is now another; nil where it does not exist.
-func (sub *Subscription) moved(key string, before, after *Verdict) {
-	if before.equal(after) {
+// moved records that an object had one state and now has another.
+func (sub *Subscription) moved(s *source, key string, before, after state) {
+	if before.bits == after.bits {
+		e := entry{key, after.has(blocks)}
+		if after.listed() && sub.mayShow(e) && !sub.explain(s, before.pattern).equal(sub.explain(s, after.pattern)) {
+			sub.request.Notify(false)
+		}
 		return
 	}
 	counts := sub.counts
-	sub.counts.add(before, -1)
-	sub.counts.add(after, +1)
+	sub.counts.add(before.bits, -1)
+	sub.counts.add(after.bits, +1)
 	if before.listed() {
-		sub.unlist(entry{key, before})
+		sub.unlist(entry{key, before.has(blocks)})
 	}
 	shown := false
 	if after.listed() {
-		shown = sub.list(entry{key, after})
+		shown = sub.list(entry{key, after.has(blocks)})
 	}
-	held := shown && after.blocks() && !before.blocks()
+	held := shown && after.has(blocks) && !before.has(blocks)
 	sub.request.Notify(held || !sub.counts.sameKind(counts))
+}
+
+// mayShow reports whether one that is to be listed is, or may be, among the first.
+func (sub *Subscription) mayShow(e entry) bool {
+	_, found := slices.BinarySearchFunc(sub.first, e, compare)
+	return found || sub.stale
 }
 
 // list adds an object to be listed, and tells whether it is among the first.
@@ -241,8 +309,8 @@ func (sub *Subscription) unlist(e entry) {
 func (sub *Subscription) relist(s *source) {
 	sub.first, sub.stale, sub.listable = nil, false, 0
 	for key, number := range s.objects {
-		if v := &sub.verdicts[number]; v.listed() {
-			sub.list(entry{key, sub.verdictIf(true, number)})
+		if b := sub.verdicts[number]; b.listed() {
+			sub.list(entry{key, b.has(blocks)})
 		}
 	}
 }

@@ -73,6 +73,10 @@ const (
 	// message contains the numbers.
 	ReasonTooManyWatches = "TooManyWatches"
 
+	// ReasonTooManyConditions: the expressions of the Probes that read a resource with the same service account name more conditions
+	// than are kept of a custom resource. The message contains the number.
+	ReasonTooManyConditions = "TooManyConditions"
+
 	// ReasonForbidden: the operator's service account may not list or watch the custom resources.
 	ReasonForbidden = "Forbidden"
 

@@ -1,0 +1,287 @@
+package watch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/operator-status/operator-status/internal/expression"
+)
+
+const (
+	// hostileObjects is how many custom resources the tests below read, and hostileTypes how many conditions each has.
+	hostileObjects, hostileTypes = 10_000, 200
+
+	// hostileReadings is how many resources of Probes read them.
+	hostileReadings = 4
+
+	// hostileLimit is how many bytes a custom resource may take, whatever its conditions.
+	hostileLimit = 300
+)
+
+// TestHostileMemory: no conditions make a custom resource take more memory than its limit.
+func TestHostileMemory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		message func(object, condition int) string
+	}{
+		"distinct": {
+			reason: "Every custom resource has 200 conditions that an expression names, with statuses, reasons and messages that no other has.",
+			message: func(object, condition int) string {
+				return "message " + strconv.Itoa(object*hostileTypes+condition)
+			},
+		},
+		"long": {
+			reason: "Some have long messages too, of which nothing is kept, not even the buffer that they were read into.",
+			message: func(object, condition int) string {
+				if object%1000 != 0 || condition != 7 {
+					return ""
+				}
+				return strconv.Itoa(object) + strings.Repeat("m", 1<<20)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settled, peak := hostileHeap(t, tc.message)
+			t.Logf("%d B settled and %d B at the peak for each of %d custom resources with %d conditions and %d readings",
+				settled/hostileObjects, peak/hostileObjects, hostileObjects, hostileTypes, hostileReadings)
+			if settled/hostileObjects > hostileLimit {
+				t.Errorf("%s\nwant at most %d B for each", tc.reason, hostileLimit)
+			}
+		})
+	}
+}
+
+// hostileHeap returns how much the heap grows by when hostile objects are read, settled and at its highest.
+func hostileHeap(t *testing.T, message func(object, condition int) string) (settled, peak int) {
+	server := httptest.NewServer(serving(func(w io.Writer) { writeHostile(w, message) }))
+	t.Cleanup(server.Close)
+	engine := New(&rest.Config{Host: server.URL}, logr.Discard())
+	defer engine.Close()
+
+	base := heapAfterGC()
+	highest, stop := watchHeap()
+	var subs []*Subscription
+	for range hostileReadings {
+		notified := make(chan struct{}, 1)
+		r := request(notified)
+		r.Types, r.Judge, r.Explain = hostileExpression(t)
+		sub, err := engine.Subscribe(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for !sub.Snapshot().Filled {
+			<-notified
+		}
+		subs = append(subs, sub)
+	}
+	stop()
+	after := heapAfterGC()
+	for _, sub := range subs {
+		if got := sub.Snapshot(); got.Total != hostileObjects || got.Blocking < hostileObjects/2 || len(got.Items) != 20 {
+			t.Fatalf("want all objects judged, got %+v", got.Counts)
+		}
+	}
+	return int(after) - int(base), int(*highest) - int(base)
+}
+
+// hostileExpression returns what a Request asks for whose expression names as many conditions as fit.
+func hostileExpression(t *testing.T) (types []string, judge func([]Condition) Verdict, explain func([]Condition) Explanation) {
+	types = hostileTypeNames(hostileTypes)
+	e, err := expression.Parse(strings.Join(types, "&&"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookupIn := func(conditions []Condition) func(string) expression.Value {
+		return func(conditionType string) expression.Value {
+			for _, c := range conditions {
+				if c.Type == conditionType && c.Status == False {
+					return expression.False
+				}
+			}
+			return expression.True
+		}
+	}
+	judge = func(c []Condition) Verdict {
+		return Verdict{Blocks: e.Evaluate(lookupIn(c)) == expression.False}
+	}
+	explain = func(c []Condition) Explanation {
+		var out Explanation
+		for _, l := range e.Decisive(lookupIn(c)) {
+			out.Reasons = append(out.Reasons, l.String())
+		}
+		out.Blocks = strings.Join(out.Reasons, " is False, ")
+		return out
+	}
+	return types, judge, explain
+}
+
+func hostileTypeNames(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("%03d", i))
+	}
+	return out
+}
+
+// writeHostile writes watch events of objects with conditions of which no two have the same statuses.
+func writeHostile(w io.Writer, message func(object, condition int) string) {
+	types := hostileTypeNames(hostileTypes)
+	var text []byte
+	for i := range hostileObjects {
+		fmt.Fprintf(w, `{"type":"ADDED","object":{"metadata":{"name":"instance-%06d","namespace":"tenant-%06d","resourceVersion":"7"},"status":{"conditions":[`, i, i)
+		for n := range hostileTypes {
+			status := "False"
+			if n < 14 && i>>n&1 == 1 {
+				status = "True"
+			}
+			text = append(text, `{"type":"`...)
+			text = append(text, types[n]...)
+			text = append(text, `","status":"`...)
+			text = append(text, status...)
+			text = append(text, `","reason":"R`...)
+			text = strconv.AppendInt(text, int64(i*hostileTypes+n), 10)
+			text = append(text, `","message":"`...)
+			text = append(text, message(i, n)...)
+			text = append(text, `"},`...)
+		}
+		_, _ = w.Write(append(text[:len(text)-1], "]}}}\n"...))
+		text = text[:0]
+	}
+}
+
+// serving answers with a watch list.
+func serving(write func(io.Writer)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		out := bufio.NewWriterSize(w, 64<<10)
+		write(out)
+		_, _ = out.WriteString(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"900000","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n")
+		_ = out.Flush()
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+}
+
+// TestPack: a pattern is short, and all that is lost of a long one is the order of its conditions.
+func TestPack(t *testing.T) {
+	types := hostileTypeNames(MaxTypes)
+	for _, n := range []int{0, 1, maxOrdered, maxOrdered + 1, MaxTypes} {
+		var pattern []byte
+		var want []Condition
+		for i := range n {
+			number := uint8(MaxTypes - 1 - i)
+			status := Status(i % 3)
+			pattern = appendToPattern(pattern, number, status)
+			want = append(want, Condition{types[number], status})
+		}
+		if n > maxOrdered {
+			for i := range n / 2 {
+				want[i], want[n-1-i] = want[n-1-i], want[i]
+			}
+		}
+		packed := string(pack(pattern))
+		got := conditionsOf(packed, types)
+		if diff := gocmp.Diff(want, got); len(packed) > packedSize || len(want) > 0 && diff != "" {
+			t.Errorf("%d conditions in %d bytes: -want +got\n%s", n, len(packed), diff)
+		}
+	}
+}
+
+// TestTooManyTypes: a Target is asked for so many condition types at most, and those of Subscriptions that were closed do not
+// count.
+func TestTooManyTypes(t *testing.T) {
+	engine := silentEngine(t)
+	r := request(make(chan struct{}, 1))
+	subscribe := func(from, to int) (*Subscription, error) {
+		r.Types = hostileTypeNames(to)[from:]
+		return engine.Subscribe(r)
+	}
+	if _, err := subscribe(0, MaxTypes+1); !errors.Is(err, ErrTooManyTypes) || len(engine.sources) > 0 {
+		t.Fatalf("one that asks for too many: got %v and %d watches", err, len(engine.sources))
+	}
+	half, err := subscribe(0, MaxTypes/2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := subscribe(1, MaxTypes); err != nil {
+		t.Fatalf("types that both ask for count once: %v", err)
+	}
+	if _, err := subscribe(1, MaxTypes+1); !errors.Is(err, ErrTooManyTypes) {
+		t.Fatalf("too many together: got %v", err)
+	}
+	half.Close()
+	if _, err := subscribe(1, MaxTypes+1); err != nil {
+		t.Fatalf("after the first is closed: %v", err)
+	}
+}
+
+// TestTypesChange: the patterns of a reading are judged by its own types, whatever those of the next one.
+func TestTypesChange(t *testing.T) {
+	engine := silentEngine(t)
+	subscribe := func(types ...string) *Subscription {
+		r := request(make(chan struct{}, 1))
+		r.Types = types
+		sub, err := engine.Subscribe(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub
+	}
+	older := subscribe("Migrating")
+	first := scriptOf(older)
+	first.replace(1, map[string]string{"n/a": "Migrating=True", "n/b": ""})
+
+	younger := subscribe("Alive", "Migrating") // which sorts before
+	second := scriptOf(older)
+	second.update("n/c", "Migrating=True") // no Reflector does this before it has listed
+	if got := older.Snapshot(); !got.Filled || got.Total != 2 || got.Blocking != 1 || younger.Snapshot().Filled {
+		t.Errorf("before the second reading: %+v", got)
+	}
+	second.replace(1, map[string]string{"n/a": "Alive=True", "n/b": "Alive=True Migrating=True"})
+	for _, sub := range []*Subscription{older, younger} {
+		if got := sub.Snapshot(); !got.Filled || got.Total != 2 || got.Blocking != 1 || got.Items[0].Name != "b" {
+			t.Errorf("after the second reading: %+v", got)
+		}
+	}
+
+	older.Close()
+	second.update("n/b", "")
+	if got := older.Snapshot(); got.Blocking != 1 || len(got.Items) != 1 {
+		t.Errorf("a closed one keeps what was known: %+v", got)
+	}
+}
+
+// TestRelease: the buffers of a decoder do not stay as large as the largest object, and no event is lost with them.
+func TestRelease(t *testing.T) {
+	var text strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&text, `{"type":"MODIFIED","object":{"metadata":{"name":"foo-%d"},"status":{"conditions":[{"type":"%s","status":"True"},{"type":"Ready","status":"True"}]}}}`+"\n",
+			i, strings.Repeat("x", i%5*(maxKept-100)))
+	}
+	d := newDecoder(strings.NewReader(text.String()), askedNumbers())
+	for i := range 50 {
+		_, r, err := d.event()
+		if err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+		if got := string(r.key); got != fmt.Sprintf("\x00foo-%d", i) || len(r.pattern) != patternEntry {
+			t.Fatalf("event %d is of %q", i, got)
+		}
+		if kept := cap(d.scratch) + len(d.json.UnreadBuffer()); kept > 4*maxKept {
+			t.Fatalf("after event %d %d bytes are kept", i, kept)
+		}
+	}
+	if _, _, err := d.event(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last: %v", err)
+	}
+}
