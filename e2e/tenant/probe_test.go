@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestManyWatches: one Probe of many resources in many namespaces, none of which exists, once took 10,240 watches and 614 MiB. It is told
-// how many there are, and others are read all the same.
+// TestManyWatches: one Probe of many resources in many namespaces once took 10,240 watches and 614 MiB. It is told how many there are, and
+// others are read all the same. Namespaces that do not exist take none.
 func TestManyWatches(t *testing.T) {
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace := cluster.Namespace(t, "fan")
@@ -28,6 +28,10 @@ func TestManyWatches(t *testing.T) {
 	hostile := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hostile"}, Spec: &v1alpha1.ProbeSpec{ServiceAccountName: meta.Name}}
 	for i := range 256 {
 		hostile.Spec.Namespaces = append(hostile.Spec.Namespaces, fmt.Sprintf("no-such-%d", i))
+	}
+	absent := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "absent"}, Spec: hostile.Spec.DeepCopy()}
+	for i := range 26 {
+		hostile.Spec.Namespaces[i] = cluster.Namespace(t, "fan-out")
 	}
 	for i := range 40 {
 		name := fmt.Sprintf("f%ds.fan.example.com", i)
@@ -43,12 +47,17 @@ spec:
 `, i, name))
 		hostile.Spec.ProbeResources = append(hostile.Spec.ProbeResources, v1alpha1.ProbeResource{Name: name, Upgradeable: "!Migrating"})
 	}
+	absent.Spec.ProbeResources = hostile.Spec.ProbeResources
 	modest := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "modest"}, Spec: &v1alpha1.ProbeSpec{
 		ServiceAccountName: meta.Name, ProbeResources: hostile.Spec.ProbeResources[:1],
 	}}
 	cluster.Create(t, modest)
 	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })
 	before := manager.PeakMemory(t)
+	cluster.Create(t, absent)
+	cluster.Await(t, absent, func() string {
+		return testcluster.Lacking(absent.Status.Conditions, "Upgradeable=True/NoResources", "Synced=False/NamespaceNotFound")
+	})
 	cluster.Create(t, hostile)
 	cluster.Await(t, hostile, func() string { return testcluster.Lacking(hostile.Status.Conditions, "Synced=False/TooManyWatches") })
 	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })

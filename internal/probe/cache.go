@@ -30,6 +30,15 @@ func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 	}); err != nil {
 		return fmt.Errorf("indexing Probes by resource: %w", err)
 	}
+	if err := indexer.IndexField(ctx, &v1alpha1.Probe{}, IndexNamespace, func(o client.Object) []string {
+		probe := o.(*v1alpha1.Probe)
+		if probe.Spec == nil {
+			return nil
+		}
+		return probe.Spec.Namespaces
+	}); err != nil {
+		return fmt.Errorf("indexing Probes by namespace: %w", err)
+	}
 	return nil
 }
 

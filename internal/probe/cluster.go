@@ -24,6 +24,9 @@ const (
 
 	// IndexNamedCRD finds Probes by the names of their resources.
 	IndexNamedCRD = "spec.probeResources.name"
+
+	// IndexNamespace finds Probes by the namespaces that they name.
+	IndexNamespace = "spec.namespaces"
 )
 
 const csvCRD = "clusterserviceversions.operators.coreos.com"

@@ -38,6 +38,59 @@ func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, c
 	return operatorgroup.Targets(ctx, r.Client, group)
 }
 
+// targets are target namespaces: those that exist, or all, and those that do not.
+type targets struct{ existing, missing []string }
+
+// sortOut returns which of the target namespaces of a Probe exist. Its own does.
+func (r *StatusReconciler) sortOut(ctx context.Context, probe *v1alpha1.Probe, namespaces []string) (out targets, err error) {
+	for _, name := range namespaces {
+		exists := name == metav1.NamespaceAll || name == probe.Namespace
+		if !exists {
+			if exists, err = r.namespaceExists(ctx, name); err != nil {
+				return out, err
+			}
+		}
+		if exists {
+			out.existing = append(out.existing, name)
+		} else {
+			out.missing = append(out.missing, name)
+		}
+	}
+	return out, nil
+}
+
+func (r *StatusReconciler) namespaceExists(ctx context.Context, name string) (bool, error) {
+	if err := r.watchNamespaces(); err != nil {
+		return false, fmt.Errorf("watching namespaces: %w", err)
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	switch err := r.Client.Get(ctx, types.NamespacedName{Name: name}, namespace); {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("getting namespace %s: %w", name, err)
+	}
+}
+
+// missingNamespaces returns the Problem that namespaces do not exist; nil if none is missing.
+func missingNamespaces(names []string) *Problem {
+	if len(names) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("Namespace %s does not exist: custom resources are read there once it is created", names[0])
+	if len(names) > 1 {
+		list := strings.Join(names[:min(len(names), maxNamed)], ", ")
+		if more := len(names) - maxNamed; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		text = fmt.Sprintf("Namespaces %s do not exist: custom resources are read there once they are created", list)
+	}
+	return &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: text}
+}
+
 // operatorGroup returns the one of a namespace; nil where there is not exactly one.
 func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) (*operatorsv1.OperatorGroup, error) {
 	if !r.operatorGroups.Load() {

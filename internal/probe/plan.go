@@ -62,8 +62,8 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 	return out
 }
 
-// plan decides how each resource of a Probe is read: which kind, in which namespaces, as whom.
-func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, namespaces []string) (plan, error) {
+// plan decides how each resource of a Probe is read: which kind, in which of the namespaces that exist, as whom.
+func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, namespaces targets) (plan, error) {
 	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,9 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 		}
 		if noIdentity != nil {
 			p.Problems = append(p.Problems, *noIdentity)
-		} else if p.readings, problem, err = r.readingsOf(ctx, probe, spec, accounts, targetsOf(crd, namespaces), p.Invalid); err != nil {
+		} else if targets := targetsOf(crd, namespaces.existing); len(targets) == 0 && len(namespaces.missing) > 0 {
+			p.Absent = true
+		} else if p.readings, problem, err = r.readingsOf(ctx, probe, spec, accounts, targets, p.Invalid); err != nil {
 			return nil, err
 		} else if problem != nil {
 			p.Problems = append(p.Problems, *problem)

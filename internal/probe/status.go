@@ -17,7 +17,7 @@ import (
 type Inputs struct {
 	Probe     *v1alpha1.Probe
 	Resources []Resource // as spec.probeResources names them
-	Problems  []Problem  // with the annotations that the spec was made from
+	Problems  []Problem  // with the annotations that the spec was made from, and with namespaces
 
 	// Outdated is true where those annotations have changed, and the spec is about to.
 	Outdated bool
@@ -41,7 +41,8 @@ type Resource struct {
 	CRD  string // the name of its CustomResourceDefinition
 	Kind string
 
-	// Absent is true where there is no such resource, and so no custom resource either.
+	// Absent is true where there is no such resource, or none of the namespaces to read it in exists, and so no custom
+	// resource either.
 	Absent bool
 
 	// Problems keep the resource from being read or understood, or tell of its absence.
@@ -314,6 +315,7 @@ var severity = []string{
 	v1alpha1.ReasonTooManyResources,
 	v1alpha1.ReasonResourceAmbiguous,
 	v1alpha1.ReasonResourceNotFound,
+	v1alpha1.ReasonNamespaceNotFound,
 }
 
 func problemsOf(in Inputs) []Problem {

@@ -50,9 +50,11 @@ type StatusReconciler struct {
 	written        apply.Written
 	subscriptions  atomic.Bool // whether they are watched
 	operatorGroups atomic.Bool // likewise
-	namespaces     func() error
-	blind          sync.Map // of types.NamespacedName: since when the last Event about it says that it cannot be read
-	queue          workqueue.TypedRateLimitingInterface[reconcile.Request]
+	blind          sync.Map    // of types.NamespacedName: since when the last Event about it says that it cannot be read
+	// watchNamespaces has the namespaces watched, from when the first Probe depends on them.
+	watchNamespaces func() error
+
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // NewStatusReconciler makes a StatusReconciler that reads custom resources through reader.
@@ -160,11 +162,18 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 	if in.Held, err = r.held(ctx, key); err != nil {
 		return in, err
 	}
-	targets, err := r.targets(ctx, probe, csv)
+	named, err := r.targets(ctx, probe, csv)
 	if err != nil {
 		return in, err
 	}
-	in.Targets = operatorgroup.Hash(targets)
+	in.Targets = operatorgroup.Hash(named)
+	targets, err := r.sortOut(ctx, probe, named)
+	if err != nil {
+		return in, err
+	}
+	if problem := missingNamespaces(targets.missing); problem != nil {
+		in.Problems = append(in.Problems, *problem)
+	}
 	plan, err := r.plan(ctx, probe, csv, targets)
 	if err != nil {
 		return in, err
@@ -292,7 +301,7 @@ func logTransition(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.P
 func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, error) {
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
-	return ctrl.NewControllerManagedBy(mgr).
+	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("probe-status").
 		For(&v1alpha1.Probe{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
@@ -303,33 +312,38 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 			return nil
 		})).
 		Build(r)
-}
-
-// WatchOperatorGroups enqueues the Probes of a namespace when its OperatorGroup changes, once that kind is installed. Where an
-// OperatorGroup selects namespaces by label these are watched too, from when the first one does.
-func (r *StatusReconciler) WatchOperatorGroups(mgr ctrl.Manager, c controller.Controller) error {
+	if err != nil {
+		return nil, err
+	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	r.namespaces = sync.OnceValue(func() error {
-		return c.Watch(source.Kind[client.Object](mgr.GetCache(), namespace, handler.EnqueueRequestsFromMapFunc(r.ofSelectors)))
+	r.watchNamespaces = sync.OnceValue(func() error {
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), namespace, handler.EnqueueRequestsFromMapFunc(r.targeting)))
 	})
+	return c, nil
+}
+
+// WatchOperatorGroups enqueues the Probes of a namespace when its OperatorGroup changes, once that kind is installed.
+func (r *StatusReconciler) WatchOperatorGroups(mgr ctrl.Manager, c controller.Controller) error {
 	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
 	r.operatorGroups.Store(err == nil)
 	return err
 }
 
-func (r *StatusReconciler) watchNamespaces() error { return r.namespaces() }
-
-// ofSelectors are the Probes beside OperatorGroups that select namespaces by label.
-func (r *StatusReconciler) ofSelectors(ctx context.Context, _ client.Object) []reconcile.Request {
+// targeting are the Probes that name a namespace, or whose OperatorGroup does or selects namespaces by label.
+func (r *StatusReconciler) targeting(ctx context.Context, namespace client.Object) []reconcile.Request {
+	out := probeRequests(ctx, r.Client, client.MatchingFields{IndexNamespace: namespace.GetName()})
+	if !r.operatorGroups.Load() {
+		return out
+	}
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that a namespace may be in")
-		return nil
+		return out
 	}
-	var out []reconcile.Request
 	for i := range list.Items {
-		if list.Items[i].Spec.Selector != nil {
+		spec := list.Items[i].Spec
+		if spec.Selector != nil || slices.Contains(spec.TargetNamespaces, namespace.GetName()) {
 			out = append(out, r.ofNamespace(ctx, &list.Items[i])...)
 		}
 	}

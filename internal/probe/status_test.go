@@ -313,6 +313,30 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+func TestMissingNamespaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		names  []string
+		want   *Problem
+	}{
+		"None": {reason: "All that is named exists."},
+		"One": {
+			reason: "It is named, and what ends that.", names: []string{"a"},
+			want: &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespace a does not exist: custom resources are read there once it is created"},
+		},
+		"Many": {
+			reason: "The first are named and the rest counted.", names: []string{"a", "b", "c", "d", "e", "f", "g"},
+			want: &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespaces a, b, c, d, e and 2 more do not exist: custom resources are read there once they are created"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, missingNamespaces(tc.names)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestReadBy: a gate relies on what a status was computed by, and for which namespaces.
 func TestReadBy(t *testing.T) {
 	read := func(filled bool) []Resource {

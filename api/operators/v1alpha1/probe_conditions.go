@@ -63,6 +63,9 @@ const (
 	// ReasonResourceNotFound: there is no CustomResourceDefinition, or API group, of that name.
 	ReasonResourceNotFound = "ResourceNotFound"
 
+	// ReasonNamespaceNotFound: target namespaces do not exist. Custom resources are read there once they do.
+	ReasonNamespaceNotFound = "NamespaceNotFound"
+
 	// ReasonResourceAmbiguous: the name is an API group that holds several CustomResourceDefinitions.
 	ReasonResourceAmbiguous = "ResourceAmbiguous"
 

@@ -68,7 +68,7 @@ type ProbeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// Namespaces to read custom resources in. Left out, all. Where a ClusterServiceVersion of the same name exists,
+	// Namespaces to read custom resources in, each from when it exists. Left out, all. Where a ClusterServiceVersion of the same name exists,
 	// its target namespaces are used instead.
 	// +optional
 	// +listType=set
