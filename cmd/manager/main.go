@@ -75,6 +75,8 @@ func run() error {
 		"Service account that applies spec.resources of PlatformOperators that name none, as <namespace>/<name>; the manager itself if empty, which applies no objects of RBAC.")
 	flag.StringVar(&o.ReservedNamespaces, "reserved-namespaces", manager.DefaultReservedNamespaces,
 		"Namespaces that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns; empty for none.")
+	flag.BoolVar(&o.HideForeignNames, "hide-foreign-names", false,
+		"Count the custom resources outside a Probe's namespace in its status, and in all that repeats it, instead of naming them.")
 	flag.DurationVar(&o.DegradedInertia, "degraded-inertia", manager.DefaultDegradedInertia,
 		"How long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and must not fail until that is over.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",

@@ -120,6 +120,9 @@ type Options struct {
 	// files if empty.
 	CatalogDir string
 
+	// HideForeignNames has custom resources outside a Probe's namespace counted in its status, and not named.
+	HideForeignNames bool
+
 	trust   apply.Trust    // what TrustedCatalogs says
 	allowed []netip.Prefix // what CatalogAllowCIDR says
 }
@@ -276,6 +279,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return err
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
+	if o.HideForeignNames {
+		probes.HideForeignNames()
+	}
 	status, err := probes.SetupWithManager(mgr)
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)

@@ -3,6 +3,7 @@ package olm
 
 import (
 	"slices"
+	"strings"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -92,11 +93,24 @@ func (n Namespace) waiver(name string) (*Waiver, *v1alpha1.Subscription) {
 	return nil, nil
 }
 
-// transition is true where the answer to OLM differs: not merely its wording, which is no reason to have OLM look anew.
+// transition is true where the answer to OLM differs: not merely its wording, which is no reason to have OLM look anew,
+// unless names have to go.
 func transition(before, after []metav1.Condition) bool {
 	a, b := meta.FindStatusCondition(before, operatorsv2.Upgradeable), meta.FindStatusCondition(after, operatorsv2.Upgradeable)
 	if a == nil || b == nil {
 		return a != b
 	}
-	return a.Status != b.Status
+	return a.Status != b.Status || hides(b.Message) > hides(a.Message)
+}
+
+// hides returns 0 if a message names all custom resources that it counts, 1 if some and 2 if none.
+func hides(message string) int {
+	switch {
+	case !strings.Contains(message, v1alpha1.NotShown):
+		return 0
+	case strings.Contains(message, ", "+v1alpha1.NotShown):
+		return 1
+	default:
+		return 2
+	}
 }

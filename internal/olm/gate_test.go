@@ -30,6 +30,11 @@ func asking(p *v1alpha1.Probe) *v1alpha1.Probe {
 	return p
 }
 
+func hiding(p *v1alpha1.Probe) *v1alpha1.Probe {
+	p.Status.Conditions[0].Message = "Waiting for a custom resource whose name is not shown"
+	return p
+}
+
 func owned(p *v1alpha1.Probe) *v1alpha1.Probe {
 	p.Spec = &v1alpha1.ProbeSpec{}
 	return p
@@ -40,6 +45,8 @@ func TestGate(t *testing.T) {
 	no := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True", 2000)
 	yes := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable, "Probe foo.v1 says that the operator may be updated", 2000)
 	gone := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeGone, "There is no Probe any more that could hold the update", 2000)
+	hidden := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for a custom resource whose name is not shown", 2000)
+	partly := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True; and 7 more, not shown", 2000)
 	waiver := &Waiver{v1alpha1.ReasonOverridden, "an admin says so"}
 	waived := entry(metav1.ConditionTrue, v1alpha1.ReasonOverridden, "an admin says so", 2000)
 	released := entry(metav1.ConditionTrue, v1alpha1.ReasonReleased, "operator-status has let go of it", 1000)
@@ -78,6 +85,9 @@ func TestGate(t *testing.T) {
 		"NeverRead":    {"Nor before the first read.", []metav1.Condition{earlier(yes)}, asking(saying(metav1.ConditionUnknown)), []metav1.Condition{notRead}, true, nil, true},
 		"Foreign":      {"Nor by one that somebody else created.", []metav1.Condition{earlier(yes)}, owned(saying(metav1.ConditionTrue)), []metav1.Condition{conflict}, true, nil, true},
 		"Known":        {"And when it is known, OLM goes on.", []metav1.Condition{earlier(missing)}, asking(saying(metav1.ConditionTrue)), []metav1.Condition{yes}, true, nil, true},
+		"NotShown":     {"Names that may not be shown any more go, though the answer is the same.", []metav1.Condition{earlier(no)}, hiding(saying(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, true, nil, false},
+		"FewerShown":   {"Also where some were not shown before.", []metav1.Condition{earlier(partly)}, hiding(saying(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, true, nil, false},
+		"StillHidden":  {"And that once.", []metav1.Condition{earlier(hidden)}, hiding(saying(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, false, nil, false},
 		"Unasked":      {"What is waived is not waited for.", nil, nil, nil, false, waiver, true},
 		"TheirsAlone":  {"Also when the Probe is gone.", []metav1.Condition{theirs}, nil, []metav1.Condition{theirs}, false, nil, false},
 	}

@@ -30,6 +30,10 @@ type reading struct {
 type readings struct {
 	reader Reader
 	notify func(probe types.NamespacedName, urgent bool)
+
+	// ownFirst lists custom resources of a Probe's own namespace before others, which have to be counted alone.
+	ownFirst bool
+
 	budget budget
 
 	mu      sync.Mutex
@@ -115,13 +119,18 @@ func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressio
 }
 
 func (r *readings) subscribe(probe types.NamespacedName, want reading, expressions Expressions) (*watch.Subscription, error) {
+	preferred := ""
+	if r.ownFirst {
+		preferred = probe.Namespace
+	}
 	return r.reader.Subscribe(watch.Request{
-		Target:  want.target,
-		Types:   expressions.types(),
-		Judge:   expressions.judge,
-		Explain: expressions.explain,
-		Listed:  v1alpha1.MaxStatusProbeResources,
-		Notify:  func(urgent bool) { r.notify(probe, urgent) },
+		Preferred: preferred,
+		Target:    want.target,
+		Types:     expressions.types(),
+		Judge:     expressions.judge,
+		Explain:   expressions.explain,
+		Listed:    v1alpha1.MaxStatusProbeResources,
+		Notify:    func(urgent bool) { r.notify(probe, urgent) },
 	})
 }
 

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -27,6 +30,9 @@ type Inputs struct {
 
 	// Held are the updates that wait for the Probe.
 	Held []Held
+
+	// HideForeign has custom resources outside the Probe's namespace, cluster-scoped ones among them, counted and not named.
+	HideForeign bool
 
 	// Reader is who reads the custom resources, and Targets a hash of the namespaces that they are read in.
 	Reader, Targets string
@@ -56,6 +62,17 @@ type Resource struct {
 type Read struct {
 	Namespace string
 	watch.Snapshot
+}
+
+// errForbidden is the error of a resource that is not read because its service account may not.
+var errForbidden = apierrors.NewForbidden(schema.GroupResource{}, "", nil)
+
+// refusal returns why nothing of a resource is read, if its service account may not; nil otherwise.
+func (r Resource) refusal() error {
+	if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonForbidden }) {
+		return errForbidden
+	}
+	return nil
 }
 
 // unread is true where custom resources are not known: they cannot be read, or have not been so far.
@@ -99,6 +116,11 @@ type findings struct {
 	// unread is true where not all is known, and allUnread where nothing is. Of what is not known the last word stands,
 	// if there was one.
 	unread, allUnread bool
+
+	// unnamed is true where custom resources are counted whose names may not be shown, and carried has those items of the
+	// status so far that were carried over.
+	unnamed bool
+	carried map[int]bool
 }
 
 // finding is a custom resource that has something to say: as the status lists it, and in words.
@@ -109,20 +131,20 @@ type finding struct {
 
 // gather adds up the resources. Of one that is not known, what the status says so far is carried over.
 func gather(in Inputs) findings {
-	out := findings{allUnread: len(in.Resources) > 0}
+	out := findings{allUnread: len(in.Resources) > 0, carried: map[int]bool{}}
 	for _, r := range in.Resources {
 		out.unread = out.unread || r.unread()
 		if len(r.Read) == 0 && !r.Absent {
-			out.carry(r, "", in.Probe.Status.ProbeResources)
+			out.carry(in, r, Read{Snapshot: watch.Snapshot{Err: r.refusal()}})
 			continue
 		}
 		out.allUnread = out.allUnread && !r.Absent
 		for _, s := range r.Read {
 			if s.Filled {
 				out.allUnread = false
-				out.add(r, s.Snapshot)
+				out.add(in, r, s)
 			} else {
-				out.carry(r, s.Namespace, in.Probe.Status.ProbeResources)
+				out.carry(in, r, s)
 			}
 		}
 	}
@@ -131,19 +153,36 @@ func gather(in Inputs) findings {
 	}
 	slices.SortStableFunc(out.listed, compareFindings)
 	if cut := len(out.listed) - v1alpha1.MaxStatusProbeResources; cut > 0 {
+		for _, omitted := range out.listed[v1alpha1.MaxStatusProbeResources:] {
+			out.summary.Omitted += max(1, omitted.Count)
+		}
 		out.listed = out.listed[:v1alpha1.MaxStatusProbeResources]
-		out.summary.Omitted += int32(cut)
 	}
 	return out
 }
 
-func (f *findings) add(r Resource, s watch.Snapshot) {
+// mayName reports whether a custom resource of a namespace may be named, given the error of the last attempt to read it.
+func (in Inputs) mayName(namespace string, err error) bool {
+	return !apierrors.IsForbidden(err) && (!in.HideForeign || namespace == in.Probe.Namespace)
+}
+
+// add adds what was read of a resource.
+func (f *findings) add(in Inputs, r Resource, s Read) {
 	f.summary.Total += int32(s.Total)
 	f.summary.NotUpgradeable += int32(s.Blocking)
 	f.summary.Important += int32(s.Important)
 	f.summary.Unknown += int32(s.Unknown)
-	f.summary.Omitted += int32(s.Omitted)
+	blocking, others, unnamed := s.Blocking, len(s.Items)+s.Omitted-s.Blocking, false
 	for _, item := range s.Items {
+		if !in.mayName(item.Namespace, s.Err) {
+			unnamed = true
+			continue
+		}
+		if item.Blocks != "" {
+			blocking--
+		} else {
+			others--
+		}
 		f.listed = append(f.listed, finding{
 			ProbeResourceStatus: v1alpha1.ProbeResourceStatus{
 				Resource: r.CRD, Kind: r.Kind, Namespace: item.Namespace, Name: item.Name,
@@ -153,25 +192,70 @@ func (f *findings) add(r Resource, s watch.Snapshot) {
 			tells:  item.Tells,
 		})
 	}
+	if !unnamed {
+		f.summary.Omitted += int32(s.Omitted)
+		return
+	}
+	count := v1alpha1.ProbeResourceStatus{Resource: r.CRD, Kind: r.Kind, Namespace: s.Namespace}
+	f.addUnnamed(count, true, int32(blocking))
+	f.addUnnamed(count, false, int32(others))
 }
 
-// carry takes the custom resources of a resource, in a namespace or all, from the status so far.
-func (f *findings) carry(r Resource, namespace string, listed []v1alpha1.ProbeResourceStatus) {
-	for _, item := range listed {
-		if item.Resource != r.CRD || namespace != "" && item.Namespace != namespace {
+// addUnnamed counts so many custom resources more without naming them.
+func (f *findings) addUnnamed(item v1alpha1.ProbeResourceStatus, blocking bool, n int32) {
+	if n <= 0 {
+		return
+	}
+	f.unnamed = true
+	item = v1alpha1.ProbeResourceStatus{Resource: item.Resource, Kind: item.Kind, Namespace: item.Namespace, Blocking: blocking}
+	for i := range f.listed {
+		same := f.listed[i].ProbeResourceStatus
+		same.Count = 0
+		if f.listed[i].Count > 0 && equality.Semantic.DeepEqual(same, item) {
+			f.listed[i].Count += n
+			return
+		}
+	}
+	item.Count = n
+	f.listed = append(f.listed, finding{ProbeResourceStatus: item})
+}
+
+// carry takes the custom resources of a resource, in a namespace or all, from the status so far. Those that the status
+// counts for all namespaces may be of any.
+func (f *findings) carry(in Inputs, r Resource, s Read) {
+	for i, item := range in.Probe.Status.ProbeResources {
+		inNamespace := s.Namespace == "" || item.Namespace == s.Namespace || item.Count > 0 && item.Namespace == ""
+		if item.Resource != r.CRD || !inNamespace || f.carried[i] {
 			continue
 		}
-		carried := finding{ProbeResourceStatus: item}
-		f.summary.Total++
+		f.carried[i] = true
+		n := max(1, item.Count)
+		f.summary.Total += n
 		if item.Blocking {
-			f.summary.NotUpgradeable++
-			carried.blocks = strings.Join(item.Reasons, ", ")
+			f.summary.NotUpgradeable += n
 		} else {
-			f.summary.Important++
-			carried.tells = strings.Join(item.Reasons, ", ")
+			f.summary.Important += n
 		}
-		f.listed = append(f.listed, carried)
+		if item.Count == 0 && in.mayName(item.Namespace, s.Err) {
+			f.listed = append(f.listed, carriedOver(item))
+			continue
+		}
+		if item.Count == 0 {
+			item.Namespace = s.Namespace
+		}
+		f.addUnnamed(item, item.Blocking, n)
 	}
+}
+
+// carriedOver is an item of the status so far, of which only the reasons are known.
+func carriedOver(item v1alpha1.ProbeResourceStatus) finding {
+	out := finding{ProbeResourceStatus: item}
+	if item.Blocking {
+		out.blocks = strings.Join(item.Reasons, ", ")
+	} else {
+		out.tells = strings.Join(item.Reasons, ", ")
+	}
+	return out
 }
 
 func compareFindings(a, b finding) int {
@@ -181,7 +265,7 @@ func compareFindings(a, b finding) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(min(a.Count, 1), min(b.Count, 1)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // probeResources lists the findings.
@@ -197,14 +281,14 @@ func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
 
 // upgradeable says whether anything holds the update. What is unknown does not.
 func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
-	if f.allUnread && said(out, v1alpha1.ConditionUpgradeable) {
+	if f.allUnread && said(out, v1alpha1.ConditionUpgradeable) && !f.unnamed {
 		return
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue}
 	switch n := f.summary; {
 	case n.NotUpgradeable > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotUpgradeable
-		c.Message = "Waiting for " + name(f.listed, n.NotUpgradeable, func(f finding) string { return f.blocks })
+		c.Message = "Waiting for " + f.name(n.NotUpgradeable, func(f finding) string { return f.blocks })
 	case f.unread && !said(out, c.Type):
 		notRead(&c)
 	case n.Total == 0:
@@ -220,14 +304,14 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 
 // important says whether there is anything that the cluster admin should see.
 func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
-	if f.allUnread && said(out, v1alpha1.ConditionImportant) {
+	if f.allUnread && said(out, v1alpha1.ConditionImportant) && !f.unnamed {
 		return
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionImportant, Status: metav1.ConditionFalse}
 	switch n := f.summary; {
 	case n.Important > 0:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonConditionsTrue
-		c.Message = name(f.listed, n.Important, func(f finding) string { return f.tells })
+		c.Message = f.name(n.Important, func(f finding) string { return f.tells })
 	case f.unread && !said(out, c.Type):
 		notRead(&c)
 	default:
@@ -283,16 +367,24 @@ func notRead(c *metav1.Condition) {
 // maxNamed is how many custom resources, or problems, a message names.
 const maxNamed = 5
 
-// name names the first of those, of a total, about which words has something to say.
-func name(listed []finding, total int32, words func(finding) string) string {
+// name names the first of those, of a total, about which words has something to say, and counts the rest.
+func (f findings) name(total int32, words func(finding) string) string {
 	var out []string
-	for _, f := range listed {
-		if text := words(f); text != "" && len(out) < maxNamed {
-			out = append(out, fmt.Sprintf("%s: %s", objectName(f.ProbeResourceStatus), text))
+	for _, l := range f.listed {
+		if text := words(l); text != "" && len(out) < maxNamed {
+			out = append(out, fmt.Sprintf("%s: %s", objectName(l.ProbeResourceStatus), text))
 		}
 	}
-	if more := int(total) - len(out); more > 0 {
+	switch more := int(total) - len(out); {
+	case more <= 0:
+	case !f.unnamed:
 		out = append(out, fmt.Sprintf("and %d more", more))
+	case len(out) > 0:
+		out = append(out, fmt.Sprintf("and %d more, %s", more, v1alpha1.NotShown))
+	case more == 1:
+		out = append(out, "a custom resource whose name is "+v1alpha1.NotShown)
+	default:
+		out = append(out, fmt.Sprintf("%d custom resources whose names are %s", more, v1alpha1.NotShown))
 	}
 	return strings.Join(out, "; ")
 }

@@ -69,6 +69,10 @@ func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRe
 	return r
 }
 
+// HideForeignNames has custom resources outside a Probe's namespace counted and not named. It is to be called before the
+// reconciler runs.
+func (r *StatusReconciler) HideForeignNames() { r.readings.ownFirst = true }
+
 // coalesce is how long changes that only move counts wait for company.
 const coalesce = 500 * time.Millisecond
 
@@ -147,7 +151,7 @@ func pending(in Inputs) bool {
 
 // read gathers everything that the status depends on.
 func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inputs, error) {
-	in := Inputs{Probe: probe, Reader: r.Identity, Now: metav1.NewTime(r.Clock())}
+	in := Inputs{Probe: probe, Reader: r.Identity, HideForeign: r.readings.ownFirst, Now: metav1.NewTime(r.Clock())}
 	key := client.ObjectKeyFromObject(probe)
 	csv, err := csvOf(ctx, r.Client, key)
 	if err != nil {

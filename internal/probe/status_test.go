@@ -43,6 +43,17 @@ func listed(name string, isBlocking bool, reasons ...string) v1alpha1.ProbeResou
 	}
 }
 
+// counted are custom resources that a status does not name.
+func counted(namespace string, isBlocking bool, n int32) v1alpha1.ProbeResourceStatus {
+	return v1alpha1.ProbeResourceStatus{Resource: "foos.example.com", Kind: "Foo", Namespace: namespace, Blocking: isBlocking, Count: n}
+}
+
+// foreign is a custom resource of another namespace.
+func foreign(item watch.Item) watch.Item {
+	item.Namespace = "secret-namespace"
+	return item
+}
+
 // held is a status by which foo-example held the update, a while ago.
 func held() v1alpha1.ProbeStatus {
 	return Status(Inputs{
@@ -121,16 +132,112 @@ func TestStatus(t *testing.T) {
 			},
 		},
 		"ForbiddenKeepsTheLastWord": {
-			reason: "Where the truth cannot be read the last word is kept, word for word and count for count.",
+			reason: "What may not be read any more is held as before and counted as before, but not named.",
 			before: held(),
 			in:     Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)}},
 			conditions: []string{
-				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
+				"Upgradeable=False/NotUpgradeable: Waiting for a custom resource whose name is not shown",
 				"Important=False/NothingImportant: No important condition is True",
 				"Synced=False/Forbidden: Forbidden it is",
 			},
+			listed:  []v1alpha1.ProbeResourceStatus{counted("", true, 1)},
+			summary: &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 2},
+		},
+		"UnreadableKeepsTheLastWord": {
+			reason: "Where the truth cannot be read for another reason the last word is kept, word for word and count for count.",
+			before: held(),
+			in:     Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonReadFailed)}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/ReadFailed: ReadFailed it is",
+			},
 			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating")},
 			summary: &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 2},
+		},
+		"ForbiddenWhatIsInMemory": {
+			reason: "A watch that the account may not open again leaves its names in memory, where they stay.",
+			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
+				Problems: []Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
+				Read: []Read{{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Err: errForbidden, Counts: watch.Counts{Total: 9, Blocking: 2, Important: 1},
+					Items: []watch.Item{blocking("a"), blocking("b"), telling("c")}}}}}}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for 2 custom resources whose names are not shown",
+				"Important=True/ConditionsTrue: a custom resource whose name is not shown",
+				"Synced=False/Forbidden: It may not",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{counted("other", true, 2), counted("other", false, 1)},
+			summary: &v1alpha1.ProbeSummary{Total: 9, NotUpgradeable: 2, Important: 1},
+		},
+		"ForbiddenBesideAnother": {
+			reason: "What was counted is held on, also beside what can be read.",
+			before: Status(Inputs{
+				Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: held()},
+				Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)},
+			}),
+			in: Inputs{Resources: []Resource{
+				{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
+					Read: []Read{{Namespace: "default", Snapshot: watch.Snapshot{Err: errForbidden}}, {Namespace: "other", Snapshot: watch.Snapshot{Err: errForbidden}}}},
+				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
+			}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for a custom resource whose name is not shown",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/Forbidden: It may not",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{counted("", true, 1)},
+			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1},
+		},
+		"Foreign": {
+			reason: "With --hide-foreign-names the custom resources of the Probe's namespace are named, and others counted.",
+			in: Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 99, Blocking: 60, Important: 7},
+				blocking("foo-example"), telling("mine"), foreign(blocking("secret")), foreign(telling("secret")))}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True; and 59 more, not shown",
+				"Important=True/ConditionsTrue: Foo default/mine: BadConnectivity is True; and 6 more, not shown",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating"), counted("", true, 59), listed("mine", false, "BadConnectivity")},
+			summary: &v1alpha1.ProbeSummary{Total: 99, NotUpgradeable: 60, Important: 7},
+		},
+		"ForeignAlone": {
+			reason: "A cluster-scoped custom resource is outside the Probe's namespace.",
+			in: Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 1, Blocking: 1},
+				watch.Item{Name: "secret", Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}})}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for a custom resource whose name is not shown",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{counted("", true, 1)},
+			summary: &v1alpha1.ProbeSummary{Total: 1, NotUpgradeable: 1},
+		},
+		"ForeignNone": {
+			reason: "Where nothing is hidden the flag changes nothing.",
+			in:     Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 2}, blocking("a"), blocking("b"))}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/a: Migrating is True; Foo default/b: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("a", true, "!Migrating"), listed("b", true, "!Migrating")},
+			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 2},
+		},
+		"ForeignInTheLastWord": {
+			reason: "What a manager without the flag named goes, even where nothing can be read now.",
+			before: Status(Inputs{
+				Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
+				Resources: []Resource{read(watch.Counts{Total: 4, Blocking: 3},
+					blocking("foo-example"), foreign(blocking("secret")), foreign(blocking("another")))},
+			}),
+			in: Inputs{HideForeign: true, Resources: []Resource{unreadable(v1alpha1.ReasonReadFailed)}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating; and 2 more, not shown",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/ReadFailed: ReadFailed it is",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo-example", true, "!Migrating"), counted("", true, 2)},
+			summary: &v1alpha1.ProbeSummary{Total: 4, NotUpgradeable: 3},
 		},
 		"AbsentDoesNotBlock": {
 			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
@@ -218,7 +325,7 @@ func TestStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: tc.before}
+			tc.in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Generation: generation}, Status: tc.before}
 			tc.in.Now = metav1.Unix(2000, 0)
 			got := Status(tc.in)
 			var conditions []string
@@ -233,6 +340,9 @@ func TestStatus(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.summary, got.Summary); diff != "" {
 				t.Errorf("%s\nsummary: -want +got\n%s", tc.reason, diff)
+			}
+			if text := fmt.Sprintf("%+v", got); strings.Contains(text, "secret") {
+				t.Errorf("%s\nit is named: %s", tc.reason, text)
 			}
 			checkStable(t, tc.in, got)
 		})

@@ -94,7 +94,13 @@ func (c *client) want(objects map[string]string) Snapshot {
 			}
 			return 1
 		}
-		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		later := func(i Item) int {
+			if c.request.Preferred == "" || i.Namespace == c.request.Preferred {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(later(a)-later(b), rank(a)-rank(b), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	if len(out.Items) > c.request.Listed {
 		out.Omitted = len(out.Items) - c.request.Listed
@@ -172,7 +178,7 @@ func (m *model) subscribe(t *testing.T) string {
 		c.types = append(c.types, m.conditionType())
 	}
 	sub, err := m.engine.Subscribe(Request{
-		Target: foos, Types: c.types, Judge: c.judge, Explain: c.explain, Listed: m.random.IntN(12),
+		Target: foos, Types: c.types, Judge: c.judge, Explain: c.explain, Listed: m.random.IntN(12), Preferred: []string{"", "ns2"}[m.random.IntN(2)],
 		Notify: func(urgent bool) {
 			c.notified++
 			if urgent {

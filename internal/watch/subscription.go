@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Request says what to read and how to judge it.
@@ -22,6 +23,9 @@ type Request struct {
 
 	// Listed is how many objects a Snapshot lists.
 	Listed int
+
+	// Preferred is a namespace whose objects are listed before all others; empty for none.
+	Preferred string
 
 	// Notify is called when a Snapshot would be different: urgent where an update is newly held or no longer held,
 	// or something went wrong or right; otherwise where only counts moved. It must neither block nor call back.
@@ -132,7 +136,8 @@ type Snapshot struct {
 
 	Counts
 
-	// Items are the first of the listed objects: the blocking ones, then the others, each sorted by namespace and name.
+	// Items are the first of the listed objects: the blocking ones, then the others, each sorted by namespace and name. Those
+	// of the preferred namespace stand before.
 	Items []Item
 
 	// Omitted is how many more there are.
@@ -159,10 +164,26 @@ type Subscription struct {
 
 type entry struct {
 	key    string
+	later  bool // not of the preferred namespace
 	blocks bool
 }
 
+func (sub *Subscription) entry(key string, b bits) entry {
+	preferred := sub.request.Preferred
+	return entry{
+		key:    key,
+		later:  preferred != "" && !strings.HasPrefix(key, preferred+string(keySeparator)),
+		blocks: b.has(blocks),
+	}
+}
+
 func compare(a, b entry) int {
+	if a.later != b.later {
+		if b.later {
+			return -1
+		}
+		return 1
+	}
 	if a.blocks != b.blocks {
 		if a.blocks {
 			return -1
@@ -253,8 +274,7 @@ func (sub *Subscription) recount(s *source) {
 // moved records that an object had one state and now has another.
 func (sub *Subscription) moved(s *source, key string, before, after state) {
 	if before.bits == after.bits {
-		e := entry{key, after.has(blocks)}
-		if after.listed() && sub.mayShow(e) && !sub.explain(s, before.pattern).equal(sub.explain(s, after.pattern)) {
+		if after.listed() && sub.mayShow(sub.entry(key, after.bits)) && !sub.explain(s, before.pattern).equal(sub.explain(s, after.pattern)) {
 			sub.request.Notify(false)
 		}
 		return
@@ -263,11 +283,11 @@ func (sub *Subscription) moved(s *source, key string, before, after state) {
 	sub.counts.add(before.bits, -1)
 	sub.counts.add(after.bits, +1)
 	if before.listed() {
-		sub.unlist(entry{key, before.has(blocks)})
+		sub.unlist(sub.entry(key, before.bits))
 	}
 	shown := false
 	if after.listed() {
-		shown = sub.list(entry{key, after.has(blocks)})
+		shown = sub.list(sub.entry(key, after.bits))
 	}
 	held := shown && after.has(blocks) && !before.has(blocks)
 	sub.request.Notify(held || !sub.counts.sameKind(counts))
@@ -310,7 +330,7 @@ func (sub *Subscription) relist(s *source) {
 	sub.first, sub.stale, sub.listable = nil, false, 0
 	for key, number := range s.objects {
 		if b := sub.verdicts[number]; b.listed() {
-			sub.list(entry{key, b.has(blocks)})
+			sub.list(sub.entry(key, b))
 		}
 	}
 }

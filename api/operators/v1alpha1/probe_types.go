@@ -160,7 +160,8 @@ type ProbeStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
 	// ProbeResources are the custom resources that hold the update or have something important to say: first those
-	// that hold it, each part sorted by resource, namespace and name, and no more than 50 in all.
+	// that hold it, each part sorted by resource, namespace and name, with those that are not named last, and no more than
+	// 50 in all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -171,7 +172,11 @@ type ProbeStatus struct {
 	Summary *ProbeSummary `json:"summary,omitempty"`
 }
 
-// ProbeResourceStatus is one custom resource and what it says.
+// NotShown is in the messages of Upgradeable and Important that count custom resources without naming all of them, because
+// their names may not be shown.
+const NotShown = "not shown"
+
+// ProbeResourceStatus is one custom resource and what it says, or several that are not named.
 type ProbeResourceStatus struct {
 	// Resource is the name of its CustomResourceDefinition: `kubectl get <resource> -n <namespace> <name>` shows it.
 	// +optional
@@ -181,12 +186,18 @@ type ProbeResourceStatus struct {
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
-	// Namespace of the custom resource; empty where it is cluster-scoped.
+	// Namespace of the custom resource; empty where it is cluster-scoped, or several are counted that were read in all
+	// namespaces.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name of the custom resource.
+	// Name of the custom resource. It is empty if Count is set.
 	Name string `json:"name"`
+
+	// Count is how many custom resources this stands for, if they are not named: because they are outside the Probe's
+	// namespace and the manager runs with --hide-foreign-names, or because the service account may no longer read them.
+	// +optional
+	Count int32 `json:"count,omitempty"`
 
 	// Blocking is true where this custom resource holds the update.
 	// +optional
