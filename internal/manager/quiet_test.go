@@ -105,7 +105,8 @@ func TestNoHotLoop(t *testing.T) {
 		t.Errorf("%d requests in %s", len(requests), observed)
 	}
 	for _, r := range requests {
-		if r.IsWrite() {
+		// A manager that has just started writes to the Probes that other tests left behind.
+		if r.IsWrite() && r.ObjectRef.Namespace == namespace {
 			t.Errorf("a write: %s %s", r.Verb, r.URI)
 		}
 	}
