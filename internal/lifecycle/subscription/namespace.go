@@ -9,6 +9,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,6 +185,16 @@ func (n *namespace) unread(sub *v1alpha1.Subscription) bool {
 	return slices.ContainsFunc(n.sources, func(s subscription.CatalogSource) bool { return client.ObjectKeyFromObject(&s) == catalogOf(sub) })
 }
 
+// stands reports whether a problem is the one that the status has, as far as that is known before all catalogs have been read: its message
+// names what they offer.
+func (n *namespace) stands(sub *v1alpha1.Subscription, problem *condition.Problem) bool {
+	if problem == nil || !slices.ContainsFunc(n.catalogs, func(c catalog.Catalog) bool { return !c.Tried }) {
+		return false
+	}
+	c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
+	return c.Status == corev1.ConditionTrue && c.Reason == problem.Reason
+}
+
 // entries are the names of the bundles in a Subscription's package.
 func (n *namespace) entries(sub *v1alpha1.Subscription) map[string]bool {
 	out := map[string]bool{}
@@ -236,6 +247,9 @@ func (n *namespace) resolveAll() {
 		}
 		res := &result{head: n.head(sub), owners: []*v1alpha1.Subscription{sub}}
 		res.solution, res.problem = n.resolve(sub, res.head)
+		if n.stands(sub, res.problem) {
+			continue
+		}
 		n.results[sub.Name] = res
 		n.want(sub, res)
 	}
