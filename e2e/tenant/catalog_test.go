@@ -46,6 +46,9 @@ func TestPointedInside(t *testing.T) {
 		"allowed":   {"Where the admin lets it be asked, the answer stays there.", image(at), []string{"--catalog-allow-cidr=127.0.0.0/8"}, v1alpha1.ReasonImagePullFailed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for len(asked) > 0 {
+				<-asked // by the manager of another case, which has ended
+			}
 			cluster.StartManager(t, append([]string{"--catalog-dir=" + t.TempDir()}, tc.flags...)...)
 			cs := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: name}, Spec: tc.spec}
 			if err := n.Create(t.Context(), cs); err != nil {
