@@ -30,7 +30,7 @@ var allowed = []string{
 	// signals of its own threads
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack",
 	// what is open
-	"close", "dup", "dup3", "fcntl", "fstat", "ftruncate", "lseek", "pread64", "pwrite64", "read", "readv", "recvfrom", "recvmsg", "shutdown",
+	"close", "dup", "dup3", "fstat", "ftruncate", "lseek", "pread64", "pwrite64", "read", "readv", "recvfrom", "recvmsg", "shutdown",
 	"write", "writev", "getsockname", "getpeername", "getsockopt", "setsockopt",
 	// waiting for it
 	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_wait", "eventfd2", "pipe2", "poll", "ppoll",
@@ -56,10 +56,10 @@ func confine() error {
 				{Action: seccomp.ActionAllow, Names: known},
 				// Its flags are in memory, which no filter sees: a C library takes clone where the kernel does not have it.
 				{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}},
-				{Action: seccomp.ActionAllow, NamesWithCondtions: []seccomp.NameWithConditions{
+				{Action: seccomp.ActionAllow, NamesWithCondtions: append(fileCommands(), []seccomp.NameWithConditions{
 					{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}}},
 					{Name: "tgkill", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.Equal, Value: uint64(os.Getpid())}}},
-				}},
+				}...)},
 			},
 		},
 	}
@@ -67,6 +67,16 @@ func confine() error {
 		return fmt.Errorf("loading a seccomp filter: %w", err)
 	}
 	return nil
+}
+
+// fileCommands allow what Go does with open files. By others of fcntl a process has the kernel signal another one of its user.
+func fileCommands() (out []seccomp.NameWithConditions) {
+	for _, command := range []uint64{unix.F_GETFL, unix.F_SETFL, unix.F_GETFD, unix.F_SETFD, unix.F_DUPFD_CLOEXEC} {
+		out = append(out, seccomp.NameWithConditions{
+			Name: "fcntl", Conditions: seccomp.ArgumentConditions{{Argument: 1, Operation: seccomp.Equal, Value: command}},
+		})
+	}
+	return out
 }
 
 // limit limits what the process may use. Go asks for memory in large pieces, not all of which it touches: the limit proper is watched

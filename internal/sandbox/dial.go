@@ -31,13 +31,14 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
 		if json.Unmarshal(packet[:n], &asked) != nil {
 			continue
 		}
+		select {
+		case slots <- struct{}{}: // until then nothing else that the child asks for is read
+		case <-ctx.Done():
+			return
+		}
 		open.Go(func() {
-			select {
-			case slots <- struct{}{}:
-				defer func() { <-slots }()
-				serveDial(ctx, control, asked, connect)
-			case <-ctx.Done():
-			}
+			defer func() { <-slots }()
+			serveDial(ctx, control, asked, connect)
 		})
 	}
 }

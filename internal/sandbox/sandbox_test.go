@@ -1,3 +1,5 @@
+//go:build linux
+
 package sandbox_test
 
 import (
@@ -92,6 +94,14 @@ var orders = map[string]func(*sandbox.Child, order) (string, error){
 	},
 	"signal a thread of its parent": func(*sandbox.Child, order) (string, error) {
 		_, _, errno := syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getppid()), uintptr(os.Getppid()), uintptr(syscall.SIGTERM))
+		return "", failed(errno)
+	},
+	"have a socket signal its parent": func(*sandbox.Child, order) (string, error) {
+		const control = 3
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, control, unix.F_SETSIG, uintptr(syscall.SIGKILL)); errno != 0 {
+			return "", errno
+		}
+		_, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, control, unix.F_SETOWN, uintptr(os.Getppid()))
 		return "", failed(errno)
 	},
 	"trace its parent": func(*sandbox.Child, order) (string, error) {
@@ -219,6 +229,7 @@ func TestWhatAChildCannotDo(t *testing.T) {
 		{order{Do: "fork"}, "A process of its own would not be killed with it."},
 		{order{Do: "signal its parent"}, "It has the same user as its parent."},
 		{order{Do: "signal a thread of its parent"}, "Go's runtime signals its own threads by the same call."},
+		{order{Do: "have a socket signal its parent"}, "The kernel would send what the child may not."},
 		{order{Do: "trace its parent"}, "It has the same user as its parent."},
 		{order{Do: "read its parent's memory"}, "It has the same user as its parent."},
 		{order{Do: "raise its limits"}, "As root it could."},

@@ -30,7 +30,7 @@ var DefaultLimits = Limits{
 	Catalog:      512 << 20,
 	CatalogFile:  64 << 20,
 	CatalogFiles: 20000,
-	Kept:         128 << 20,
+	Kept:         32 << 20,
 	Bundle:       10 << 20,
 	BundleFiles:  1000,
 }
