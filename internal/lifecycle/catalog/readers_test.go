@@ -34,21 +34,22 @@ func TestReadersWait(t *testing.T) {
 		}()
 		<-begun
 	}
-	read := func(namespace string) error {
-		short, done := context.WithTimeout(t.Context(), 2*time.Second)
+	const short, long = time.Second, time.Minute
+	read := func(namespace string, within time.Duration) error {
+		limited, done := context.WithTimeout(t.Context(), within)
 		defer done()
-		return r.with(short, routeOf(namespace, "next"), func(*sandbox.Process) (bool, error) { return false, nil })
+		return r.with(limited, routeOf(namespace, "next"), func(*sandbox.Process) (bool, error) { return false, nil })
 	}
-	if err := read("tenant"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := read("tenant", short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a namespace has more processes than it should: %v", err)
 	}
 	for _, namespace := range []string{"other", "olm"} {
-		if err := read(namespace); err != nil {
+		if err := read(namespace, long); err != nil {
 			t.Errorf("namespace %s waits for another: %v", namespace, err)
 		}
 	}
 	close(busy)
-	if err := read("tenant"); err != nil {
+	if err := read("tenant", long); err != nil {
 		t.Errorf("its turn does not come: %v", err)
 	}
 	cancel()
