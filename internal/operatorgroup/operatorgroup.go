@@ -9,6 +9,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +21,7 @@ import (
 // installed in that namespace.
 func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.OperatorGroup, *condition.Problem, error) {
 	list := &operatorsv1.OperatorGroupList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) { // a kind that is not served has none
 		return nil, nil, fmt.Errorf("listing the OperatorGroups of namespace %s: %w", namespace, err)
 	}
 	switch len(list.Items) {

@@ -1,15 +1,20 @@
 package operatorgroup
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
@@ -75,6 +80,18 @@ func TestFind(t *testing.T) {
 				t.Errorf("%s\ngot %v; want %q", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestFindUnserved: the kind goes with OLM, and what is being deleted then must not wait for it.
+func TestFindUnserved(t *testing.T) {
+	c := interceptor.NewClient(cluster(t).(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return fmt.Errorf("listing: %w", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: operatorsv1.GroupVersion.Group, Kind: "OperatorGroup"}})
+		},
+	})
+	if group, problem, err := Find(t.Context(), c, "default"); group != nil || problem == nil || err != nil {
+		t.Errorf("%v %v %v; want that there is none", group, problem, err)
 	}
 }
 
