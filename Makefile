@@ -42,12 +42,13 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
 	cp $$generated/operators.coreos.com_probes.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
+	cp $$generated/policy.operatorstatus.io_imagepolicies.yaml config/lifecycle/crd/; \
 	go run ./hack/crds $$generated config/lifecycle/crd
 	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/probe paths=./internal/olm paths=./internal/platform paths=./internal/clusteroperator output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/lifecycle/... output:rbac:artifacts:config=config/lifecycle/rbac
 
 # What make generate writes.
-GENERATED := api/*/*/zz_generated.*.go config/crd/bases/* config/lifecycle/crd/operators* config/rbac/role.yaml config/lifecycle/rbac/role.yaml
+GENERATED := api/*/*/zz_generated.*.go config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml
 
 .PHONY: check-generated
 check-generated: ## Fail if what is generated is not current.

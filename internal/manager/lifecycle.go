@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
@@ -34,6 +35,9 @@ var loopKinds = []schema.GroupVersionKind{
 	operatorsv1.GroupVersion.WithKind("OperatorGroup"),
 	operatorsv2.GroupVersion.WithKind("OperatorCondition"),
 }
+
+// policyKind restricts what the built-in loops read. They do not begin before it is served, since it may restrict them.
+var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicyKind)
 
 // loops puts the built-in loops together.
 type loops struct {

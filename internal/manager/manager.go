@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -44,6 +45,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/lifecycle"
@@ -156,6 +158,7 @@ func Scheme() (*runtime.Scheme, error) {
 		operatorsv2.AddToScheme,
 		v1alpha1.AddToScheme,
 		platformv1alpha1.AddToScheme,
+		policyv1alpha1.AddToScheme,
 		configv1.Install,
 	} {
 		if err := add(out); err != nil {
@@ -296,7 +299,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	}
 	as := &accounts{config: config, mgr: mgr}
 	builtin := &loops{mgr: mgr, config: config, accounts: as, options: o, mode: mode, identity: identity}
-	installed.when(func() error { return builtin.start(ctx) }, loopKinds...)
+	installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
 	installed.when(func() error {
 		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err

@@ -5,6 +5,10 @@ const (
 	// ConditionHealthy is True where the catalog's content was read when it was last looked at.
 	ConditionHealthy = "Healthy"
 
+	// ConditionSignatureVerified is True if the image is signed as the ImagePolicies demand that match it. It is absent if none does. On an
+	// InstallPlan it is a condition of a bundle, in `status.bundleLookups`.
+	ConditionSignatureVerified = "SignatureVerified"
+
 	// ConditionTemplatesHaveResolved is True where the annotation olm.catalogImageTemplate gives an image. It is OLM's.
 	ConditionTemplatesHaveResolved = "TemplatesHaveResolved"
 
@@ -19,6 +23,21 @@ const (
 
 	// ReasonUnableToResolve: a variable has no value, or the result names no image. What the spec names is read, if it names anything.
 	ReasonUnableToResolve = "UnableToResolve"
+)
+
+// Reasons of SignatureVerified. Those that it is False for are reasons of Healthy on a CatalogSource, and of Resolved on an InstallPlan.
+const (
+	// ReasonSignatureVerified: for each ImagePolicy the message names the authority that signed.
+	ReasonSignatureVerified = "SignatureVerified"
+
+	// ReasonSignatureMissing: the registry has no signature of the image. Nothing in the image is read until it has.
+	ReasonSignatureMissing = "SignatureMissing"
+
+	// ReasonSignatureInvalid: the image is signed, but by no authority that the ImagePolicy names.
+	ReasonSignatureInvalid = "SignatureInvalid"
+
+	// ReasonImagePolicyInvalid: a key of the ImagePolicy cannot be decoded.
+	ReasonImagePolicyInvalid = "ImagePolicyInvalid"
 )
 
 // Reasons of Healthy on a CatalogSource.

@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
@@ -21,10 +22,17 @@ type access struct {
 	secrets pullSecrets
 	limits  Limits
 	route   route
+	signing signing
 }
 
 // conversation is with a process that answers a request.
-type conversation struct{ process *sandbox.Process }
+type conversation struct {
+	process *sandbox.Process
+
+	// image that is read, if one is, and the ImagePolicies that it is subject to.
+	image    string
+	policies []policyv1alpha1.ImagePolicy
+}
 
 func (c *conversation) send(v any) error { return c.process.Send(v) }
 
@@ -36,16 +44,23 @@ func (a access) ask(ctx context.Context, request Request, kept io.Reader, take f
 	if request.Image != "" || request.Bundle != nil {
 		request.PullSecrets, request.PullSecretProblems = a.secrets.read(ctx)
 	}
-	if image := imageOf(request); image != "" {
+	image := imageOf(request)
+	var policies []policyv1alpha1.ImagePolicy
+	if image != "" {
+		var err error
+		if policies, err = a.signing.of(ctx, image); err != nil {
+			return err
+		}
 		if err := a.readers.answering.await(ctx, image, a.route); err != nil {
 			return err
 		}
+		request.Signatures = len(policies) > 0
 	}
 	return a.readers.with(ctx, a.route, func(p *sandbox.Process) (reusable bool, err error) {
 		if err := prepareScratch(p.Scratch, kept, &request); err != nil {
 			return false, err
 		}
-		c := &conversation{p}
+		c := &conversation{p, image, policies}
 		if err := c.send(request); err != nil {
 			return false, unanswered(err)
 		}
@@ -74,11 +89,21 @@ func (c *conversation) converse(take func(*conversation, Answer) error) (ended b
 			return true, Errorf(a.Failure.Reason, "%s", a.Failure.Message)
 		case a.Done:
 			return true, nil
+		case a.Resolved != nil:
+			if err := c.verify(a.Resolved); err != nil {
+				return false, err
+			}
 		}
 		if err := take(c, a); err != nil {
 			return false, err
 		}
 	}
+}
+
+// verify verifies an image before anything else in it is read.
+func (c *conversation) verify(r *Resolved) (err error) {
+	r.signedBy, err = verify(c.image, r.Digest, r.Signatures, c.policies)
+	return err
 }
 
 // unanswered is an error of the process that reads, as one of what it reads.
@@ -111,8 +136,20 @@ func prepareScratch(scratch *os.File, kept io.Reader, request *Request) error {
 	return nil
 }
 
-// objects reads the objects of a bundle.
-func (r *reading) objects(ctx context.Context, b *Bundle) ([]*unstructured.Unstructured, error) {
+// Manifests are what a bundle consists of.
+type Manifests struct {
+	// Objects are the manifests, with exactly one ClusterServiceVersion of the bundle's name among them.
+	Objects []*unstructured.Unstructured
+
+	// Digest of the image that they were read from; empty if the catalog holds them.
+	Digest string
+
+	// SignedBy are the authorities that signed the image; empty if no ImagePolicy demands a signature.
+	SignedBy string
+}
+
+// manifests reads a bundle.
+func (r *reading) manifests(ctx context.Context, b *Bundle) (*Manifests, error) {
 	request := Request{Bundle: &BundleRequest{Package: b.Package, Name: b.Name, Image: b.Image, Inlined: b.Inlined || b.Image == ""}}
 	var kept io.Reader
 	if request.Bundle.Inlined {
@@ -125,19 +162,23 @@ func (r *reading) objects(ctx context.Context, b *Bundle) ([]*unstructured.Unstr
 			kept = found
 		}
 	}
-	var out []*unstructured.Unstructured
-	err := r.access.ask(ctx, request, kept, func(_ *conversation, a Answer) error {
+	out := &Manifests{}
+	err := r.access.ask(ctx, request, kept, func(c *conversation, a Answer) error {
+		if a.Resolved != nil {
+			out.Digest, out.SignedBy = a.Resolved.Digest, a.Resolved.signedBy
+			return c.send(Verdict{Read: true})
+		}
 		var fields map[string]any
 		if err := utiljson.Unmarshal(a.Object, &fields); err != nil {
 			return Errorf(v1alpha1.ReasonBundleInvalid, "an object: %w", err)
 		}
-		out = append(out, &unstructured.Unstructured{Object: fields})
+		out.Objects = append(out.Objects, &unstructured.Unstructured{Object: fields})
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
-	return out, oneCSV(b.Name, out)
+	return out, oneCSV(b.Name, out.Objects)
 }
 
 // oneCSV checks that the objects of a bundle have exactly one ClusterServiceVersion, which has the bundle's name.

@@ -36,6 +36,10 @@ type disk struct {
 type use struct {
 	Image  string `json:"image"`
 	Digest string `json:"digest"`
+
+	// Demand is what the ImagePolicies demanded of it then, and SignedBy are those who signed it.
+	Demand   string `json:"demand,omitempty"`
+	SignedBy string `json:"signedBy,omitempty"`
 }
 
 func openDisk(dir string) (*disk, error) {
@@ -86,14 +90,14 @@ func (d *disk) hold(digest string) (release func()) {
 	})
 }
 
-// last is the digest that a CatalogSource used last for that image; empty where there is none.
-func (d *disk) last(key types.NamespacedName, image string) string {
+// last is what a CatalogSource used last for that image; zero where there is nothing.
+func (d *disk) last(key types.NamespacedName, image string) use {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if u := d.used[key]; u.Image == image {
-		return u.Digest
+		return u
 	}
-	return ""
+	return use{}
 }
 
 // remember has a content survive the manager, for a CatalogSource.

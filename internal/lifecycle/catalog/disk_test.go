@@ -34,10 +34,10 @@ func TestDiskKeepsWhatIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := mustOpen(t, dir)
-	if got := again.last(a, "example.com/image"); got != "sha256:2" {
+	if got := again.last(a, "example.com/image").Digest; got != "sha256:2" {
 		t.Errorf("what a used last: %q", got)
 	}
-	if got := again.last(a, "example.com/other"); got != "" {
+	if got := again.last(a, "example.com/other").Digest; got != "" {
 		t.Errorf("for another image: %q", got)
 	}
 	if err := again.forgetOthers(func(types.NamespacedName) bool { return true }); err != nil {

@@ -34,6 +34,15 @@ func (e *Error) Permanent() bool {
 	return false
 }
 
+// OfSignature reports whether an ImagePolicy is not satisfied. That may pass: an image can be signed after it was pushed.
+func (e *Error) OfSignature() bool {
+	switch e.Reason {
+	case v1alpha1.ReasonSignatureMissing, v1alpha1.ReasonSignatureInvalid, v1alpha1.ReasonImagePolicyInvalid:
+		return true
+	}
+	return false
+}
+
 // Errorf returns an Error whose cause is formatted as by fmt.Errorf.
 func Errorf(reason, format string, args ...any) error {
 	return &Error{Reason: reason, cause: fmt.Errorf(format, args...)}

@@ -22,6 +22,9 @@ type imageOrigin struct {
 	access access
 	disk   *disk
 
+	// demand is what the ImagePolicies demand of the image; empty for nothing.
+	demand string
+
 	// current is what this origin read last: another may have had other pull secrets.
 	current *reading
 
@@ -38,11 +41,11 @@ func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error
 		defer p.kept.close()
 	}
 	switch {
-	case p.digest == "": // it was not even resolved
+	case p.digest == "": // it was not even resolved, or is not signed as it has to be
 		if known == nil {
 			known = o.fromBefore()
 		}
-		return known, err
+		return o.usable(known), err
 	case err == nil && p.kept == nil:
 		return known, nil
 	}
@@ -54,37 +57,47 @@ func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error
 		if AsError(err, v1alpha1.ReasonImagePullFailed).Permanent() {
 			o.unusable, o.unusableDigest = err, p.digest
 		}
-		return known, err
+		return o.usable(known), err
 	}
-	o.current = o.reading(p.digest, p.kept.content, release)
+	o.current = o.reading(use{o.image, p.digest, o.demand, p.signedBy}, p.kept.content, release)
 	return o.current, nil
+}
+
+// usable returns what was read before if it was read under the same demands; nil otherwise. What nothing is demanded of is always usable.
+func (o *imageOrigin) usable(known *reading) *reading {
+	if known != nil && o.demand != "" && known.demand != o.demand {
+		return nil
+	}
+	return known
 }
 
 // fromBefore is what the CatalogSource used when the manager ran last; nil where that is not there.
 func (o *imageOrigin) fromBefore() *reading {
-	digest := o.disk.last(o.key, o.image)
-	release := o.disk.hold(digest)
-	content, err := o.disk.read(digest, o.access.limits)
+	last := o.disk.last(o.key, o.image)
+	release := o.disk.hold(last.Digest)
+	content, err := o.disk.read(last.Digest, o.access.limits)
 	if err != nil {
 		release()
 		return nil
 	}
-	return o.reading(digest, content, release)
+	return o.reading(last, content, release)
 }
 
-func (o *imageOrigin) reading(digest string, content *Content, release func()) *reading {
+func (o *imageOrigin) reading(u use, content *Content, release func()) *reading {
 	return &reading{
-		content: content,
-		from:    digest,
-		access:  o.access,
+		content:  content,
+		from:     u.Digest,
+		demand:   u.Demand,
+		signedBy: u.SignedBy,
+		access:   o.access,
 		ask: func(_ context.Context, request *Request) (io.ReadCloser, error) {
-			kept, err := o.disk.bundle(digest, request.Bundle)
+			kept, err := o.disk.bundle(u.Digest, request.Bundle)
 			if err != nil {
 				return nil, Errorf(v1alpha1.ReasonUnreachable, "what was kept of image %s cannot be read: %w", o.image, err)
 			}
 			return kept, nil
 		},
-		accepted: func() error { return o.disk.remember(o.key, use{Image: o.image, Digest: digest}) },
+		accepted: func() error { return o.disk.remember(o.key, u) },
 		done:     release,
 	}
 }
@@ -94,8 +107,8 @@ type pull struct {
 	origin *imageOrigin
 	known  *reading
 
-	// digest of the image; empty until it is resolved.
-	digest string
+	// digest of the image, and by whom it is signed; empty until it is resolved.
+	digest, signedBy string
 
 	// kept is the content; nil if that is known already.
 	kept *keeping
@@ -104,8 +117,9 @@ type pull struct {
 // take takes up one answer.
 func (p *pull) take(c *conversation, a Answer) error {
 	switch {
-	case a.Digest != "" && p.digest == "":
-		return p.resolved(c, a.Digest)
+	case a.Resolved != nil && p.digest == "":
+		p.signedBy = a.Resolved.signedBy
+		return p.resolved(c, a.Resolved.Digest)
 	case p.kept == nil || p.kept.answers == nil:
 		return errors.New("the process that reads images answers what it was not asked for")
 	case a.Kept != nil:

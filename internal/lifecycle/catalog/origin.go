@@ -27,6 +27,10 @@ type reading struct {
 	// from names what was read, as in "sha256:…".
 	from string
 
+	// demand is what the ImagePolicies demanded of the image when it was read, and signedBy are the authorities that signed it; empty if
+	// nothing was demanded.
+	demand, signedBy string
+
 	// configMap is the one that was read, where it was one.
 	configMap *olm.ConfigMapResourceReference
 

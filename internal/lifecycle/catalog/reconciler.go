@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 )
 
 // FieldOwner is the name under which operator-status writes CatalogSources.
@@ -75,6 +77,7 @@ type running struct {
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=catalogsources/status,verbs=patch
+// +kubebuilder:rbac:groups=policy.operatorstatus.io,resources=imagepolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
@@ -133,8 +136,12 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.Ca
 // target is what is to be read, with the version of the ConfigMap that is there now.
 func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernetes version.Info) (target, error) {
 	t := targetOf(cs, kubernetes)
-	if t.configMap.Name == "" {
-		return t, nil
+	var err error
+	if t.image != "" && t.problem == "" {
+		t.demand, err = r.signing().demand(ctx, t.image)
+	}
+	if err != nil || t.configMap.Name == "" {
+		return t, err
 	}
 	cm := configMapMetadata()
 	if err := r.cache.Get(ctx, t.configMap, cm); client.IgnoreNotFound(err) != nil {
@@ -143,6 +150,8 @@ func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernet
 	t.version = string(cm.UID) + "/" + cm.ResourceVersion
 	return t, nil
 }
+
+func (r *Reconciler) signing() signing { return signing{r.cache} }
 
 func configMapMetadata() *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{}
@@ -174,7 +183,7 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 }
 
 func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) {
-	a := access{readers: r.readers, limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}, route: r.Reach.of(key).trusting(t.authority, r.live)}
+	a := access{readers: r.readers, limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}, route: r.Reach.of(key).trusting(t.authority, r.live), signing: r.signing()}
 	if t.secrets != "" {
 		a.secrets.names = strings.Split(t.secrets, ",")
 	}
@@ -182,7 +191,7 @@ func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) 
 	case t.problem != "":
 		return nil, Errorf(v1alpha1.ReasonSpecInvalid, "%s", t.problem)
 	case t.image != "":
-		return &imageOrigin{key: key, image: t.image, access: a, disk: r.disk}, nil
+		return &imageOrigin{key: key, image: t.image, access: a, disk: r.disk, demand: t.demand}, nil
 	case t.address != "":
 		return newGRPCOrigin(t.address, a)
 	}
@@ -258,7 +267,7 @@ func (r *Reconciler) inputs(cs *olm.CatalogSource, kubernetes version.Info) Inpu
 		in.Tried, in.Err = e.outcome.at, e.outcome.err
 	}
 	if e.reading != nil {
-		in.From, in.ConfigMap = e.reading.from, e.reading.configMap
+		in.From, in.ConfigMap, in.SignedBy = e.reading.from, e.reading.configMap, e.reading.signedBy
 	}
 	return in
 }
@@ -289,7 +298,7 @@ func logTransition(ctx context.Context, before, after []metav1.Condition) {
 	}
 }
 
-// SetupWithManager has a CatalogSource looked at when it or its ConfigMap changes, and when a try to read it has ended.
+// SetupWithManager enqueues a CatalogSource when it or its ConfigMap changes, when an ImagePolicy does, and when a try to read it has ended.
 // ConfigMaps and Secrets themselves are read when they are needed, and are in no cache. around is what the switch puts
 // around the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
@@ -313,6 +322,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		Named("catalogsource").
 		For(&olm.CatalogSource{}).
 		WatchesMetadata(configMapMetadata(), handler.EnqueueRequestsFromMapFunc(r.namingConfigMap)).
+		Watches(&policyv1alpha1.ImagePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.ctx, r.queue = ctx, queue
 			return nil
@@ -333,6 +343,24 @@ func (r *Reconciler) Seed(ctx context.Context) error {
 	return nil
 }
 
+// all are the CatalogSources of the cluster.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	list, err := r.list(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Looking for the CatalogSources that an ImagePolicy may be about")
+		return nil
+	}
+	return requests(list.Items)
+}
+
+func requests(of []olm.CatalogSource) []reconcile.Request {
+	var out []reconcile.Request
+	for i := range of {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&of[i])})
+	}
+	return out
+}
+
 // namingConfigMap are the CatalogSources that name a ConfigMap.
 func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
 	list, err := r.list(ctx, client.InNamespace(cm.GetNamespace()))
@@ -340,11 +368,5 @@ func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []re
 		log.FromContext(ctx).Error(err, "Looking for the CatalogSources of a ConfigMap")
 		return nil
 	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if list.Items[i].Spec.ConfigMap == cm.GetName() {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return requests(slices.DeleteFunc(list.Items, func(cs olm.CatalogSource) bool { return cs.Spec.ConfigMap != cm.GetName() }))
 }

@@ -55,12 +55,18 @@ func TestReconciler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	policies, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "lifecycle", "crd", "policy.operatorstatus.io_imagepolicies.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.Apply(t, "", string(crd))
+	w.Apply(t, "", string(policies))
 	w.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: global}})
 	w.run(t)
 	t.Run("quiet", func(t *testing.T) { quiet(t, w) })
 	t.Run("bad input", func(t *testing.T) { badInput(t, w) })
 	t.Run("images", func(t *testing.T) { images(t, w) })
+	t.Run("signatures", func(t *testing.T) { signatures(t, w) })
 	t.Run("pull secrets", func(t *testing.T) { secrets(t, w) })
 	t.Run("registries", func(t *testing.T) { registries(t, w) })
 	t.Run("ConfigMaps", func(t *testing.T) { configMaps(t, w) })
@@ -167,12 +173,12 @@ func (w *world) objects(cs *olm.CatalogSource, bundle string) []string {
 	key := client.ObjectKeyFromObject(cs)
 	c, _ := w.store.Get(key)
 	entry := c.Content.Packages["foo"].Channels["stable"].Entries[bundle]
-	objects, err := w.store.Objects(context.Background(), key, entry.Bundle)
+	manifests, err := w.store.Manifests(context.Background(), key, entry.Bundle)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var out []string
-	for _, o := range objects {
+	for _, o := range manifests.Objects {
 		out = append(out, o.GetKind()+" "+o.GetName())
 	}
 	return out

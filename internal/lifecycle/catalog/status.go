@@ -36,6 +36,9 @@ type Inputs struct {
 	// ConfigMap is the one that Content was read from, where it is one.
 	ConfigMap *olm.ConfigMapResourceReference
 
+	// SignedBy are the authorities that signed the image; empty if no ImagePolicy demands a signature.
+	SignedBy string
+
 	Now time.Time
 }
 
@@ -48,6 +51,7 @@ func Status(in Inputs) olm.CatalogSourceStatus {
 	}
 	for _, concern := range []func(Inputs, *olm.CatalogSourceStatus){
 		healthy,
+		signed,
 		connection,
 		polled,
 		configMapRead,
@@ -88,6 +92,25 @@ func healthy(in Inputs, out *olm.CatalogSourceStatus) {
 		if problem := intervalProblem(in.CatalogSource); problem != "" {
 			c.Message += "; " + problem
 		}
+	}
+	meta.SetStatusCondition(&out.Conditions, c)
+}
+
+// signed sets SignatureVerified if an ImagePolicy demands a signature of the image.
+func signed(in Inputs, out *olm.CatalogSourceStatus) {
+	c := metav1.Condition{
+		Type:               v1alpha1.ConditionSignatureVerified,
+		ObservedGeneration: in.CatalogSource.Generation,
+		LastTransitionTime: metav1.NewTime(in.Now),
+	}
+	switch {
+	case in.Err != nil && in.Err.OfSignature():
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.Err.Reason, in.Err.Error()
+	case in.SignedBy != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonSignatureVerified, "Signed by "+in.SignedBy
+	default:
+		meta.RemoveStatusCondition(&out.Conditions, c.Type)
+		return
 	}
 	meta.SetStatusCondition(&out.Conditions, c)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -96,9 +95,8 @@ func (s *Store) Get(key types.NamespacedName) (Catalog, bool) {
 // bundleTimeout is how long reading one bundle may take.
 const bundleTimeout = 2 * time.Minute
 
-// Objects are those of a bundle, with exactly one ClusterServiceVersion of the bundle's name among them. An error is an
-// *Error: where it is Permanent the bundle has to change, otherwise asking again later may help.
-func (s *Store) Objects(ctx context.Context, catalog types.NamespacedName, b *Bundle) ([]*unstructured.Unstructured, error) {
+// Manifests reads a bundle. An error is an *Error: if it is Permanent the bundle has to change, otherwise reading again later may help.
+func (s *Store) Manifests(ctx context.Context, catalog types.NamespacedName, b *Bundle) (*Manifests, error) {
 	ctx, cancel := context.WithTimeout(ctx, bundleTimeout)
 	defer cancel()
 	s.mu.RLock()
@@ -111,11 +109,11 @@ func (s *Store) Objects(ctx context.Context, catalog types.NamespacedName, b *Bu
 	if from == nil {
 		return nil, Errorf(v1alpha1.ReasonUnreachable, "bundle %s: CatalogSource %s is not there, or has not been read yet", b.Name, catalog)
 	}
-	objects, err := from.objects(ctx, b)
+	manifests, err := from.manifests(ctx, b)
 	if err != nil {
 		return nil, AsError(err, v1alpha1.ReasonUnreachable)
 	}
-	return objects, nil
+	return manifests, nil
 }
 
 // see makes a CatalogSource known, with its priority.
@@ -154,7 +152,9 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 		e.Message = o.err.Error()
 	}
 	switch {
-	case r == nil || r.content == e.Content:
+	case r == nil:
+		e.Content = nil // it was never read, or may not be used any more
+	case r.content == e.Content:
 	case reflect.DeepEqual(r.content, e.Content):
 		r.content = e.Content // so that it is not there twice, and nobody has to look at it again
 	default:

@@ -31,6 +31,9 @@ type target struct {
 	// version of the ConfigMap that is there.
 	version string
 
+	// demand is what the ImagePolicies demand of the image; empty for nothing.
+	demand string
+
 	// secrets are the names of the pull secrets, joined by commas.
 	secrets string
 

@@ -11,7 +11,8 @@ import (
 type Request struct {
 	Limits Limits `json:"limits"`
 
-	// Image of a file-based catalog. The answer begins with its digest, and goes on if a Verdict asks for it.
+	// Image of a file-based catalog. The answer begins with what it resolves to, as that for a bundle's image does, and goes on if a
+	// Verdict asks for it.
 	Image string `json:"image,omitempty"`
 
 	// Address of a registry that is read by gRPC, and whether it is connected to without TLS.
@@ -30,6 +31,9 @@ type Request struct {
 
 	// RequireDigests rejects images that are referred to by a tag.
 	RequireDigests bool `json:"requireDigests,omitempty"`
+
+	// Signatures asks for those that the registry has for the image.
+	Signatures bool `json:"signatures,omitempty"`
 }
 
 // BundleRequest asks for the objects of a bundle.
@@ -64,8 +68,8 @@ type Verdict struct {
 
 // An Answer is one of several to a Request, the last of which is Done or a Failure. Exactly one of its fields is set.
 type Answer struct {
-	// Digest of a catalog's image.
-	Digest string `json:"digest,omitempty"`
+	// Resolved is what the image's reference stands for.
+	Resolved *Resolved `json:"resolved,omitempty"`
 
 	// Package that the catalog offers.
 	Package *Package `json:"package,omitempty"`
@@ -81,6 +85,17 @@ type Answer struct {
 
 	Failure *Failure `json:"failure,omitempty"`
 	Done    bool     `json:"done,omitempty"`
+}
+
+// Resolved is what an image's reference stands for.
+type Resolved struct {
+	// Digest of the image, or of the list of images for several platforms.
+	Digest string `json:"digest"`
+
+	// Signatures of it, if they were asked for.
+	Signatures []Signature `json:"signatures,omitempty"`
+
+	signedBy string // set once they are verified
 }
 
 // InvalidPackage is a package that makes no sense, and why.

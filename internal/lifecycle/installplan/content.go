@@ -24,11 +24,11 @@ import (
 func (r *Reconciler) content(ctx context.Context, plan *olm.InstallPlan, p *proposal) (*record.Content, *condition.Problem, error) {
 	out := &record.Content{Identity: p.identity}
 	for _, choice := range slices.Backward(p.choices) {
-		objects, err := r.Catalogs.Objects(ctx, choice.Catalog, choice.Bundle)
+		manifests, err := r.Catalogs.Manifests(ctx, choice.Catalog, choice.Bundle)
 		if err != nil {
 			return nil, contentProblem(choice, err), mayPass(err)
 		}
-		b, err := newBundle(r.Client.Scheme(), choice, objects)
+		b, err := newBundle(r.Client.Scheme(), choice, manifests)
 		if err != nil {
 			return nil, &condition.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: fmt.Sprintf(
 				"Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}, nil
@@ -59,16 +59,17 @@ func askedFor(plan *olm.InstallPlan, name string) bool {
 }
 
 // newBundle takes a bundle's objects over, each as its kind defines it.
-func newBundle(scheme *runtime.Scheme, choice resolve.Choice, objects []*unstructured.Unstructured) (record.Bundle, error) {
+func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog.Manifests) (record.Bundle, error) {
 	out := record.Bundle{
 		Name: choice.Bundle.Name, Package: choice.Package, Catalog: choice.Catalog, Replaces: choice.Replaces,
+		Digest: manifests.Digest, SignedBy: manifests.SignedBy,
 	}
 	properties, err := json.Marshal(map[string]any{"properties": choice.Bundle.Properties})
 	if err != nil {
 		return out, err
 	}
 	out.Properties = string(properties)
-	for _, o := range objects {
+	for _, o := range manifests.Objects {
 		o = o.DeepCopy()
 		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
 			o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind)) // some authors misspell it

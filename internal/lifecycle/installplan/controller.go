@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,8 +44,8 @@ type Catalogs interface {
 	// VisibleBy are those that the operators of an OperatorGroup may come from.
 	VisibleBy(group *operatorsv1.OperatorGroup, namespace string) []catalog.Catalog
 
-	// Objects are those of a bundle.
-	Objects(ctx context.Context, catalog types.NamespacedName, bundle *catalog.Bundle) ([]*unstructured.Unstructured, error)
+	// Manifests reads a bundle.
+	Manifests(ctx context.Context, catalog types.NamespacedName, bundle *catalog.Bundle) (*catalog.Manifests, error)
 }
 
 // Reconciler moves InstallPlans along.
@@ -179,7 +178,7 @@ func (r *Reconciler) propose(ctx context.Context, plan *olm.InstallPlan) (*propo
 		if steps, problem, err = r.steps(ctx, plan, p); problem == nil && err == nil {
 			resolved(&plan.Status, steps, now)
 			plan.Status.CatalogSources = sources(steps)
-			plan.Status.BundleLookups = lookups(p.choices)
+			plan.Status.BundleLookups = lookups(p, now)
 			plan.Status.AttenuatedServiceAccountRef = reference(p.identity)
 		}
 	}
@@ -219,22 +218,35 @@ func sources(steps []*olm.Step) []string {
 	return slices.Compact(out)
 }
 
-// lookups name the bundles of a plan, and their images.
-func lookups(choices []resolve.Choice) []olm.BundleLookup {
+// lookups name the bundles of a plan, with the digests of their images and by whom these are signed.
+func lookups(p *proposal, now metav1.Time) []olm.BundleLookup {
 	var out []olm.BundleLookup
-	for _, c := range choices {
-		out = append(out, olm.BundleLookup{
+	for _, c := range p.choices {
+		lookup := olm.BundleLookup{
 			Path: c.Bundle.Image, Identifier: c.Bundle.Name, Replaces: c.Replaces,
 			CatalogSourceRef: &corev1.ObjectReference{Namespace: c.Catalog.Namespace, Name: c.Catalog.Name},
-		})
+		}
+		b := p.content.Bundle(c.Bundle.Name)
+		if b.Digest != "" && !strings.Contains(lookup.Path, "@") {
+			lookup.Path += "@" + b.Digest
+		}
+		if b.SignedBy != "" {
+			lookup.Conditions = []olm.BundleLookupCondition{{
+				Type: v1alpha1.ConditionSignatureVerified, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonSignatureVerified,
+				Message: "Signed by " + b.SignedBy, LastTransitionTime: &now,
+			}}
+		}
+		out = append(out, lookup)
 	}
 	return out
 }
 
 // anotherImage reports whether a plan was shown with other images than the catalog has for its bundles now.
 func anotherImage(plan *olm.InstallPlan, choices []resolve.Choice) bool {
-	return !slices.EqualFunc(plan.Status.BundleLookups, lookups(choices), func(a, b olm.BundleLookup) bool {
-		return a.Path == b.Path && a.Identifier == b.Identifier && a.Replaces == b.Replaces
+	return !slices.EqualFunc(plan.Status.BundleLookups, choices, func(shown olm.BundleLookup, c resolve.Choice) bool {
+		image, _, _ := strings.Cut(shown.Path, "@")
+		sameImage := shown.Path == c.Bundle.Image || image == c.Bundle.Image
+		return sameImage && shown.Identifier == c.Bundle.Name && shown.Replaces == c.Replaces
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -35,14 +34,14 @@ func (s shelf) Visible(string) []catalog.Catalog {
 
 func (s shelf) VisibleBy(*operatorsv1.OperatorGroup, string) []catalog.Catalog { return s.Visible("") }
 
-func (s shelf) Objects(context.Context, types.NamespacedName, *catalog.Bundle) ([]*unstructured.Unstructured, error) {
+func (s shelf) Manifests(context.Context, types.NamespacedName, *catalog.Bundle) (*catalog.Manifests, error) {
 	return nil, s.err
 }
 
 // unreachable is what a Store says of a bundle whose catalog is not there yet, and unreadable what it says of one that is
 // none.
 func unreachable() error {
-	_, err := catalog.NewStore("olm").Objects(context.Background(), types.NamespacedName{Namespace: "olm", Name: "community"}, &catalog.Bundle{Name: "foo.v1"})
+	_, err := catalog.NewStore("olm").Manifests(context.Background(), types.NamespacedName{Namespace: "olm", Name: "community"}, &catalog.Bundle{Name: "foo.v1"})
 	return err
 }
 

@@ -39,8 +39,22 @@ type Bundle struct {
 	// Properties of the bundle, as JSON, as OLM annotates ClusterServiceVersions with them.
 	Properties string `json:"properties,omitempty"`
 
+	// Digest of its image, and the authorities that signed that; empty if the catalog holds the objects, or no signature is demanded.
+	Digest   string `json:"digest,omitempty"`
+	SignedBy string `json:"signedBy,omitempty"`
+
 	// Objects are its manifests, the ClusterServiceVersion among them.
 	Objects []*unstructured.Unstructured `json:"objects"`
+}
+
+// Bundle returns the bundle of that name; zero if there is none.
+func (c *Content) Bundle(name string) Bundle {
+	for _, b := range c.Bundles {
+		if b.Name == name {
+			return b
+		}
+	}
+	return Bundle{}
 }
 
 // Equal reports whether two contents are the same, so that what was approved of one holds for the other.

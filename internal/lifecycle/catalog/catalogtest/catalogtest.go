@@ -98,7 +98,7 @@ type Registry struct {
 func NewRegistry(t testing.TB, password string) *Registry {
 	t.Helper()
 	out := &Registry{Password: password}
-	images := registry.New(registry.Logger(stdlog.New(io.Discard, "", 0)))
+	images := registry.New(registry.Logger(stdlog.New(io.Discard, "", 0)), registry.WithReferrersSupport(true))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, given, _ := r.BasicAuth(); password != "" && (user != "puller" || given != password) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)

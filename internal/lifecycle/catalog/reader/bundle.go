@@ -161,11 +161,8 @@ func inLine(err error, first int) error {
 }
 
 // bundleImage reads the manifests of a bundle image.
-func (p puller) bundleImage(ctx context.Context, image string) ([]text, error) {
-	r, err := p.resolve(ctx, image)
-	if err != nil {
-		return nil, err
-	}
+func (p puller) bundleImage(ctx context.Context, r *resolved) ([]text, error) {
+	image := r.image
 	content, config, err := p.open(r)
 	if err != nil {
 		return nil, err

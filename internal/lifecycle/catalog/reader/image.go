@@ -27,15 +27,8 @@ const (
 
 // image reads the file-based catalog of an image, unless it is not wanted once its digest is known.
 func (s *session) image(ctx context.Context) (*catalog.Content, error) {
-	r, err := s.puller.resolve(ctx, s.Image)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.send(catalog.Answer{Digest: r.digest}); err != nil {
-		return nil, err
-	}
-	var verdict catalog.Verdict
-	if err := s.receive(&verdict); err != nil || !verdict.Read {
+	r, err := s.wanted(ctx, s.Image)
+	if err != nil || r == nil {
 		return nil, err
 	}
 	image, config, err := s.puller.open(r)

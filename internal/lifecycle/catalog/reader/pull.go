@@ -33,6 +33,11 @@ type puller struct {
 type resolved struct {
 	image string
 
+	reference name.Reference
+
+	// credentials that the registry accepts.
+	credentials authn.Authenticator
+
 	// Digest of the image, or of the list of images for several platforms.
 	digest string
 
@@ -59,10 +64,9 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	credentials, problems := p.secrets.credentials(reference.Context())
 	for _, c := range credentials {
 		var descriptor *remote.Descriptor
-		descriptor, err = remote.Get(reference, remote.WithContext(ctx), remote.WithAuth(c), remote.WithUserAgent("operator-status"),
-			remote.WithTransport(p.transport))
+		descriptor, err = remote.Get(reference, append(p.options(ctx), remote.WithAuth(c))...)
 		if err == nil {
-			return &resolved{image: image, digest: descriptor.Digest.String(), descriptor: descriptor}, nil
+			return &resolved{image: image, reference: reference, credentials: c, digest: descriptor.Digest.String(), descriptor: descriptor}, nil
 		}
 		if !refused(err) {
 			break
@@ -75,6 +79,11 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 		problems = []string{"spec.secrets names no Secret with credentials for it"}
 	}
 	return nil, pullFailure(image, err, problems...)
+}
+
+// options of each request to a registry.
+func (p puller) options(ctx context.Context) []remote.Option {
+	return []remote.Option{remote.WithContext(ctx), remote.WithUserAgent("operator-status"), remote.WithTransport(p.transport)}
 }
 
 // refused is true where a registry wants other credentials.

@@ -118,11 +118,37 @@ func (s *session) bundle(ctx context.Context) error {
 	return nil
 }
 
-// texts returns the objects of a bundle as they are written.
+// wanted resolves an image, sends its digest and its signatures, and returns it if it is to be read; nil if it is not.
+func (s *session) wanted(ctx context.Context, image string) (*resolved, error) {
+	r, err := s.puller.resolve(ctx, image)
+	if err != nil {
+		return nil, err
+	}
+	answer := catalog.Resolved{Digest: r.digest}
+	if s.Signatures {
+		if answer.Signatures, err = s.puller.signatures(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.send(catalog.Answer{Resolved: &answer}); err != nil {
+		return nil, err
+	}
+	var verdict catalog.Verdict
+	if err := s.receive(&verdict); err != nil || !verdict.Read {
+		return nil, err
+	}
+	return r, nil
+}
+
+// texts returns the objects of a bundle as they are written; none if its image is not to be read.
 func (s *session) texts(ctx context.Context) ([]text, error) {
 	switch {
 	case !s.Bundle.Inlined:
-		return s.puller.bundleImage(ctx, s.Bundle.Image)
+		r, err := s.wanted(ctx, s.Bundle.Image)
+		if err != nil || r == nil {
+			return nil, err
+		}
+		return s.puller.bundleImage(ctx, r)
 	case s.Bundle.Kept > 0:
 		out, _, err := inlinedTexts(io.NewSectionReader(s.scratch, 0, s.Bundle.Kept), s.Bundle)
 		return out, err

@@ -1,0 +1,107 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ImagePolicyKind is the kind of an ImagePolicy.
+const ImagePolicyKind = "ImagePolicy"
+
+// AllImages is the prefix that matches every image.
+const AllImages = "*"
+
+// ImagePolicySpec defines which images of catalogs and bundles have to be signed, and by whom.
+type ImagePolicySpec struct {
+	// MatchImages selects the images that the policy is about. An image is subject to the policies that match it with the longest
+	// prefix, and has to satisfy all of them. The images that operators run are not subject to any: the kubelet pulls them.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	MatchImages []ImageMatch `json:"matchImages"`
+
+	// Verification is how the images are verified before anything in them is read.
+	Verification ImageVerification `json:"verification"`
+}
+
+// ImageMatch selects images.
+type ImageMatch struct {
+	// Type of the match. Prefix compares the start of the image's repository, such as quay.io/example/catalog. It ends where a part of
+	// the path does: quay.io/example does not match quay.io/example-two/catalog.
+	// +optional
+	// +kubebuilder:validation:Enum=Prefix
+	// +kubebuilder:default=Prefix
+	Type ImageMatchType `json:"type,omitempty"`
+
+	// Prefix of a repository, without scheme, tag and digest; * for all images. Images of Docker Hub begin with docker.io.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Prefix string `json:"prefix"`
+}
+
+// ImageMatchType is how an ImageMatch selects images.
+type ImageMatchType string
+
+// ImageMatchPrefix compares the start of the image's repository.
+const ImageMatchPrefix ImageMatchType = "Prefix"
+
+// ImageVerification is how images are verified.
+type ImageVerification struct {
+	// Provider of the verification.
+	// +kubebuilder:validation:Enum=Cosign
+	Provider VerificationProvider `json:"provider"`
+
+	// Cosign verifies signatures that cosign made with a key.
+	Cosign CosignVerification `json:"cosign"`
+}
+
+// VerificationProvider makes the signatures of images.
+type VerificationProvider string
+
+// ProviderCosign verifies signatures that cosign made.
+const ProviderCosign VerificationProvider = "Cosign"
+
+// CosignVerification names the authorities whose signatures are accepted.
+type CosignVerification struct {
+	// Authorities that may sign. A valid signature by one of them is enough.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=map
+	// +listMapKey=name
+	Authorities []CosignAuthority `json:"authorities"`
+}
+
+// CosignAuthority is somebody who signs images.
+type CosignAuthority struct {
+	// Name of the authority, as it shows in statuses.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Key is the public key of the authority in PEM form, as in cosign.pub: ECDSA, RSA or Ed25519.
+	// +kubebuilder:validation:MaxLength=8192
+	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN PUBLIC KEY-----')",message="the key has to be a public key in PEM form, which begins with -----BEGIN PUBLIC KEY-----"
+	Key string `json:"key"`
+}
+
+// ImagePolicy demands that images of catalogs and bundles are signed. It is read by the built-in loops; a real OLM does not know it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=operators
+// +kubebuilder:printcolumn:name="Images",type=string,JSONPath=`.spec.matchImages[*].prefix`
+// +kubebuilder:printcolumn:name="Authorities",type=string,JSONPath=`.spec.verification.cosign.authorities[*].name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ImagePolicy struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec defines which images have to be signed, and by whom.
+	Spec ImagePolicySpec `json:"spec"`
+}
+
+// ImagePolicyList is a list of ImagePolicies.
+//
+// +kubebuilder:object:root=true
+type ImagePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []ImagePolicy `json:"items"`
+}

@@ -1,0 +1,226 @@
+package catalog
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
+)
+
+// Signature is one of those that a registry has for an image, not verified yet. Exactly one of its fields is set.
+type Signature struct {
+	// Simple is in the format of cosign before version 3, whose payload is a "simple signing" document of containers/image.
+	Simple *SignedPayload `json:"simple,omitempty"`
+
+	// DSSE is the envelope of a Sigstore bundle, whose payload is an in-toto statement. Cosign writes it since version 3.
+	DSSE *SignedPayload `json:"dsse,omitempty"`
+}
+
+// SignedPayload is a text and its signature.
+type SignedPayload struct {
+	// Type of the payload. It is part of what is signed in an envelope, and empty otherwise.
+	Type string `json:"type,omitempty"`
+
+	Payload   []byte `json:"payload"`
+	Signature []byte `json:"signature"`
+}
+
+// What cosign writes into what it signs.
+const (
+	simpleSigningType  = "cosign container image signature"
+	inTotoType         = "application/vnd.in-toto+json"
+	cosignSignaturesV1 = "https://sigstore.dev/cosign/sign/v1"
+)
+
+// policies returns the ImagePolicies that an image is subject to: those that match its repository with the longest prefix.
+func policies(all []policyv1alpha1.ImagePolicy, image string) []policyv1alpha1.ImagePolicy {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return nil // it cannot be pulled
+	}
+	var out []policyv1alpha1.ImagePolicy
+	longest := 0
+	for _, p := range all {
+		n := 0
+		for _, m := range p.Spec.MatchImages {
+			n = max(n, matches(m.Prefix, reference.Context().Name()))
+		}
+		if n > longest {
+			out, longest = nil, n
+		}
+		if n > 0 && n == longest {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b policyv1alpha1.ImagePolicy) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// matches returns the length of a prefix that a repository has, and 0 if it does not have it.
+func matches(prefix, repository string) int {
+	if prefix == policyv1alpha1.AllImages {
+		return 1
+	}
+	prefix = strings.TrimSuffix(prefix, "/")
+	if prefix == "docker.io" || strings.HasPrefix(prefix, "docker.io/") {
+		prefix = "index." + prefix // as the repository is spelled
+	}
+	if repository == prefix || strings.HasPrefix(repository, prefix+"/") {
+		return len(prefix)
+	}
+	return 0
+}
+
+// signing is what the ImagePolicies demand of images.
+type signing struct{ reader client.Reader }
+
+// of returns the ImagePolicies that an image is subject to.
+func (s signing) of(ctx context.Context, image string) ([]policyv1alpha1.ImagePolicy, error) {
+	list := &policyv1alpha1.ImagePolicyList{}
+	if err := s.reader.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing the ImagePolicies: %w", err)
+	}
+	return policies(list.Items, image), nil
+}
+
+// demand returns a hash of what the ImagePolicies demand of an image; empty for nothing.
+func (s signing) demand(ctx context.Context, image string) (string, error) {
+	policies, err := s.of(ctx, image)
+	if err != nil || len(policies) == 0 {
+		return "", err
+	}
+	var all []any
+	for _, p := range policies {
+		all = append(all, p.Name, p.Spec.Verification)
+	}
+	text, err := json.Marshal(all)
+	hash := sha256.Sum256(text)
+	return hex.EncodeToString(hash[:]), err
+}
+
+// verify returns by whom an image is signed, as the ImagePolicies demand, or an Error with reason SignatureMissing, SignatureInvalid or
+// ImagePolicyInvalid.
+func verify(image, digest string, signatures []Signature, policies []policyv1alpha1.ImagePolicy) (string, error) {
+	var by []string
+	for _, p := range policies {
+		authority, err := verifyOne(digest, signatures, p.Spec.Verification.Cosign)
+		if err != nil {
+			reasoned := AsError(err, v1alpha1.ReasonSignatureInvalid)
+			return "", Errorf(reasoned.Reason, "image %s at %s does not satisfy ImagePolicy %s: %w", image, digest, p.Name, err)
+		}
+		by = append(by, fmt.Sprintf("%s (ImagePolicy %s)", authority, p.Name))
+	}
+	return messages.List(by, 5, ", "), nil
+}
+
+// verifyOne returns the authority that signed.
+func verifyOne(digest string, signatures []Signature, demand policyv1alpha1.CosignVerification) (string, error) {
+	var names []string
+	for _, a := range demand.Authorities {
+		names = append(names, a.Name)
+		key, err := publicKey(a.Key)
+		if err != nil {
+			return "", Errorf(v1alpha1.ReasonImagePolicyInvalid, "the key of authority %s: %w", a.Name, err)
+		}
+		if slices.ContainsFunc(signatures, func(s Signature) bool { return s.isOf(digest, key) }) {
+			return a.Name, nil
+		}
+	}
+	who := "authority " + messages.List(names, 5, " or ")
+	if len(signatures) == 0 {
+		return "", Errorf(v1alpha1.ReasonSignatureMissing, "the registry has no signature of it. It has to be signed by %s: cosign sign --key", who)
+	}
+	return "", Errorf(v1alpha1.ReasonSignatureInvalid, "none of its %d signatures is by %s", len(signatures), who)
+}
+
+// publicKey decodes a key in PEM form.
+func publicKey(text string) (crypto.PublicKey, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("it is not in PEM form")
+	}
+	return x509.ParsePKIXPublicKey(block.Bytes)
+}
+
+// isOf reports whether the signature is that of an image, by the owner of a key. What was signed is decoded only once that is certain.
+func (s Signature) isOf(digest string, key crypto.PublicKey) bool {
+	switch {
+	case s.Simple != nil:
+		return verifies(key, s.Simple.Payload, s.Simple.Signature) && simpleDigest(s.Simple.Payload) == digest
+	case s.DSSE != nil && s.DSSE.Type == inTotoType:
+		return verifies(key, preAuthentication(s.DSSE), s.DSSE.Signature) && slices.Contains(statedDigests(s.DSSE.Payload), digest)
+	}
+	return false
+}
+
+// preAuthentication returns what is signed in an envelope: https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
+func preAuthentication(p *SignedPayload) []byte {
+	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(p.Type), p.Type, len(p.Payload), p.Payload)
+}
+
+// simpleDigest returns the digest that a "simple signing" document is about; empty for none.
+func simpleDigest(payload []byte) string {
+	var document struct {
+		Critical struct {
+			Type  string `json:"type"`
+			Image struct {
+				Digest string `json:"docker-manifest-digest"`
+			} `json:"image"`
+		} `json:"critical"`
+	}
+	if json.Unmarshal(payload, &document) != nil || document.Critical.Type != simpleSigningType {
+		return ""
+	}
+	return document.Critical.Image.Digest
+}
+
+// statedDigests returns the digests that an in-toto statement is about, if it is a signature and no other attestation.
+func statedDigests(payload []byte) []string {
+	var statement struct {
+		PredicateType string `json:"predicateType"`
+		Subject       []struct {
+			Digest map[string]string `json:"digest"`
+		} `json:"subject"`
+	}
+	if json.Unmarshal(payload, &statement) != nil || statement.PredicateType != cosignSignaturesV1 {
+		return nil
+	}
+	var out []string
+	for _, s := range statement.Subject {
+		for algorithm, hash := range s.Digest {
+			out = append(out, algorithm+":"+hash)
+		}
+	}
+	return out
+}
+
+// verifies reports whether a signature of a message is by the owner of a key, in the schemes that cosign signs with.
+func verifies(key crypto.PublicKey, message, signature []byte) bool {
+	hash := sha256.Sum256(message)
+	switch k := key.(type) {
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(k, hash[:], signature)
+	case *rsa.PublicKey:
+		return rsa.VerifyPKCS1v15(k, crypto.SHA256, hash[:], signature) == nil
+	case ed25519.PublicKey:
+		return ed25519.Verify(k, message, signature)
+	}
+	return false
+}
