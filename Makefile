@@ -74,6 +74,10 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
 	@go test -count=1 -timeout=45m -p 2 -v ./e2e/...
 
+.PHONY: e2e-neighbours
+e2e-neighbours: $(BIN)/cosign ## Test with programs of others that take long to build: cosign signs, the manager verifies.
+	@go test -count=1 -v ./internal/lifecycle/catalog -run TestCosign -args -cosign $(BIN)/cosign
+
 .PHONY: conformance
 conformance: build tools controlplane ## Run OLM's own e2e suite against the built-in loops, and compare every spec with hack/conformance/specs.tsv. CONFORMANCE=-all runs those as well that wait in vain.
 	@go test -count=1 -timeout=4h -v ./hack/conformance -conformance $(CONFORMANCE)
@@ -125,6 +129,11 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: hack/tools/go.mod hack/tools/go.sum
 	@echo "building $* (once)"
 	@mkdir -p $(BIN)
 	@cd hack/tools && go build -o $@ $($*)
+
+$(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
+	@echo "building cosign (once, some minutes)"
+	@mkdir -p $(BIN)
+	@cd hack/neighbours && go build -o $@ github.com/sigstore/cosign/v3/cmd/cosign
 
 .PHONY: controlplane
 controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on, once.

@@ -104,7 +104,7 @@ func (r *Registry) SignWithBundle(t testing.TB, image, digest string, key crypto
 	if err != nil {
 		t.Fatal(err)
 	}
-	artifact, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), bundleType),
+	artifact, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), "application/vnd.oci.empty.v1+json"),
 		mutate.Addendum{Layer: static.NewLayer(text, bundleType)})
 	if err != nil {
 		t.Fatal(err)

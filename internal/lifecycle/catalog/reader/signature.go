@@ -26,6 +26,9 @@ import (
 const (
 	annotationSignature = "dev.cosignproject.cosign/signature"
 	sigstoreBundle      = "application/vnd.dev.sigstore.bundle"
+
+	// emptyConfig is what a registry reports as the type of an artifact if it does not know the field of the manifest.
+	emptyConfig = "application/vnd.oci.empty.v1+json"
 )
 
 // Limits on the signatures of one image, of which there are a few, each of a few KiB. Whoever may push to the repository can add more.
@@ -92,9 +95,13 @@ func (s *signatures) referring(of name.Digest) error {
 	if err != nil {
 		return pullFailure(s.image, err)
 	}
+	looked := 0
 	for _, d := range manifest.Manifests {
-		if !strings.HasPrefix(d.ArtifactType, sigstoreBundle) {
+		if d.ArtifactType != emptyConfig && !strings.HasPrefix(d.ArtifactType, sigstoreBundle) {
 			continue
+		}
+		if looked++; looked > maxSignatures {
+			return s.tooMany()
 		}
 		artifact, err := remote.Image(of.Context().Digest(d.Digest.String()), s.options...)
 		if err != nil {
@@ -114,6 +121,9 @@ func (s *signatures) bundle(of name.Digest, artifact v1.Image) error {
 		return pullFailure(s.image, err)
 	}
 	for _, layer := range manifest.Layers {
+		if !strings.HasPrefix(string(layer.MediaType), sigstoreBundle) {
+			continue
+		}
 		text, err := s.blob(of, layer)
 		if err != nil {
 			return err
@@ -144,10 +154,14 @@ func (s *signatures) bundle(of name.Digest, artifact v1.Image) error {
 // add adds a signature, within the limit.
 func (s *signatures) add(signature catalog.Signature) error {
 	if len(s.found) == maxSignatures {
-		return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s has more signatures than the limit of %d", s.image, maxSignatures)
+		return s.tooMany()
 	}
 	s.found = append(s.found, signature)
 	return nil
+}
+
+func (s *signatures) tooMany() error {
+	return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s has more signatures than the limit of %d", s.image, maxSignatures)
 }
 
 // blob reads a layer of an artifact.
