@@ -137,4 +137,3 @@ func versionOf(text string) string {
 	}
 	return ""
 }
-
