@@ -98,12 +98,7 @@ webhooks: []
 				return
 			}
 			// What a cluster admin lets the account do is done.
-			trusted := &rbacv1.ClusterRoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: weak.namespace},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: weak.namespace, Name: "weak"}},
-			}
-			cluster.Create(t, trusted)
+			trust(t, weak.namespace, "weak")
 			cluster.Await(t, sub, func() string {
 				if sub.Status.InstalledCSV != "evil.v1.0.0" {
 					return fmt.Sprintf("%s: it is not installed: %s", tc.reason, sub.Status.Message)
@@ -115,6 +110,16 @@ webhooks: []
 			}
 		})
 	}
+}
+
+// trust has a cluster admin bind a service account to cluster-admin.
+func trust(t *testing.T, namespace, account string) {
+	t.Helper()
+	cluster.Create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
+	})
 }
 
 func clusterBindingOf(user string) *rbacv1.ClusterRoleBinding {

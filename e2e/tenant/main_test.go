@@ -120,7 +120,7 @@ func (n *tenant) offersCSV(t *testing.T, csv string, approval olm.Approval, obje
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "evil"}, Spec: &olm.SubscriptionSpec{
 		Package: "evil", Channel: "stable", CatalogSource: "mine", CatalogSourceNamespace: n.namespace, InstallPlanApproval: approval,
 	}}
-	for _, o := range []client.Object{
+	creates(t, n,
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "mine"},
 			Data:       map[string]string{"catalog.json": catalogOf(t, append([]string{csv}, objects...))},
@@ -130,11 +130,7 @@ func (n *tenant) offersCSV(t *testing.T, csv string, approval olm.Approval, obje
 			Spec:       olm.CatalogSourceSpec{SourceType: olm.SourceTypeConfigmap, ConfigMap: "mine"},
 		},
 		sub,
-	} {
-		if err := n.Create(t.Context(), o); err != nil {
-			t.Fatalf("%s may not create a %T: %v", n.user, o, err)
-		}
-	}
+	)
 	return sub
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,14 +139,35 @@ func prepareScratch(scratch *os.File, kept io.Reader, request *Request) error {
 
 // Manifests are what a bundle consists of.
 type Manifests struct {
-	// Objects are the manifests, with exactly one ClusterServiceVersion of the bundle's name among them.
-	Objects []*unstructured.Unstructured
-
 	// Digest of the image that they were read from; empty if the catalog holds them.
 	Digest string
 
 	// SignedBy are the authorities that signed the image; empty if no ImagePolicy demands a signature.
 	SignedBy string
+
+	bundle string
+	texts  []json.RawMessage // of its objects: several times smaller than these
+}
+
+// Size is how many bytes the objects have as JSON.
+func (m *Manifests) Size() (bytes int64) {
+	for _, t := range m.texts {
+		bytes += int64(len(t))
+	}
+	return bytes
+}
+
+// Objects decodes the objects, with exactly one ClusterServiceVersion of the bundle's name among them. Otherwise it returns an Error.
+func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, t := range m.texts {
+		var fields map[string]any
+		if err := utiljson.Unmarshal(t, &fields); err != nil {
+			return nil, Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s: an object: %w", m.bundle, err)
+		}
+		out = append(out, &unstructured.Unstructured{Object: fields})
+	}
+	return out, oneCSV(m.bundle, out)
 }
 
 // manifests reads a bundle.
@@ -162,23 +184,19 @@ func (r *reading) manifests(ctx context.Context, b *Bundle) (*Manifests, error) 
 			kept = found
 		}
 	}
-	out := &Manifests{}
+	out := &Manifests{bundle: b.Name}
 	err := r.access.ask(ctx, request, kept, func(c *conversation, a Answer) error {
 		if a.Resolved != nil {
 			out.Digest, out.SignedBy = a.Resolved.Digest, a.Resolved.signedBy
 			return c.send(Verdict{Read: true})
 		}
-		var fields map[string]any
-		if err := utiljson.Unmarshal(a.Object, &fields); err != nil {
-			return Errorf(v1alpha1.ReasonBundleInvalid, "an object: %w", err)
-		}
-		out.Objects = append(out.Objects, &unstructured.Unstructured{Object: fields})
+		out.texts = append(out.texts, a.Object)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
-	return out, oneCSV(b.Name, out.Objects)
+	return out, nil
 }
 
 // oneCSV checks that the objects of a bundle have exactly one ClusterServiceVersion, which has the bundle's name.

@@ -24,9 +24,8 @@ const (
 	// readersMemory limits what all of them use together. Where it is reached the largest ends, and its CatalogSource is read again later.
 	readersMemory = 320 << 20
 
-	// Numbers of processes that read at a time: for trusted catalogs, for all others, and for those of one namespace. Catalogs wait for
-	// their turn, so that a namespace delays its own catalogs first, and no trusted one.
-	trustedReaders, otherReaders, namespaceReaders = 8, 12, 4
+	// Numbers of processes that read at a time: for trusted catalogs, for all others, and for those of one namespace.
+	trustedReaders, otherReaders, namespaceReaders = 4, 12, 4
 
 	// spareAfter is how long nothing has been read when a process is started for what is read next. To start one takes longer than to read
 	// most bundles.
@@ -42,10 +41,9 @@ type readers struct {
 	limits    Limits
 	answering answering
 
-	trusted, others chan struct{}
+	turns *Turns
 
 	mu         sync.Mutex
-	namespaces map[string]chan struct{}
 	idle       map[reader][]*idleProcess
 	running    map[*sandbox.Process]struct{}
 	spare      *sandbox.Process // which has read nothing yet; nil for none
@@ -66,15 +64,15 @@ type idleProcess struct {
 
 func newReaders(dir string, limits Limits) *readers {
 	return &readers{
-		dir: dir, limits: limits, answering: answering{last: map[string]time.Time{}}, trusted: make(chan struct{}, trustedReaders), others: make(chan struct{}, otherReaders),
-		namespaces: map[string]chan struct{}{}, idle: map[reader][]*idleProcess{}, running: map[*sandbox.Process]struct{}{},
+		dir: dir, limits: limits, answering: answering{last: map[string]time.Time{}}, turns: NewTurns(trustedReaders, otherReaders, namespaceReaders),
+		idle: map[reader][]*idleProcess{}, running: map[*sandbox.Process]struct{}{},
 	}
 }
 
 // with calls f with a process that reads for the catalog of a route, when it is that catalog's turn. The process ends with ctx, or where
 // f returns that it cannot be used again.
 func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (reusable bool, err error)) error {
-	leave, err := r.enter(ctx, to)
+	leave, err := r.turns.Enter(ctx, to.key.Namespace, to.trusted)
 	if err != nil {
 		return err
 	}
@@ -92,35 +90,6 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 	}
 	r.rest(reader{to.key, to.authority}, p)
 	return err
-}
-
-// enter waits for the turn of a route's catalog.
-func (r *readers) enter(ctx context.Context, to route) (leave func(), err error) {
-	slots := []chan struct{}{r.trusted}
-	if !to.trusted {
-		slots = []chan struct{}{r.namespace(to.key.Namespace), r.others}
-	}
-	leave = func() {}
-	for _, s := range slots {
-		select {
-		case s <- struct{}{}:
-			before := leave
-			leave = func() { <-s; before() }
-		case <-ctx.Done():
-			leave()
-			return nil, fmt.Errorf("waiting until other catalogs have been read: %w", ctx.Err())
-		}
-	}
-	return leave, nil
-}
-
-func (r *readers) namespace(name string) chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.namespaces[name] == nil {
-		r.namespaces[name] = make(chan struct{}, namespaceReaders)
-	}
-	return r.namespaces[name]
 }
 
 // process returns one that waits for the next request of the route's catalog, or else a new one.

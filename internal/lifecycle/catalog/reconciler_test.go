@@ -177,8 +177,12 @@ func (w *world) objects(cs *olm.CatalogSource, bundle string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	objects, err := manifests.Objects()
+	if err != nil {
+		return []string{err.Error()}
+	}
 	var out []string
-	for _, o := range manifests.Objects {
+	for _, o := range objects {
 		out = append(out, o.GetKind()+" "+o.GetName())
 	}
 	return out

@@ -53,7 +53,7 @@ func configMap(name string) *unstructured.Unstructured {
 
 // bundle is one of the catalog olm/community.
 func bundle(name, replaces string, objects ...*unstructured.Unstructured) record.Bundle {
-	out, err := newBundle(runtime.NewScheme(), choice(name, replaces), &catalog.Manifests{Objects: objects})
+	out, err := newBundle(runtime.NewScheme(), choice(name, replaces), &catalog.Manifests{}, objects)
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
@@ -19,16 +20,25 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// content fetches what the choices consist of, those that others depend on first. An error may pass by itself; a problem is the
+// content reads what the choices consist of, those that others depend on first. An error may pass by itself; a problem is the
 // bundle's.
 func (r *Reconciler) content(ctx context.Context, plan *olm.InstallPlan, p *proposal) (*record.Content, *condition.Problem, error) {
+	read, release, err := r.readings.take(ctx, client.ObjectKeyFromObject(plan), p.choices)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.release = release
 	out := &record.Content{Identity: p.identity}
-	for _, choice := range slices.Backward(p.choices) {
-		manifests, err := r.Catalogs.Manifests(ctx, choice.Catalog, choice.Bundle)
+	for i, choice := range slices.Backward(p.choices) {
+		var objects []*unstructured.Unstructured
+		err := read.err
+		if read.manifests[i] != nil {
+			objects, err = read.manifests[i].Objects()
+		}
 		if err != nil {
 			return nil, contentProblem(choice, err), mayPass(err)
 		}
-		b, err := newBundle(r.Client.Scheme(), choice, manifests)
+		b, err := newBundle(r.Client.Scheme(), choice, read.manifests[i], objects)
 		if err != nil {
 			return nil, &condition.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: fmt.Sprintf(
 				"Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}, nil
@@ -59,7 +69,7 @@ func askedFor(plan *olm.InstallPlan, name string) bool {
 }
 
 // newBundle takes a bundle's objects over, each as its kind defines it.
-func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog.Manifests) (record.Bundle, error) {
+func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog.Manifests, objects []*unstructured.Unstructured) (record.Bundle, error) {
 	out := record.Bundle{
 		Name: choice.Bundle.Name, Package: choice.Package, Catalog: choice.Catalog, Replaces: choice.Replaces,
 		Digest: manifests.Digest, SignedBy: manifests.SignedBy,
@@ -69,8 +79,7 @@ func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog
 		return out, err
 	}
 	out.Properties = string(properties)
-	for _, o := range manifests.Objects {
-		o = o.DeepCopy()
+	for _, o := range objects {
 		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
 			o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind)) // some authors misspell it
 		}

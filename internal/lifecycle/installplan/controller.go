@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -76,6 +77,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Now      func() time.Time
 
+	readings   *readings
+	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
 	controller controller.Controller
 	swept      atomic.Bool
 }
@@ -124,12 +127,9 @@ func settled(plan *olm.InstallPlan) bool {
 // that a plan that is cut off goes on where it was.
 func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconcile.Result, error) {
 	if plan.Status.Phase == olm.InstallPlanPhaseInstalling {
-		content, err := r.Records.Content(ctx, client.ObjectKeyFromObject(plan), plan.UID)
-		switch {
-		case err != nil:
-			return reconcile.Result{}, err
-		case content != nil:
-			return r.resume(ctx, plan, content)
+		resumed, result, err := r.resume(ctx, plan)
+		if resumed || err != nil {
+			return result, err
 		}
 		if begun, err := r.begun(ctx, plan); begun || err != nil {
 			return reconcile.Result{}, errors.Join(err, r.contentGone(ctx, plan))
@@ -137,12 +137,16 @@ func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconc
 	}
 	before := plan.Status.DeepCopy()
 	p, err := r.propose(ctx, plan)
+	if errors.Is(err, errReading) {
+		return reconcile.Result{}, nil
+	}
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, r.write(ctx, plan, before))
 	}
 	if p == nil {
 		return reconcile.Result{RequeueAfter: retryBundles}, r.write(ctx, plan, before)
 	}
+	defer p.end()
 	again, err := r.approve(ctx, plan, p)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -164,8 +168,16 @@ type proposal struct {
 	identity      apply.Identity
 	subscriptions []v1alpha1.Subscription
 
-	// content is nil until it is asked for.
+	// content is nil until it is asked for. release is called when it is not used any more; it is nil before.
 	content *record.Content
+	release func()
+}
+
+// end is called when the proposal is not used any more.
+func (p *proposal) end() {
+	if p != nil && p.release != nil {
+		p.release()
+	}
 }
 
 // propose resolves a plan. It is nil where that is not possible, as the status then says. The OperatorGroup is read live, since it
@@ -182,9 +194,14 @@ func (r *Reconciler) propose(ctx context.Context, plan *olm.InstallPlan) (*propo
 			plan.Status.AttenuatedServiceAccountRef = reference(p.identity)
 		}
 	}
+	if problem != nil || err != nil {
+		p.end()
+	}
 	switch {
+	case err == nil && problem == nil:
+		return p, nil
 	case problem == nil:
-		return p, err
+		return nil, err
 	case len(plan.Status.Plan) > 0 && r.unreadYet(plan.Namespace):
 		return nil, err // what was resolved before stands until the catalogs have been read
 	}
@@ -313,6 +330,8 @@ func (r *Reconciler) begin(ctx context.Context, plan *olm.InstallPlan, p *propos
 	before := plan.Status.DeepCopy()
 	steps, problem, err := r.steps(ctx, plan, p)
 	switch {
+	case errors.Is(err, errReading):
+		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	case problem != nil:
@@ -359,8 +378,24 @@ func configs(subs []v1alpha1.Subscription) map[string]*olm.SubscriptionConfig {
 	return out
 }
 
-// resume goes on writing a plan that was begun, by the content that was kept of it.
-func (r *Reconciler) resume(ctx context.Context, plan *olm.InstallPlan, content *record.Content) (reconcile.Result, error) {
+// resume goes on writing a plan that was begun, by the content that was kept of it. It reports whether there was any.
+func (r *Reconciler) resume(ctx context.Context, plan *olm.InstallPlan) (bool, reconcile.Result, error) {
+	source := types.NamespacedName{Namespace: plan.Spec.CatalogSourceNamespace, Name: plan.Spec.CatalogSource}
+	release, err := r.readings.reserve(ctx, r.Trust.Trusts(source), resumedSize)
+	if err != nil {
+		return false, reconcile.Result{}, err
+	}
+	defer release()
+	content, err := r.Records.Content(ctx, client.ObjectKeyFromObject(plan), plan.UID)
+	if err != nil || content == nil {
+		return false, reconcile.Result{}, err
+	}
+	result, err := r.goOn(ctx, plan, content)
+	return true, result, err
+}
+
+// goOn writes the rest of a plan.
+func (r *Reconciler) goOn(ctx context.Context, plan *olm.InstallPlan, content *record.Content) (reconcile.Result, error) {
 	before := plan.Status.DeepCopy()
 	scope, problem, err := r.scope(ctx, plan.Namespace)
 	if err == nil && problem != nil {

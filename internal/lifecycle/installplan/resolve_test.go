@@ -85,6 +85,7 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 			}
 			c := cluster(t, nothing, group())
 			r := &Reconciler{Client: c, Reader: c, Catalogs: shelf{tc.err}, Records: &record.Store{Client: c, Live: c}, Trust: apply.Trust{GlobalNamespace: "olm"}, Now: time.Now}
+			r.readings = newReadings(r.Catalogs, r.Trust.Trusts, func(types.NamespacedName) {})
 			_, err := r.propose(t.Context(), p)
 			if (err != nil) != tc.again {
 				t.Errorf("%s: the error is %v", tc.reason, err)

@@ -11,6 +11,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,9 +25,8 @@ import (
 )
 
 const (
-	// concurrency is how many plans are looked at at once. Most of that is waiting, be it for the registry of a bundle
-	// that does not answer, for which others must not wait too.
-	concurrency = 50
+	// concurrency is how many plans are reconciled at a time. Most of that is waiting for the API server.
+	concurrency = 32
 
 	// A step that fails for a reason that may pass is tried again after retryFirst, then after twice as long each time.
 	retryFirst = 50 * time.Millisecond
@@ -42,6 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 	unfinished := handler.EnqueueRequestsFromMapFunc(r.in(unfinished...))
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	r.readings = newReadings(r.Catalogs, r.Trust.Trusts, func(plan types.NamespacedName) { r.queue.Add(reconcile.Request{NamespacedName: plan}) })
 	var err error
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		Named("installplan").
@@ -56,6 +57,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 		Watches(&v1alpha1.Subscription{}, resolving).
 		Watches(&operatorsv1.OperatorGroup{}, unfinished).
 		WatchesMetadata(account, handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseInstalling))).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.queue = queue
+			return nil
+		})).
 		WatchesRawSource(catalogs(handler.EnqueueRequestsFromMapFunc(r.seeing))).
 		Build(around(r))
 	return err

@@ -15,32 +15,37 @@ const (
 	holds   verdict = 1
 )
 
-// judge says whether operators meet a need of one of them. That one is never in its own way.
-func (n need) judge(operators []operator, owner string) verdict {
+// judge returns whether operators meet a need of one of them or, where negated, its opposite. That one meets its own needs, and is never in
+// its own way, however deep a need is negated: compile has it the same.
+func (n need) judge(operators []operator, owner string, negated bool) verdict {
 	switch n.op {
 	case opFault:
 		return unknown
 	case opAll:
-		out := holds
-		for _, p := range n.parts {
-			out = min(out, p.judge(operators, owner))
-		}
-		return out
+		return n.judgeParts(operators, owner, negated, !negated)
 	case opAny:
-		out := fails
-		for _, p := range n.parts {
-			out = max(out, p.judge(operators, owner))
-		}
-		return out
+		return n.judgeParts(operators, owner, negated, negated)
 	case opNone:
-		others := slices.DeleteFunc(slices.Clone(operators), func(o operator) bool { return o.name == owner })
-		return -need{op: opAny, parts: n.parts}.judge(others, owner)
+		return n.judgeParts(operators, owner, !negated, !negated)
 	default:
-		if slices.ContainsFunc(operators, n.met) {
+		meets := func(o operator) bool { return n.met(o) && (!negated || o.name != owner) }
+		if slices.ContainsFunc(operators, meets) != negated {
 			return holds
 		}
 		return fails
 	}
+}
+
+// judgeParts judges a need of every part or of one, each turned round where negated.
+func (n need) judgeParts(operators []operator, owner string, negated, every bool) verdict {
+	out, join := fails, func(a, b verdict) verdict { return max(a, b) }
+	if every {
+		out, join = holds, func(a, b verdict) verdict { return min(a, b) }
+	}
+	for _, p := range n.parts {
+		out = join(out, p.judge(operators, owner, negated))
+	}
+	return out
 }
 
 // compile tells the solver of a need, or of its opposite.

@@ -3,7 +3,9 @@ package resolve
 import (
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +18,16 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// seeded is a source of chance whose seed a failing test prints.
+// seeded is a source of chance whose seed a failing test prints, and SEED sets.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
+	if again := os.Getenv("SEED"); again != "" {
+		var err error
+		if seed, err = strconv.ParseUint(again, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("seed %d", seed)

@@ -245,8 +245,19 @@ func (r reference) preferred(root *catalog.Bundle, n need) *catalog.Bundle {
 	return nil
 }
 
-func TestAgainstReference(t *testing.T) {
-	r := seeded(t)
+func TestAgainstReference(t *testing.T) { againstReference(t, seeded(t)) }
+
+// TestSeeds repeats runs that have failed once.
+func TestSeeds(t *testing.T) {
+	for name, seed := range map[string]uint64{
+		"a need of what is there that is negated twice": 1795400439645464895,
+	} {
+		t.Run(name, func(t *testing.T) { againstReference(t, rand.New(rand.NewPCG(seed, 0))) })
+	}
+}
+
+func againstReference(t *testing.T, r *rand.Rand) {
+	t.Helper()
 	for i := range 400 {
 		in := randomInputs(r, i%2 == 0)
 		ref := newReference(in)

@@ -78,7 +78,7 @@ func newSearch(m *market, in Surroundings, replaced []Installed) *search {
 	s.clause(s.yes)
 	for _, p := range s.present {
 		for _, n := range needs(p.Properties) {
-			if n.judge(s.before(), p.Name) == holds {
+			if n.judge(s.before(), p.Name, false) == holds {
 				if node := s.compile(n, offer{operator: p.operator()}, false); node.lit != s.yes {
 					s.kept = append(s.kept, keptNeed{p, node})
 				}

@@ -1,0 +1,97 @@
+package tenant
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcatalog"
+)
+
+// TestStalled: a registry that answers and then stalls delays what is installed from it, and nothing of other tenants, however many
+// Subscriptions there are to it.
+func TestStalled(t *testing.T) {
+	const many = 120
+	over := make(chan struct{})
+	registry := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			<-over
+		}
+	}))
+	t.Cleanup(func() { close(over); registry.Close() })
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--catalog-allow-cidr=127.0.0.0/8")
+
+	var packages []testcatalog.Package
+	for i := range many {
+		p, err := testcatalog.Publish(testcatalog.Foo{Name: fmt.Sprintf("stalled%d", i), Version: "1.0.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testcatalog.Refer(&config, func(bundle string) string { return strings.TrimPrefix(registry.URL, "http://") + "/" + bundle })
+	text, err := testcatalog.YAML(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stalled := newTenant(t, "stalled", "installer")
+	meta := metav1.ObjectMeta{Namespace: stalled.namespace, Name: "catalog"}
+	creates(t, stalled, &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"catalog.yaml": text}},
+		&olm.CatalogSource{ObjectMeta: meta, Spec: olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: meta.Name}})
+	var subs []*v1alpha1.Subscription
+	for _, p := range packages {
+		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: stalled.namespace, Name: p.Name}, Spec: &olm.SubscriptionSpec{
+			CatalogSource: meta.Name, CatalogSourceNamespace: stalled.namespace, Package: p.Name, Channel: p.Channel,
+		}}
+		creates(t, stalled, sub)
+		subs = append(subs, sub)
+	}
+	for _, sub := range subs {
+		cluster.Await(t, sub, func() string {
+			if sub.Status.InstallPlanRef == nil {
+				return "it has no InstallPlan yet"
+			}
+			return ""
+		})
+	}
+	neighbour := newTenant(t, "neighbour", "installer")
+	trust(t, neighbour.namespace, "installer")
+	sub := neighbour.offers(t)
+	cluster.Await(t, sub, func() string {
+		if sub.Status.InstalledCSV != "evil.v1.0.0" {
+			return "the neighbour has to wait: " + sub.Status.Message
+		}
+		return ""
+	})
+	for _, sub := range subs {
+		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
+			t.Fatal(err)
+		}
+		if c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status == corev1.ConditionTrue {
+			t.Fatalf("the neighbour had to wait until a bundle was given up: %s", c.Message)
+		}
+	}
+	manager.CheckAlive(t)
+}
+
+// creates has a tenant create objects.
+func creates(t *testing.T, n *tenant, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := n.Create(t.Context(), o); err != nil {
+			t.Fatalf("%s may not create a %T: %v", n.user, o, err)
+		}
+	}
+}
