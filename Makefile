@@ -68,6 +68,7 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 	@cd hack/devcluster && go test ./...
 	@rows=$$(mktemp -d); trap 'rm -r $$rows' EXIT; \
 	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $$(go list ./... | grep -v /e2e); \
+	CONFIG=constrained go test -count=1 ./internal/manager -run 'TestImpersonation|TestTenants|TestFirstAccountThatMay|TestNames$$'; \
 	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
 .PHONY: e2e

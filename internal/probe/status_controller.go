@@ -94,7 +94,7 @@ func (r *StatusReconciler) notify(probe types.NamespacedName, urgent bool) {
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions;operatorconditions;operatorgroups;subscriptions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;impersonate
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // Reconcile reads what a Probe's status depends on and writes it when it changed.

@@ -4,6 +4,7 @@ package testcluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +48,7 @@ type Cluster struct {
 	server *envtest.Environment
 }
 
-// Start starts a cluster and installs config/default in it. It ends with the test.
+// Start starts a cluster and installs config/default in it, or the folder of config that CONFIG names. It ends with the test.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	c, stop, err := start(t.TempDir())
@@ -112,7 +113,7 @@ func start(folder string) (c *Cluster, stop func() error, err error) {
 	config.UserAgent = "test"
 	c = &Cluster{Config: config, folder: folder, server: server}
 	if c.Client, err = newClient(config); err == nil {
-		err = c.install("default")
+		err = c.install(cmp.Or(os.Getenv("CONFIG"), "default"))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Stop())

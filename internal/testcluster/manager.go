@@ -37,8 +37,8 @@ type Manager struct {
 	peak    atomic.Int64 // bytes of memory, with its children's
 }
 
-// managerAccount is the service account of config/rbac.
-var managerAccount = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
+// ManagerAccount is the service account of config/rbac.
+var ManagerAccount = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
 
 // StartManager starts bin/manager with the token of its service account. It ends with the test, whose log has the
 // manager's if the test fails. Unless flags say otherwise it serves no health, and speaks to the tests' own registries without TLS.
@@ -267,7 +267,7 @@ func (c *Cluster) managerKubeconfig(t testing.TB) string {
 		Clusters: map[string]*clientcmdapi.Cluster{
 			"test": {Server: c.Config.Host, CertificateAuthorityData: c.Config.CAData},
 		},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, managerAccount)}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, ManagerAccount)}},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "manager"}},
 		CurrentContext: "test",
 	}, path)

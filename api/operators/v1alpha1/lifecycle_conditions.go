@@ -70,7 +70,8 @@ const (
 	// ReasonNotACatalog: the image or ConfigMap holds no file-based catalog.
 	ReasonNotACatalog = "NotACatalog"
 
-	// ReasonTooLarge: the content is larger than is allowed. The message tells the limit.
+	// ReasonTooLarge: the content is larger than is allowed, alone or together with that of other catalogs that are not trusted. The message
+	// tells the limit.
 	ReasonTooLarge = "TooLarge"
 
 	// ReasonConfigMapNotFound: there is no ConfigMap of that name.
@@ -79,6 +80,10 @@ const (
 	// ReasonCatalogsTooLarge: several large catalogs were being read at once, which takes more memory than there is for it. It is read
 	// again later.
 	ReasonCatalogsTooLarge = "CatalogsTooLarge"
+
+	// ReasonTooManyCatalogSources: the catalog is not trusted with the cluster, and its namespace has older CatalogSources, as many as are
+	// read.
+	ReasonTooManyCatalogSources = "TooManyCatalogSources"
 
 	// ReasonCertificateAuthorityInvalid: the certificate of the registry is not trusted, or the authority that is named for it cannot be
 	// read.

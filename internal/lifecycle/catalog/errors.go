@@ -28,7 +28,7 @@ func (e *Error) Permanent() bool {
 	switch e.Reason {
 	case v1alpha1.ReasonSpecInvalid, v1alpha1.ReasonConfigMapNotFound, v1alpha1.ReasonNotACatalog,
 		v1alpha1.ReasonTooLarge, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonPlaintextNotAllowed,
-		v1alpha1.ReasonDigestRequired:
+		v1alpha1.ReasonDigestRequired, v1alpha1.ReasonTooManyCatalogSources:
 		return true
 	}
 	return false

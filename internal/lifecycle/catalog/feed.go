@@ -23,6 +23,9 @@ type feed struct {
 	// timeout is how long a try may take.
 	timeout time.Duration
 
+	// fits returns an Error if there is no room for a content that was read.
+	fits func(*Content) error
+
 	// record is given what each try came to, while ctx lasts. It says whether that was taken.
 	record func(*reading, outcome) bool
 }
@@ -63,6 +66,12 @@ func (f *feed) read(ctx context.Context) (*reading, *Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	r, err := f.origin.read(ctx, f.known)
+	if err == nil && r != f.known {
+		if err = f.fits(r.content); err != nil {
+			r.release()
+			r = f.known
+		}
+	}
 	if err == nil {
 		return r, nil
 	}

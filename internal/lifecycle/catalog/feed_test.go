@@ -19,7 +19,7 @@ func TestFeedEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	outcomes := make(chan outcome, 10)
-	f := &feed{origin: o, timeout: time.Minute, record: func(_ *reading, oc outcome) bool {
+	f := &feed{origin: o, timeout: time.Minute, fits: func(*Content) error { return nil }, record: func(_ *reading, oc outcome) bool {
 		outcomes <- oc
 		return ctx.Err() == nil
 	}}

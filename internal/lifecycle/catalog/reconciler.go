@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if cs == nil {
-		return reconcile.Result{}, r.forget(request.NamespacedName)
+		return reconcile.Result{}, errors.Join(r.forget(request.NamespacedName), r.enqueueOthers(ctx, request.Namespace))
 	}
 	kubernetes, again, err := r.kubernetes(cs)
 	if err != nil {
@@ -137,6 +137,9 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.Ca
 func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernetes version.Info) (target, error) {
 	t := targetOf(cs, kubernetes)
 	var err error
+	if t.tooMany, err = r.tooMany(ctx, cs); err != nil {
+		return t, err
+	}
 	if t.image != "" && t.problem == "" {
 		t.demand, err = r.signing().demand(ctx, t.image)
 	}
@@ -149,6 +152,18 @@ func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernet
 	}
 	t.version = string(cm.UID) + "/" + cm.ResourceVersion
 	return t, nil
+}
+
+// tooMany reports whether there are too many CatalogSources in a namespace to read this one.
+func (r *Reconciler) tooMany(ctx context.Context, cs *olm.CatalogSource) (bool, error) {
+	if r.Reach.Trusts(client.ObjectKeyFromObject(cs)) {
+		return false, nil
+	}
+	list, err := r.list(ctx, client.InNamespace(cs.Namespace))
+	if err != nil {
+		return false, err
+	}
+	return tooMany(cs, list.Items), nil
 }
 
 func (r *Reconciler) signing() signing { return signing{r.cache} }
@@ -172,6 +187,7 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 	}
 	ctx, stop := context.WithCancel(r.ctx)
 	next := running{target: t, stop: stop, feed: &feed{known: r.Store.state(key).reading, every: t.every, timeout: r.Timeout}}
+	next.fits = func(content *Content) error { return r.Store.fits(key, content, r.Reach.Trusts) }
 	next.record = func(read *reading, o outcome) bool { return r.record(ctx, key, next.feed, read, o) }
 	r.feeds[key] = next
 	var err error
@@ -190,6 +206,9 @@ func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) 
 	switch {
 	case t.problem != "":
 		return nil, Errorf(v1alpha1.ReasonSpecInvalid, "%s", t.problem)
+	case t.tooMany:
+		return nil, Errorf(v1alpha1.ReasonTooManyCatalogSources, "the namespace has more than %d CatalogSources, of which the oldest are read. To trust this one: --trusted-catalogs of the manager",
+			namespaceCatalogs)
 	case t.image != "":
 		return &imageOrigin{key: key, image: t.image, access: a, disk: r.disk, demand: t.demand}, nil
 	case t.address != "":
@@ -231,6 +250,18 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	}
 	r.Store.forget(key)
 	return r.disk.forget(key)
+}
+
+// enqueueOthers enqueues the CatalogSources of a namespace of which there is one less, so that the next of too many is read.
+func (r *Reconciler) enqueueOthers(ctx context.Context, namespace string) error {
+	list, err := r.list(ctx, client.InNamespace(namespace))
+	if err != nil || len(list.Items) < namespaceCatalogs {
+		return err
+	}
+	for _, request := range requests(list.Items) {
+		r.queue.Add(request)
+	}
+	return nil
 }
 
 // sweep removes, once, what is on the disk of CatalogSources that went while nobody looked.

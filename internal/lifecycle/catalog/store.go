@@ -33,6 +33,9 @@ type entry struct {
 	// reading is that of Content; nil where it never was read.
 	reading *reading
 
+	// size of Content in bytes, as far as it is limited.
+	size int64
+
 	// outcome of the last try to read it; nil before the first.
 	outcome *outcome
 }
@@ -159,6 +162,9 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 		r.content = e.Content // so that it is not there twice, and nobody has to look at it again
 	default:
 		e.Content = r.content
+	}
+	if before.Content != e.Content {
+		e.size = e.Content.size()
 	}
 	changed := another || before.Content != e.Content || !before.Tried || before.Healthy != e.Healthy || before.Message != e.Message
 	s.mu.Unlock()

@@ -21,6 +21,9 @@ type target struct {
 	// problem with the spec; empty for none.
 	problem string
 
+	// tooMany is whether the namespace has too many CatalogSources for this one to be read.
+	tooMany bool
+
 	image     string
 	address   string
 	configMap types.NamespacedName
