@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
@@ -75,8 +76,12 @@ func (o operator) whyNotUpgradeable() string {
 	return fmt.Sprintf("%s (%s), as its condition %s explains", o.name, o.upgradeable.reason, platformv1alpha1.ConditionUpgradeable)
 }
 
-// sentence is about one PlatformOperator, in its own words, or others where it has none.
+// sentence is about one PlatformOperator, in its own words, or others where it has none. A message that quotes custom resources is left
+// out: readers of the ClusterOperator may not be allowed to read those.
 func sentence(name, reason, message, otherwise string) string {
+	if reason == operatorsv1alpha1.PlanReasonCRDUpdateUnsafe {
+		return fmt.Sprintf("%s (%s): existing custom resources do not fit the new CustomResourceDefinition, as its conditions explain", name, reason)
+	}
 	if reason != "" {
 		name += " (" + reason + ")"
 	}

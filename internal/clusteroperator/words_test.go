@@ -163,6 +163,10 @@ func TestMany(t *testing.T) {
 func TestNamesOfOthers(t *testing.T) {
 	waits := ": Waiting for Deal tenant/merger: Migrating is True"
 	op := healthy("foo", holds, says("Upgradeable", "False/NotUpgradeable"+waits))
+	refused := sentence("bar", "CRDUpdateUnsafe", "Deal tenant/merger is invalid: spec.price: Invalid value: 42", "")
+	if strings.Contains(refused, "merger") || !strings.Contains(refused, "bar (CRDUpdateUnsafe)") {
+		t.Errorf("a refused update tells of a tenant's object: %s", refused)
+	}
 	got := checked(t, Inputs{Current: later, Operators: []platformv1alpha1.PlatformOperator{op}, Cluster: Cluster{Release: "1.0.0"}, Now: now})
 	for _, c := range got.Conditions {
 		if strings.Contains(c.Message, "merger") {
