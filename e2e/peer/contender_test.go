@@ -34,8 +34,8 @@ type contender struct {
 
 	manager *testcluster.Manager // nil but for the built-in loops
 
-	// peakMemory is the most memory that it has had, in bytes.
-	peakMemory func(t testing.TB) int64
+	// peakMemory is the most memory that it has had, in bytes, and memory what it has.
+	peakMemory, memory func(t testing.TB) int64
 }
 
 // global is the namespace whose catalogs all namespaces see, of OLM and of the built-in loops.
@@ -55,6 +55,7 @@ func builtIn(t testing.TB) *contender {
 	c.cluster = c.cluster.Audited(c.folder)
 	c.manager = c.cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	c.agents, c.peakMemory = []string{manager.UserAgent}, c.manager.PeakMemory
+	c.memory = func(testing.TB) int64 { return testcluster.FamilyMemory(c.manager.Pid()) }
 	return c
 }
 
@@ -64,6 +65,9 @@ func realOLM(t testing.TB) *contender {
 	c := onCluster(t, "OLM", "--olm")
 	c.agents = []string{"olm/", "catalog/"}
 	c.peakMemory = func(t testing.TB) int64 { return c.memoryOf(t, "olm") + c.memoryOf(t, "catalog") }
+	c.memory = func(t testing.TB) int64 {
+		return testcluster.FamilyMemory(c.processes(t)["olm"]) + testcluster.FamilyMemory(c.processes(t)["catalog"])
+	}
 	return c
 }
 

@@ -91,6 +91,7 @@ func BenchmarkInstallAll(b *testing.B) {
 			}
 			ours.wrong = c.wrongUpToDate(b, ours.verdicts)
 			ours.quietRequests, ours.quietWrites = c.quiet(b)
+			ours.idle = c.memory(b)
 			parts = manifests(c.read(b).since(before), packages)
 		})
 		alone(b, func(b testing.TB) { applied = newDirect(b).applyAll(b, packages, parts) })
@@ -98,6 +99,7 @@ func BenchmarkInstallAll(b *testing.B) {
 			c := realOLM(b)
 			c.offer(b, offered...)
 			theirs = c.installAll(b, subscribed(offered), ours.verdicts)
+			theirs.idle = c.memory(b)
 			b.Logf("Subscriptions on which OLM says AtLatestKnown, and the newest does not run: %d", c.wrongAtLatestKnown(b, theirs.verdicts))
 		})
 		b.Logf("%d packages, %d of which run on fake nodes\n%s", len(subscribed(offered)), len(packages), efforts(applied, ours, theirs))
@@ -105,6 +107,7 @@ func BenchmarkInstallAll(b *testing.B) {
 		b.ReportMetric(ours.took.Seconds()/applied.took.Seconds(), "x-of-direct-apply")
 		b.ReportMetric(theirs.took.Seconds()/ours.took.Seconds(), "x-faster-than-OLM")
 		b.ReportMetric(float64(ours.memory)/float64(theirs.memory), "x-of-OLM-memory")
+		b.ReportMetric(float64(ours.idle)/float64(theirs.idle), "x-of-OLM-memory-afterwards")
 		b.ReportMetric(float64(ours.requests)/float64(theirs.requests), "x-of-OLM-requests")
 		b.ReportMetric(float64(ours.quietRequests), "quiet-requests")
 		b.ReportMetric(float64(ours.quietWrites), "quiet-writes")
@@ -154,7 +157,7 @@ func (c *contender) installs(t testing.TB, p testcatalog.Package) (time.Duration
 type effort struct {
 	took          time.Duration
 	processors    map[string]time.Duration // by process of the cluster
-	memory        int64
+	memory, idle  int64 // bytes at the peak, and afterwards
 	requests      int
 	verdicts      map[string]verdict
 	wrong         int
@@ -309,6 +312,7 @@ func efforts(applied, ours, theirs effort) string {
 		line("seconds\t%.1f\t%.1f\t%.1f", applied.took.Seconds(), ours.took.Seconds(), theirs.took.Seconds())
 		line("requests\t%d\t%d\t%d", applied.requests, ours.requests, theirs.requests)
 		line("peak memory, MiB\t\t%d\t%d", ours.memory>>20, theirs.memory>>20)
+		line("memory afterwards, MiB\t\t%d\t%d", ours.idle>>20, theirs.idle>>20)
 		for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "manager", "olm", "catalog"} {
 			line("processor seconds of %s\t%.1f\t%.1f\t%.1f", name, applied.processors[name].Seconds(), ours.processors[name].Seconds(), theirs.processors[name].Seconds())
 		}

@@ -32,18 +32,18 @@ var (
 
 // rows is all that is measured. A benchmark runs once, for all its rows.
 var rows = []row{
-	{work: "condition flips → Probe status visible, p50", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p50", suffix: "x", goal: atMost(1.3)},
-	{work: "condition flips → Probe status visible, p99", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p99", suffix: "x", goal: atMost(2)},
+	{work: "condition flips → Probe status visible, p50", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p50", suffix: "x", goal: atMost(1.15)},
+	{work: "condition flips → Probe status visible, p99", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p99", suffix: "x", goal: atMost(1.5)},
 	{work: "condition flips → Probe status visible, p50", of: flipToStatus, metric: "p50-us", suffix: " µs"},
 	{work: "condition flips → Probe status visible, p99", of: flipToStatus, metric: "p99-us", suffix: " µs"},
 	{work: "condition flips → watch engine knows, p50", against: "bare watch → observed", of: flip, metric: "x-of-bare-watch-p50", suffix: "x"},
 	{work: "condition flips → watch engine knows, p99", against: "bare watch → observed", of: flip, metric: "x-of-bare-watch-p99", suffix: "x"},
 
-	{work: "resident memory per watched CR, 10k → 100k", against: "the retained (key, bits)", of: residentPerObject, metric: "settled-B/CR", suffix: " B", goal: atMost(300)},
+	{work: "resident memory per watched CR, 10k → 100k", against: "the retained (key, bits)", of: residentPerObject, metric: "settled-B/CR", suffix: " B", goal: atMost(100)},
 	{work: "the same, peak while all are read", against: "settled", of: residentPerObject, metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
-	{work: "heap per watched CR, 10k", against: "the retained (key, bits)", of: memoryPerObject, sub: "10000", metric: "settled-B/CR", suffix: " B", goal: atMost(300)},
+	{work: "heap per watched CR, 10k", against: "the retained (key, bits)", of: memoryPerObject, sub: "10000", metric: "settled-B/CR", suffix: " B", goal: atMost(100)},
 	{work: "the same, peak while all are read", against: "settled", of: memoryPerObject, sub: "10000", metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
-	{work: "heap per watched CR, 100k", against: "the retained (key, bits)", of: memoryPerObject, sub: "100000", metric: "settled-B/CR", suffix: " B", goal: atMost(300)},
+	{work: "heap per watched CR, 100k", against: "the retained (key, bits)", of: memoryPerObject, sub: "100000", metric: "settled-B/CR", suffix: " B", goal: atMost(100)},
 	{work: "the same, peak while all are read", against: "settled", of: memoryPerObject, sub: "100000", metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
 
 	{work: "irrelevant update of a watched CR, CPU", against: "decode into a slim struct and drop", of: irrelevantUpdate, metric: "x-of-slim", suffix: "x", goal: atMost(1.2)},
@@ -55,11 +55,12 @@ var rows = []row{
 	{work: "Subscription → CSV Succeeded, one: times faster", against: "OLM v0", of: installOne, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(3)},
 	{work: "Subscription → CSV Succeeded, one", of: installOne, metric: "s", suffix: " s"},
 
-	{work: "all bundles subscribed at once → settled", against: "direct apply of the same manifests", of: installAll, metric: "x-of-direct-apply", suffix: "x", goal: atMost(2)},
-	{work: "all bundles subscribed at once → settled: times faster", against: "OLM v0", of: installAll, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(5)},
+	{work: "all bundles subscribed at once → settled", against: "direct apply of the same manifests", of: installAll, metric: "x-of-direct-apply", suffix: "x", goal: atMost(1.3)},
+	{work: "all bundles subscribed at once → settled: times faster", against: "OLM v0", of: installAll, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(10)},
 	{work: "all bundles subscribed at once → settled", of: installAll, metric: "s", suffix: " s"},
-	{work: "memory while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory", suffix: "x", goal: atMost(0.25)},
-	{work: "requests while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-requests", suffix: "x", goal: atMost(0.25)},
+	{work: "memory while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory", suffix: "x", goal: atMost(0.15)},
+	{work: "memory afterwards", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory-afterwards", suffix: "x"},
+	{work: "requests while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-requests", suffix: "x", goal: atMost(0.15)},
 	{work: "quiet cluster, all bundles installed: non-watch requests", against: "0", of: installAll, metric: "quiet-requests", goal: atMost(0)},
 	{work: "quiet cluster, all bundles installed: writes", against: "0", of: installAll, metric: "quiet-writes", goal: atMost(0)},
 	{work: "Subscriptions whose UpToDate is not the truth", against: "0", of: installAll, metric: "wrong-UpToDate", goal: atMost(0)},

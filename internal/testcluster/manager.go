@@ -166,13 +166,13 @@ func (m *Manager) sampleMemory() {
 		case <-m.done:
 			return
 		case <-tick.C:
-			m.peak.Store(max(m.peak.Load(), familyMemory(m.process.Process.Pid)))
+			m.peak.Store(max(m.peak.Load(), FamilyMemory(m.process.Process.Pid)))
 		}
 	}
 }
 
-// familyMemory returns the bytes that a process has resident, and that its children have beyond the program that they share with it.
-func familyMemory(pid int) int64 {
+// FamilyMemory returns the bytes that a process has resident, and that its children have beyond the program that they share with it.
+func FamilyMemory(pid int) int64 {
 	total, _ := resident(pid)
 	processes, _ := os.ReadDir("/proc") // without it there is only the process
 	for _, p := range processes {
