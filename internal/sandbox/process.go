@@ -56,6 +56,9 @@ type Process struct {
 	work   sync.WaitGroup
 }
 
+// startTimeout is how long a child may take until it has given up its rights.
+const startTimeout = time.Minute
+
 // Start starts a child. Call Close when it is not needed any more.
 func Start(o Options) (*Process, error) {
 	p := &Process{memory: o.Memory, errors: &tail{}, ended: make(chan struct{})}
@@ -71,6 +74,8 @@ func Start(o Options) (*Process, error) {
 		close(p.ended)
 	}()
 	p.Expect(largestPacket)
+	late := time.AfterFunc(startTimeout, func() { p.KillFor(fmt.Errorf("it did not begin within %s", startTimeout)) })
+	defer late.Stop()
 	var first hello
 	if err := p.Receive(&first); err != nil {
 		p.Close()

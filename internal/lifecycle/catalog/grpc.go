@@ -23,8 +23,10 @@ type grpcOrigin struct {
 	plaintext bool
 	access    access
 
-	// conn is there to notice when the registry comes or goes: nothing is asked on it.
-	conn *grpc.ClientConn
+	// conn is there to notice when the registry comes or goes: nothing is asked on it. ready is whether it was connected when the registry
+	// was read last.
+	conn  *grpc.ClientConn
+	ready bool
 }
 
 func newGRPCOrigin(address string, a access) (*grpcOrigin, error) {
@@ -53,12 +55,11 @@ func newGRPCOrigin(address string, a access) (*grpcOrigin, error) {
 
 func (o *grpcOrigin) close() { _ = o.conn.Close() } // fails where it is closed already
 
-// await returns when the registry has come or gone.
+// await returns when the registry has come or gone since it was read.
 func (o *grpcOrigin) await(ctx context.Context) {
-	ready := o.conn.GetState() == connectivity.Ready
 	for {
 		state := o.conn.GetState()
-		if (state == connectivity.Ready) != ready {
+		if (state == connectivity.Ready) != o.ready {
 			return
 		}
 		if state == connectivity.Idle {
@@ -78,10 +79,13 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 		content.add(a)
 		return nil
 	})
+	o.settle(ctx)
+	if err == nil && !o.ready {
+		err = Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer any more", o.address)
+	}
 	if err != nil {
 		return known, err
 	}
-	o.settle(ctx)
 	return &reading{content: content, access: o.access, ask: func(_ context.Context, request *Request) (io.ReadCloser, error) {
 		channel, ok := channelOf(content, request.Bundle)
 		if !ok {
@@ -94,11 +98,16 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 
 // settle waits until the connection is up or has failed: it is noticed from then on when the registry comes or goes.
 func (o *grpcOrigin) settle(ctx context.Context) {
-	for state := o.conn.GetState(); state == connectivity.Idle || state == connectivity.Connecting; state = o.conn.GetState() {
+	state := o.conn.GetState()
+	for ; state == connectivity.Idle || state == connectivity.Connecting; state = o.conn.GetState() {
+		if state == connectivity.Idle {
+			o.conn.Connect()
+		}
 		if !o.conn.WaitForStateChange(ctx, state) {
-			return
+			break
 		}
 	}
+	o.ready = state == connectivity.Ready
 }
 
 // channelOf is the first channel that a bundle is in.

@@ -26,11 +26,15 @@ func TestReadersWait(t *testing.T) {
 	begun, busy := make(chan struct{}), make(chan struct{})
 	for i := range namespaceReaders {
 		go func() {
-			_ = r.with(ctx, routeOf("tenant", fmt.Sprint(i)), func(*sandbox.Process) (bool, error) {
+			err := r.with(ctx, routeOf("tenant", fmt.Sprint(i)), func(*sandbox.Process) (bool, error) {
 				begun <- struct{}{}
 				<-busy
 				return false, nil
 			})
+			if err != nil {
+				t.Error(err)
+				begun <- struct{}{}
+			}
 		}()
 		<-begun
 	}
