@@ -157,7 +157,7 @@ func (c *contender) installs(t testing.TB, p testcatalog.Package) (time.Duration
 type effort struct {
 	took          time.Duration
 	processors    map[string]time.Duration // by process of the cluster
-	memory, idle  int64 // bytes at the peak, and afterwards
+	memory, idle  int64                    // bytes at the peak, and afterwards
 	requests      int
 	verdicts      map[string]verdict
 	wrong         int

@@ -55,6 +55,8 @@ func (a access) ask(ctx context.Context, request Request, kept io.Reader, take f
 		if err := a.readers.answering.await(ctx, image, a.route); err != nil {
 			return err
 		}
+		registry, err := a.route.registry(image)
+		request.Plaintext = err == nil && registry.Scheme() == "http"
 		request.Signatures = len(policies) > 0
 	}
 	return a.readers.with(ctx, a.route, func(p *sandbox.Process) (reusable bool, err error) {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
@@ -30,11 +28,10 @@ type answering struct {
 // await returns an Error if the registry of an image accepts connections and sends nothing. Any other problem is for the process that
 // reads to find, and to report.
 func (a *answering) await(ctx context.Context, image string, to route) error {
-	reference, err := name.ParseReference(image)
+	registry, err := to.registry(image)
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
-	registry := reference.Context().Registry
 	key := fmt.Sprint(registry.RegistryStr(), to.trusted)
 	if a.recent(key) {
 		return nil

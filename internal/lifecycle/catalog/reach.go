@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/net/http/httpproxy"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -179,6 +180,19 @@ func (r route) plaintext(host string) error {
 		return nil
 	}
 	return r.Reach.plaintext(host)
+}
+
+// registry returns the registry of an image. Its scheme is http if it may be connected to without TLS: that is tried if TLS fails.
+func (r route) registry(image string) (name.Registry, error) {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return name.Registry{}, err
+	}
+	out := reference.Context().Registry
+	if r.plaintext(out.RegistryStr()) == nil {
+		return name.NewRegistry(out.RegistryStr(), name.Insecure)
+	}
+	return out, nil
 }
 
 // nameOf returns a host without its port.

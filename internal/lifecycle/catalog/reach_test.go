@@ -74,6 +74,21 @@ func TestReachPlaintext(t *testing.T) {
 	}
 }
 
+// TestRegistryScheme: --catalog-plaintext is about the registries of images as well.
+func TestRegistryScheme(t *testing.T) {
+	for image, want := range map[string]string{
+		"registry.example.com:5000/a:v1": "http",
+		"registry.tenant.svc:5000/a:v1":  "http",
+		"quay.io/a/b":                    "https",
+		"registry.example.com/a:v1":      "https",
+	} {
+		got, err := tenants("", "registry.example.com:5000").of(types.NamespacedName{Namespace: "tenant"}).registry(image)
+		if err != nil || got.Scheme() != want {
+			t.Errorf("%s: got %s, %v, want %s", image, got.Scheme(), err, want)
+		}
+	}
+}
+
 func TestParseAllowed(t *testing.T) {
 	if _, err := ParseAllowed("10.0.0.0/8, fd00::/8"); err != nil {
 		t.Error(err)

@@ -15,9 +15,11 @@ type Request struct {
 	// Verdict asks for it.
 	Image string `json:"image,omitempty"`
 
-	// Address of a registry that is read by gRPC, and whether it is connected to without TLS.
-	Address   string `json:"address,omitempty"`
-	Plaintext bool   `json:"plaintext,omitempty"`
+	// Address of a registry that is read by gRPC.
+	Address string `json:"address,omitempty"`
+
+	// Plaintext is whether the registry is connected to without TLS: that of an image only if TLS fails.
+	Plaintext bool `json:"plaintext,omitempty"`
 
 	// Files of a ConfigMap, by their names.
 	Files map[string][]byte `json:"files,omitempty"`

@@ -26,6 +26,7 @@ type puller struct {
 	secrets        pullSecrets
 	limits         catalog.Limits
 	requireDigests bool
+	plaintext      bool
 	transport      http.RoundTripper
 }
 
@@ -49,7 +50,11 @@ const answerTimeout = 30 * time.Second
 
 // resolve asks the registry what an image's reference stands for. The answer ends with ctx.
 func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
-	reference, err := name.ParseReference(image)
+	var options []name.Option
+	if p.plaintext {
+		options = append(options, name.Insecure)
+	}
+	reference, err := name.ParseReference(image, options...)
 	if err != nil {
 		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
 	}

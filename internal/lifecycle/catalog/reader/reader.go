@@ -59,7 +59,7 @@ func newSession(request catalog.Request, dial dialer, scratch *os.File, send, re
 		Request: request, dial: dial, scratch: scratch, send: send, receive: receive,
 		puller: puller{
 			secrets: pullSecrets{all: request.PullSecrets, problems: request.PullSecretProblems},
-			limits:  request.Limits, requireDigests: request.RequireDigests, transport: newTransport(dial),
+			limits:  request.Limits, requireDigests: request.RequireDigests, plaintext: request.Plaintext, transport: newTransport(dial),
 		},
 	}
 }

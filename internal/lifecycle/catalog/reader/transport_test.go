@@ -100,3 +100,18 @@ func asReason(err error) string {
 	}
 	return catalog.AsError(err, "").Reason
 }
+
+// TestPlaintextRegistry: a registry without TLS is read if it may be, whatever its name.
+func TestPlaintextRegistry(t *testing.T) {
+	registry := catalogtest.NewRegistry(t, "")
+	registry.Push(t, "catalog", nil, catalogtest.Files("configs/foo/catalog.yaml", catalogtest.FBC("foo", "1.0.0")))
+	for _, plaintext := range []bool{true, false} {
+		p := puller{limits: catalog.DefaultLimits, plaintext: plaintext, transport: newTransport(func(ctx context.Context, to sandbox.Address) (net.Conn, error) {
+			to.Host = registry.Host // as if that were the address of registry.example.com
+			return direct(ctx, to)
+		})}
+		if _, err := p.resolve(t.Context(), "registry.example.com/catalog"); (err == nil) != plaintext {
+			t.Errorf("plaintext %t: %v", plaintext, err)
+		}
+	}
+}
