@@ -68,7 +68,7 @@ type CosignVerification struct {
 	Authorities []CosignAuthority `json:"authorities"`
 }
 
-// CosignAuthority is somebody who signs images.
+// CosignAuthority signs images with a key.
 type CosignAuthority struct {
 	// Name of the authority, as it shows in statuses.
 	// +kubebuilder:validation:MinLength=1

@@ -33,7 +33,7 @@ const (
 	resumedSize = inWork / 8
 )
 
-// errReading is that the bundles of a plan are being read. The plan is enqueued when they have been.
+// errReading reports that the bundles of a plan are being read. The plan is enqueued when they have been.
 var errReading = errors.New("the bundles are being read")
 
 // readings read the bundles of plans without a worker: a registry may take minutes, and there are fewer workers than plans that a tenant
@@ -55,7 +55,7 @@ type reading struct {
 	trusted bool // whether all their catalogs are
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it has ended
-	claimed chan struct{} // closed when somebody uses what was read
+	claimed chan struct{} // closed when a worker takes what was read
 
 	// Set when it has ended: what was read of each choice. It is nil for the one that err is about.
 	manifests []*catalog.Manifests
