@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"
 	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // TestHandOver: the loops stop when an OLM comes, or their CustomResourceDefinition is somebody else's by its label; nobody
@@ -31,7 +33,7 @@ func TestHandOver(t *testing.T) {
 	s.installed(t, sub, one("1.0.0").CSV())
 
 	olmConfigs := olmcrds.OLMConfig()
-	decided(t, "olmconfigs.operators.coreos.com", func() { cluster.Create(t, olmConfigs) })
+	decided(t, m, lifecycle.ModeOLM, func() { cluster.Create(t, olmConfigs) })
 	t.Cleanup(func() {
 		if err := cluster.Client.Delete(context.Background(), olmConfigs); client.IgnoreNotFound(err) != nil {
 			t.Error(err)
@@ -41,7 +43,7 @@ func TestHandOver(t *testing.T) {
 	meanwhile := s.subscribe(t, other.Name)
 	s.untouched(t, sub, one("1.0.0").CSV())
 	s.untouched(t, meanwhile, "")
-	decided(t, "olmconfigs.operators.coreos.com", func() {
+	decided(t, m, lifecycle.ModeBuiltin, func() {
 		if err := cluster.Client.Delete(t.Context(), olmConfigs); err != nil {
 			t.Fatal(err)
 		}
@@ -52,11 +54,11 @@ func TestHandOver(t *testing.T) {
 		t.Errorf("a condition of the time with OLM has stayed: %+v", c)
 	}
 
-	relabel(t, nil)
+	decided(t, m, lifecycle.ModeOff, func() { relabel(t, nil) })
 	s.offer(t, publish(t, one("1.0.0"), one("1.1.0"), one("1.2.0")), publish(t, other))
 	s.untouched(t, sub, one("1.1.0").CSV())
 	builtin := v1alpha1.LifecycleBuiltin
-	relabel(t, &builtin)
+	decided(t, m, lifecycle.ModeBuiltin, func() { relabel(t, &builtin) })
 	s.installed(t, sub, one("1.2.0").CSV())
 	m.CheckAlive(t)
 }
@@ -105,26 +107,15 @@ func relabel(t *testing.T, value *string) {
 	}
 	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: subscriptionsCRD}}
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, v1alpha1.LabelLifecycle, text)
-	decided(t, subscriptionsCRD, func() {
-		if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			t.Fatal(err)
-		}
-	})
+	if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// decided changes what tells who runs the loops, and waits until the manager has looked at it.
-func decided(t *testing.T, crd string, change func()) {
+// decided changes what tells who runs the loops, and waits until the manager has decided so.
+func decided(t *testing.T, m *testcluster.Manager, mode lifecycle.Mode, change func()) {
 	t.Helper()
-	start := time.Now()
-	change()
-	cluster.Await(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: subscriptionsCRD}}, func() string {
-		for _, r := range cluster.Requests(t, start) {
-			if r.Verb == "get" && r.ObjectRef.Name == crd {
-				return ""
-			}
-		}
-		return "the manager has not looked at CustomResourceDefinition " + crd
-	})
+	m.AwaitLog(t, fmt.Sprintf(`"lifecycle":%q,"because"`, mode), change)
 }
 
 // untouched waits until the manager rests, and checks that its loops have done nothing for a Subscription since.

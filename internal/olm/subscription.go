@@ -298,11 +298,12 @@ const (
 
 // history is what is remembered of a Subscription while the process runs. Forgetting it costs a write's delay.
 type history struct {
-	mine    string    // the resourceVersion that we last wrote
-	seen    string    // the last one that somebody else did
-	at      time.Time // when it was first seen
-	wanting time.Time // since when there is something to write; zero while there is not
-	wrote   time.Time // when we last wrote
+	mine     string    // the resourceVersion that we last wrote
+	replaced string    // the one that it replaced
+	seen     string    // the last one that somebody else wrote
+	at       time.Time // when it was first seen
+	wanting  time.Time // since when there is something to write; zero while there is not
+	wrote    time.Time // when we last wrote
 }
 
 // due is when to write what wants to be written.

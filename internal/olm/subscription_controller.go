@@ -52,6 +52,9 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	}
 	desired := Conditions(in)
 	h := r.observe(sub)
+	if sub.ResourceVersion == h.replaced {
+		return reconcile.Result{}, nil // what we wrote is on its way to the cache, and brings it back here
+	}
 	differ, words := change(sub.Status.Conditions, desired)
 	if !differ {
 		h.wanting = time.Time{}
@@ -122,7 +125,7 @@ func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscr
 	if err != nil {
 		return fmt.Errorf("writing the conditions of Subscription %s: %w", client.ObjectKeyFromObject(sub), err)
 	}
-	h.mine, h.wrote, h.wanting = out.ResourceVersion, r.Now(), time.Time{}
+	h.replaced, h.mine, h.wrote, h.wanting = sub.ResourceVersion, out.ResourceVersion, r.Now(), time.Time{}
 	r.histories.Store(client.ObjectKeyFromObject(sub), h)
 	log.FromContext(ctx).Info("Told on a Subscription of OLM how it stands", "upToDate", out.Status.GetCondition(v1alpha1.SubscriptionUpToDate))
 	return nil

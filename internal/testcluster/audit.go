@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,12 +23,15 @@ import (
 
 // Request is a request that the API server has answered, as its audit log tells of it.
 type Request struct {
-	Verb       string           `json:"verb"`
-	URI        string           `json:"requestURI"`
-	UserAgent  string           `json:"userAgent"`
-	Stage      string           `json:"stage"`
-	Received   metav1.MicroTime `json:"requestReceivedTimestamp"`
-	ObjectRef  ObjectRef        `json:"objectRef"`
+	Verb      string           `json:"verb"`
+	URI       string           `json:"requestURI"`
+	UserAgent string           `json:"userAgent"`
+	Stage     string           `json:"stage"`
+	Received  metav1.MicroTime `json:"requestReceivedTimestamp"`
+	ObjectRef ObjectRef        `json:"objectRef"`
+	Response  struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
 	Impersonee struct {
 		Username string `json:"username"`
 	} `json:"impersonatedUser"`
@@ -49,6 +54,9 @@ func (r Request) IsWrite() bool {
 	return false
 }
 
+// IsConflict is true for a request that was refused because somebody else had written the object meanwhile.
+func (r Request) IsConflict() bool { return r.Response.Code == http.StatusConflict }
+
 // IsWork is false for watches, and for Leases, which are renewed as long as their holder lives.
 func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resource != "leases" }
 
@@ -64,27 +72,57 @@ func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 // RequestsOf are those that the API server received since then from clients whose user agents begin so.
 func (c *Cluster) RequestsOf(t testing.TB, since time.Time, agents ...string) []Request {
 	t.Helper()
-	file, err := os.Open(filepath.Join(c.folder, "audit.log"))
+	requests, err := c.audit.read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }() // only read
 	var out []Request
+	for _, r := range requests {
+		if slices.ContainsFunc(agents, r.By) && !r.Received.Time.Before(since) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// auditLog is an API server's audit log. It remembers what it has read: a suite asks hundreds of times, of a log that grows
+// to hundreds of megabytes.
+type auditLog struct {
+	path string
+
+	mu       sync.Mutex
+	offset   int64
+	requests []Request
+}
+
+// read returns the requests that have been answered, the first to be answered first. Nobody may change them.
+func (l *auditLog) read() ([]Request, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file, err := os.Open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
+		return nil, err
+	}
 	lines := bufio.NewReader(file)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return out // a line that is still being written is of a request that has just come
+			return l.requests, nil // a line that is still being written is of a request that has just come
 		}
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		var r Request
 		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatalf("audit log: %v\n%s", err, line)
+			return nil, fmt.Errorf("%s: %w\n%s", l.path, err, line)
 		}
-		if slices.ContainsFunc(agents, r.By) && r.Stage != "ResponseStarted" && !r.Received.Time.Before(since) {
-			out = append(out, r)
+		l.offset += int64(len(line))
+		if r.Stage != "ResponseStarted" {
+			l.requests = append(l.requests, r)
 		}
 	}
 }

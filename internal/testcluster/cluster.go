@@ -44,7 +44,7 @@ type Cluster struct {
 	// Client has all rights, and reads from no cache.
 	Client client.Client
 
-	folder string
+	audit  *auditLog
 	server *envtest.Environment
 }
 
@@ -104,14 +104,15 @@ func start(folder string) (c *Cluster, stop func() error, err error) {
 	}
 	args := server.ControlPlane.GetAPIServer().Configure()
 	args.Set("audit-policy-file", policy)
-	args.Set("audit-log-path", filepath.Join(folder, "audit.log"))
+	audit := &auditLog{path: filepath.Join(folder, "audit.log")}
+	args.Set("audit-log-path", audit.path)
 	config, err := server.Start()
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting the API server (`make controlplane` builds it): %w", err)
 	}
 	config.QPS = -1
 	config.UserAgent = "test"
-	c = &Cluster{Config: config, folder: folder, server: server}
+	c = &Cluster{Config: config, audit: audit, server: server}
 	if c.Client, err = newClient(config); err == nil {
 		err = c.install(cmp.Or(os.Getenv("CONFIG"), "default"))
 	}
@@ -162,7 +163,7 @@ func Connect(config *rest.Config, folder string) (*Cluster, error) {
 // Audited is the same cluster, whose requests are read from the audit log in that folder.
 func (c *Cluster) Audited(folder string) *Cluster {
 	out := *c
-	out.folder = folder
+	out.audit = &auditLog{path: filepath.Join(folder, "audit.log")}
 	return &out
 }
 

@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -143,6 +144,23 @@ func (m *Manager) CheckAlive(t testing.TB) {
 		if bytes.Contains(text, []byte(alarm)) {
 			t.Errorf("the manager's log tells of a %s", alarm)
 		}
+	}
+}
+
+// AwaitLog makes a change, and waits until the manager has logged a text after it.
+func (m *Manager) AwaitLog(t testing.TB, text string, change func()) {
+	t.Helper()
+	before, err := os.ReadFile(m.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change()
+	err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
+		now, err := os.ReadFile(m.log)
+		return err == nil && bytes.Contains(now[len(before):], []byte(text)), err
+	})
+	if err != nil {
+		t.Fatalf("waiting for the manager to log %s: %v", text, err)
 	}
 }
 
