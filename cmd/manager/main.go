@@ -54,6 +54,8 @@ func run() error {
 		"Have one of several managers act.")
 	flag.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the leader election lease; the manager's own if empty, which outside a cluster there is none of.")
+	controllers := flag.String("controllers", string(manager.ControllersAll),
+		"Controllers that run in this process: all; lifecycle, the built-in loops of Subscriptions, InstallPlans and ClusterServiceVersions; or status, all others.")
 	mode := flag.String("lifecycle", string(lifecycle.ModeAuto),
 		"Who runs the loops of Subscriptions, InstallPlans and ClusterServiceVersions: auto, builtin, olm or off.")
 	flag.StringVar(&o.GlobalCatalogNamespace, "global-catalog-namespace", manager.DefaultGlobalCatalogNamespace,
@@ -90,6 +92,9 @@ func run() error {
 
 	var err error
 	if o.Lifecycle, err = lifecycle.ParseMode(*mode); err != nil {
+		return err
+	}
+	if o.Controllers, err = manager.ParseControllers(*controllers); err != nil {
 		return err
 	}
 	logger := zap.New(zap.UseFlagOptions(&logs))

@@ -163,7 +163,7 @@ func checkBadBundles(t *testing.T, cases map[string]badBundle) {
 			in.installed(t, neighbour, near.CSV())
 		})
 	}
-	if peak := manager.PeakMemory(t) >> 20; peak > memoryLimit {
+	if peak := manager.PeakMemoryOfOne(t) >> 20; peak > memoryLimit {
 		t.Errorf("the manager has taken %d MiB, and its pod has %d", peak, memoryLimit)
 	}
 	manager.CheckAlive(t)

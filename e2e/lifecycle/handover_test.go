@@ -11,8 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -43,11 +45,7 @@ func TestHandOver(t *testing.T) {
 	meanwhile := s.subscribe(t, other.Name)
 	s.untouched(t, sub, one("1.0.0").CSV())
 	s.untouched(t, meanwhile, "")
-	decided(t, m, lifecycle.ModeBuiltin, func() {
-		if err := cluster.Client.Delete(t.Context(), olmConfigs); err != nil {
-			t.Fatal(err)
-		}
-	})
+	decided(t, m, lifecycle.ModeBuiltin, func() { remove(t, olmConfigs) })
 	s.installed(t, sub, one("1.1.0").CSV())
 	s.installed(t, meanwhile, other.CSV())
 	if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Message != one("1.1.0").CSV()+" is the newest, and runs" {
@@ -109,6 +107,29 @@ func relabel(t *testing.T, value *string) {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, v1alpha1.LabelLifecycle, text)
 	if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// remove deletes an object until it is gone. An API server under load has left a CustomResourceDefinition terminating until it was
+// asked again.
+func remove(t *testing.T, o client.Object) {
+	t.Helper()
+	asked := 0
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Second, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+		asked++
+		if err := cluster.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 4*time.Second, true, func(ctx context.Context) (bool, error) {
+			return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(o), o)), nil
+		})
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%T %s is still there: %v\n%s", o, o.GetName(), err, testcluster.Print(o))
+	}
+	if asked > 1 {
+		t.Logf("%T %s is gone after %d requests", o, o.GetName(), asked)
 	}
 }
 

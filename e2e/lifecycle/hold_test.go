@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,7 +99,7 @@ func TestProbeDeleted(t *testing.T) {
 // believes that it leads still.
 func TestFailover(t *testing.T) {
 	start := func() *testcluster.Manager {
-		return cluster.StartManager(t, "--leader-elect", "--leader-election-namespace=operator-status-system", "--catalog-dir="+t.TempDir())
+		return cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	}
 	first := start()
 	versions := testcatalog.Holding("failover", "1.0.0", "2.0.0")
@@ -116,6 +118,32 @@ func TestFailover(t *testing.T) {
 	migrated(t, busy)
 	s.installed(t, sub, versions[1].CSV())
 	second.CheckAlive(t)
+}
+
+// TestReaderKilled: while no process reads custom resources no update goes ahead, although the loops run. What custom resources have
+// come to report meanwhile counts as soon as they are read again.
+func TestReaderKilled(t *testing.T) {
+	first := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	versions := testcatalog.Holding("unread", "1.0.0", "2.0.0")
+	s := newStage(t, "unread", publish(t, versions[0]))
+	sub := s.subscribe(t, "unread")
+	s.installed(t, sub, versions[0].CSV())
+	first.KillReader(t)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: "operator-status"}}
+	cluster.Await(t, lease, func() string {
+		if since := time.Since(lease.Spec.RenewTime.Time); since < 6*time.Second {
+			return fmt.Sprintf("it was renewed %s ago", since)
+		}
+		return ""
+	})
+	busy := s.custom(t, "unread", "busy", `[{type: Migrating, status: "True"}]`)
+	s.offer(t, publish(t, versions...))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotRead, "no process reads custom resources", versions[1].CSV())
+	s.absent(t, s.csv(versions[1].CSV()))
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	migrated(t, busy)
+	s.installed(t, sub, versions[1].CSV())
 }
 
 // TestProbeOfAnother: where somebody else has a Probe by the name of an operator's own, nobody knows what the operator says. Its

@@ -66,7 +66,7 @@ func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
 			in.installed(t, neighbour, near.CSV())
 		})
 	}
-	if peak := manager.PeakMemory(t) >> 20; peak > memoryLimit {
+	if peak := manager.PeakMemoryOfOne(t) >> 20; peak > memoryLimit {
 		t.Errorf("the manager has taken %d MiB, and its pod has %d", peak, memoryLimit)
 	}
 	manager.CheckAlive(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,7 +56,7 @@ func builtIn(t testing.TB) *contender {
 	c.cluster = c.cluster.Audited(c.folder)
 	c.manager = c.cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	c.agents, c.peakMemory = []string{manager.UserAgent}, c.manager.PeakMemory
-	c.memory = func(testing.TB) int64 { return testcluster.FamilyMemory(c.manager.Pid()) }
+	c.memory = func(testing.TB) int64 { return c.manager.Memory() }
 	return c
 }
 
@@ -123,7 +124,7 @@ func (c *contender) processes(t testing.TB) map[string]int {
 		out[p.Name] = p.Pid
 	}
 	if c.manager != nil {
-		out["manager"] = c.manager.Pid()
+		maps.Copy(out, c.manager.Pids())
 	}
 	return out
 }

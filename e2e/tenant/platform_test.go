@@ -170,9 +170,21 @@ func TestNamesAccount(t *testing.T) {
 	}
 }
 
-// TestResourcesOfManager: who may write PlatformOperators grants nothing through the manager, which may do everything, nor has it name
-// an account on another PlatformOperator.
+// composesAll lets the manager make every kind for spec.resources.
+func composesAll(t *testing.T) {
+	t.Helper()
+	all := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "compose-all", Labels: map[string]string{"operatorstatus.io/aggregate-to-compose": "true"}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}
+	cluster.Create(t, all)
+	t.Cleanup(func() { deletes(t, all) })
+}
+
+// TestResourcesOfManager: who may write PlatformOperators grants nothing through the manager, even where that may make everything, nor
+// has it name an account on another PlatformOperator.
 func TestResourcesOfManager(t *testing.T) {
+	composesAll(t)
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace := cluster.Namespace(t, "granting")
 	attacker := author(t, namespace, namespace)
@@ -270,8 +282,9 @@ func awaitForbidden(t *testing.T, user string, o client.Object) {
 	})
 }
 
-// TestResourcesOfMissing: where the account does not exist any more the manager deletes what was written as it.
+// TestResourcesOfMissing: where the account does not exist any more the manager deletes what was written as it, if it may.
 func TestResourcesOfMissing(t *testing.T) {
+	composesAll(t)
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace := cluster.Namespace(t, "missing")
 	account, subject := installer(t, namespace)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
 // TestStatusOfOurs: what operator-status says of an object nobody else can say, though he may do everything in the namespace. What an
@@ -70,7 +72,7 @@ func TestStatusOfOurs(t *testing.T) {
 			}
 			cluster.Await(t, tc.object, func() string { // a policy is in force a moment after it is bound
 				err := teller.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
-				if apierrors.IsForbidden(err) && contains(err.Error(), "operator-status-controller-manager alone") {
+				if apierrors.IsForbidden(err) && contains(err.Error(), "controller-manager alone") {
 					return ""
 				}
 				return fmt.Sprintf("%s: %v", tc.reason, err)
@@ -135,6 +137,31 @@ func TestAskedForMore(t *testing.T) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestManagersRights: only the account of the built-in loops has every right.
+func TestManagersRights(t *testing.T) {
+	for account, every := range map[types.NamespacedName]bool{testcluster.ManagerAccount: false, testcluster.LifecycleAccount: true} {
+		for what, attributes := range map[string]authorizationv1.ResourceAttributes{
+			"everything":              {Group: "*", Resource: "*", Verb: "*"},
+			"create Deployments":      {Group: "apps", Resource: "deployments", Verb: "create", Namespace: "default"},
+			"bind ClusterRoles":       {Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Verb: "bind"},
+			"read Secrets":            {Resource: "secrets", Verb: "get", Namespace: "default"},
+			"write status of a plan":  {Group: "operators.coreos.com", Resource: "installplans", Subresource: "status", Verb: "patch", Namespace: "default"},
+			"write status of a CSV":   {Group: "operators.coreos.com", Resource: "clusterserviceversions", Subresource: "status", Verb: "patch", Namespace: "default"},
+			"write in its own secret": {Resource: "secrets", Verb: "update", Namespace: testcluster.ManagerAccount.Namespace},
+		} {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name), ResourceAttributes: &attributes,
+			}}
+			if err := cluster.Client.Create(t.Context(), review); err != nil {
+				t.Fatal(err)
+			}
+			if review.Status.Allowed != every {
+				t.Errorf("may %s %s? got %t: %s", account, what, review.Status.Allowed, review.Status.Reason)
+			}
+		}
 	}
 }
 

@@ -35,12 +35,12 @@ func (s *stage) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.narrator.note("All of it but the Deployment: the manager runs here.")
+	s.narrator.note("All of it but the Deployments: the managers run here.")
 	return s.create(ctx, objects)
 }
 
 func (s *stage) startManagerAsItself(ctx context.Context) error {
-	if err := s.startManager(ctx); err != nil {
+	if err := s.startManagers(ctx); err != nil {
 		return err
 	}
 	manager, err := s.as(ctx, managerAccount)
@@ -51,7 +51,8 @@ func (s *stage) startManagerAsItself(ctx context.Context) error {
 	if err := manager.Create(ctx, review); err != nil {
 		return fmt.Errorf("asking who the manager is: %w", err)
 	}
-	s.narrator.note("pid %d, known to the API server as %s", s.manager.cmd.Process.Pid, review.Status.UserInfo.Username)
+	s.narrator.note("pids %s, known to the API server as %s, and as %s for the built-in loops",
+		s.managers.pids(), review.Status.UserInfo.Username, userName(lifecycleAccount))
 	return expect("who the manager is", userName(managerAccount), review.Status.UserInfo.Username)
 }
 
@@ -187,7 +188,7 @@ func (s *stage) killAndFinish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.manager.kill(); err != nil {
+	if err := s.kill(); err != nil {
 		return err
 	}
 	if _, err := s.operatorWrites(ctx, "foo-migrated.yaml"); err != nil {
@@ -204,13 +205,13 @@ func (s *stage) killAndFinish(ctx context.Context) error {
 
 func (s *stage) startAgain(ctx context.Context) error {
 	began := time.Now()
-	if err := s.startManager(ctx); err != nil {
+	if err := s.startManagers(ctx); err != nil {
 		return err
 	}
 	if err := s.awaitRunning(ctx, second); err != nil {
 		return err
 	}
-	s.narrator.note("The Subscription said so %s after the manager was started.", duration(time.Since(began)))
+	s.narrator.note("The Subscription said so %s after the managers were started.", duration(time.Since(began)))
 	for _, gone := range []client.Object{&v1alpha1.ClusterServiceVersion{}, &v1alpha1.Probe{}} {
 		if err := s.awaitGone(ctx, gone, csvOf(first)); err != nil {
 			return err

@@ -80,7 +80,7 @@ func watchOnce(ctx context.Context, s *stage, o client.Object, look func(client.
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-s.manager.ended():
+		case <-s.exited:
 			return false, errors.New("the manager has ended")
 		case event, open := <-w.ResultChan():
 			switch {

@@ -58,7 +58,7 @@ func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// configLifecycle is what config/lifecycle installs on a cluster without OLM, but for the manager's Deployment.
+// configLifecycle is what config/lifecycle installs on a cluster without OLM, but for the managers' Deployments.
 func (s *stage) configLifecycle(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	build := command(ctx, s.bin("kustomize"), "build", "config/lifecycle")
 	build.Dir = s.root

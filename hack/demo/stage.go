@@ -28,9 +28,10 @@ type stage struct {
 	dir      string // gone when the stage has been left
 	narrator *narrator
 
-	config  *rest.Config     // with all rights
-	admin   client.WithWatch // likewise
-	manager *process
+	config   *rest.Config     // with all rights
+	admin    client.WithWatch // likewise
+	managers managers
+	exited   chan struct{} // closed when a manager ends by itself; nil while none is to run
 }
 
 func newStage(n *narrator) (*stage, error) {
@@ -111,7 +112,7 @@ func (s *stage) startControlPlane(ctx context.Context) error {
 
 // tell shows what has become of the story, for who wonders why a step failed.
 func (s *stage) tell(ctx context.Context) error {
-	if s.manager == nil || ctx.Err() != nil {
+	if len(s.managers) == 0 || ctx.Err() != nil {
 		return nil // there is nothing of the story yet, or nobody who wonders
 	}
 	return s.kubectl(ctx, "get", "catalogsources,subscriptions,installplans,csv,probes,deployments,platformoperators",
@@ -125,7 +126,7 @@ func (s *stage) leave() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	killed := s.manager.kill()
+	killed := s.kill()
 	if output, err := command(ctx, s.bin("devcluster"), "down", "--dir", s.clusterDir()).CombinedOutput(); err != nil {
 		return errors.Join(killed, fmt.Errorf("stopping the control plane in %s: %w\n%s", s.clusterDir(), err, output))
 	}
@@ -139,11 +140,11 @@ func (s *stage) leave() error {
 // keep leaves everything as it is, and says how to use it and how to end it.
 func (s *stage) keep() {
 	end := fmt.Sprintf("%s down --dir %s; rm -r %s", s.bin("devcluster"), s.clusterDir(), s.dir)
-	if s.manager != nil && !s.manager.killed {
-		end = fmt.Sprintf("kill %d; %s", s.manager.cmd.Process.Pid, end)
+	if s.exited != nil {
+		end = fmt.Sprintf("kill %s; %s", s.managers.pids(), end)
 	}
 	fmt.Fprintf(s.narrator.out, `
-Control plane and manager stay, with the manager's log in %s/manager.log. To look around:
+Control plane and managers stay, with the managers' logs in %s/*.log. To look around:
   export KUBECONFIG=%s
 To end it:
   %s

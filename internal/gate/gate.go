@@ -32,7 +32,7 @@ type Inputs struct {
 	// operator is held as long as its Probe is not known; any other only by a Probe that exists.
 	OptedIn bool
 
-	// Reader is who reads custom resources now, and Targets the hash of the target namespaces of the OperatorGroup now. A
+	// Reader is the process that reads custom resources now, or NoReader, and Targets the hash of the target namespaces of the OperatorGroup now. A
 	// Probe whose status was computed by another reader, or for other namespaces, is not current.
 	Reader, Targets string
 
@@ -138,6 +138,9 @@ func ProbeObjection(in Inputs) *condition.Problem {
 			nameOf(probe), v1alpha1.ManagerCRDAnnotations)}
 	case in.isCurrent(probe, upgradeable):
 		return nil
+	}
+	if in.Reader == NoReader {
+		return notRead("no process reads custom resources: the manager that reports on Probe %s has to run, with --leader-elect", nameOf(probe))
 	}
 	out := notRead("waiting to read what Probe %s watches", nameOf(probe))
 	if synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced); synced != nil && synced.Status == metav1.ConditionFalse {

@@ -245,6 +245,7 @@ func TestNotKnown(t *testing.T) {
 		reason  string
 		probe   *v1alpha1.Probe
 		never   bool   // the operator never opted in
+		reader  string // who reads now; who read the Probe where left out
 		held    string // the reason; empty where it is not held
 		endedBy string // part of the message
 	}{
@@ -314,6 +315,16 @@ func TestNotKnown(t *testing.T) {
 			probe:  by(annotations(synced(yes), upgradeable(yes, "")), "manager-1", targets),
 			held:   "ProbeNotRead", endedBy: "waiting to read",
 		},
+		"NoReader": {
+			reason: "What custom resources report since the reader ended is not known.",
+			probe:  annotations(synced(yes), upgradeable(yes, "")), reader: NoReader,
+			held: "ProbeNotRead", endedBy: "no process reads custom resources",
+		},
+		"NoReaderOfNone": {
+			reason: "Nor is anything known of a Probe that was never read.",
+			probe:  annotations(), reader: NoReader,
+			held: "ProbeNotRead", endedBy: "no process reads custom resources",
+		},
 		"OtherTargets": {
 			reason: "So has another target namespace of the OperatorGroup.",
 			probe:  by(annotations(synced(yes), upgradeable(yes, "")), reader, "fedcba9876543210"),
@@ -337,8 +348,11 @@ func TestNotKnown(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{
-				Running: csv("foo.v1", olm.CSVPhaseSucceeded), Target: "foo.v2", Probe: tc.probe, OptedIn: !tc.never, Reader: reader, Targets: targets,
+				Running: csv("foo.v1", olm.CSVPhaseSucceeded), Target: "foo.v2", Probe: tc.probe, OptedIn: !tc.never, Reader: tc.reader, Targets: targets,
 				Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"}},
+			}
+			if in.Reader == "" {
+				in.Reader = reader
 			}
 			got := Evaluate(in)
 			if got.Held != (tc.held != "") || got.Reason != tc.held || !strings.Contains(got.Message, tc.endedBy) {

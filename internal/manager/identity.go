@@ -1,19 +1,29 @@
 package manager
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// leaseName is the name of the leader election lease.
-const leaseName = "operator-status"
+// Names of the leader election leases.
+const (
+	leaseName          = "operator-status"           // of the manager that reads custom resources
+	lifecycleLeaseName = "operator-status-lifecycle" // of one that runs the built-in loops only
+)
 
 // newIdentity returns what this process is called among all that ever held the lease. It is written into the status of what
 // this process reads, so that nobody relies on what a former holder read.
@@ -26,7 +36,7 @@ func newIdentity() (string, error) {
 }
 
 // leaderLock is the lease that one of several managers holds under its identity.
-func leaderLock(config *rest.Config, namespace, identity string) (resourcelock.Interface, error) {
+func leaderLock(config *rest.Config, namespace, name, identity string) (resourcelock.Interface, error) {
 	if namespace == "" {
 		var err error
 		if namespace, err = ownNamespace(); err != nil {
@@ -37,8 +47,20 @@ func leaderLock(config *rest.Config, namespace, identity string) (resourcelock.I
 	if err != nil {
 		return nil, fmt.Errorf("making a client for leader election: %w", err)
 	}
-	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, leaseName, clients.CoreV1(), clients.CoordinationV1(),
+	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, clients.CoreV1(), clients.CoordinationV1(),
 		resourcelock.ResourceLockConfig{Identity: identity})
+}
+
+// leaseHolder returns a function that returns the identity of the manager which reads custom resources in another process.
+func leaseHolder(reader client.Reader, namespace string) func(context.Context) (string, error) {
+	key, holders := types.NamespacedName{Namespace: namespace, Name: leaseName}, &gate.ReaderLease{}
+	return func(ctx context.Context) (string, error) {
+		lease := &coordinationv1.Lease{}
+		if err := reader.Get(ctx, key, lease); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("getting Lease %s of the manager that reads custom resources: %w", key, err)
+		}
+		return holders.Holder(lease, time.Now()), nil
+	}
 }
 
 // inClusterNamespace is the file that holds the namespace of the pod's service account.

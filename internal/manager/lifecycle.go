@@ -46,8 +46,9 @@ type loops struct {
 	accounts *accounts
 	options  Options
 	mode     *lifecycle.Switch
-	// identity is who reads custom resources in this process.
-	identity string
+
+	// probeReader returns the identity of the process that reads custom resources.
+	probeReader func(context.Context) (string, error)
 }
 
 // start adds the loops, in the order in which the spec goes down. They act only while the mode is theirs.
@@ -81,7 +82,7 @@ func (l *loops) start(ctx context.Context) error {
 	recorder := l.mgr.GetEventRecorder(UserAgent)
 	plans := &installplan.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Catalogs: store, Records: records, Trust: l.options.trust, Rights: rights,
-		Identity: l.identity, Recorder: recorder, Now: time.Now,
+		ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{

@@ -78,6 +78,9 @@ type Options struct {
 	// LeaderElectionNamespace holds the lease; empty for the manager's own namespace.
 	LeaderElectionNamespace string
 
+	// Controllers that run in this process; all if empty.
+	Controllers Controllers
+
 	// Lifecycle says who runs the loops; empty to find out.
 	Lifecycle lifecycle.Mode
 
@@ -127,6 +130,26 @@ type Options struct {
 
 	trust   apply.Trust    // what TrustedCatalogs says
 	allowed []netip.Prefix // what CatalogAllowCIDR says
+}
+
+// Controllers names those that run in one process. Installing operators takes all rights and reporting on them few, so that each can
+// have a process with an account of its own.
+type Controllers string
+
+// Controllers to run in one process.
+const (
+	ControllersAll       Controllers = "all"
+	ControllersStatus    Controllers = "status"    // Probes, PlatformOperators, the ClusterOperator, and what acts beside an OLM
+	ControllersLifecycle Controllers = "lifecycle" // the built-in loops
+)
+
+// ParseControllers reads a flag's value.
+func ParseControllers(s string) (Controllers, error) {
+	known := []Controllers{ControllersAll, ControllersStatus, ControllersLifecycle}
+	if c := Controllers(s); slices.Contains(known, c) {
+		return c, nil
+	}
+	return "", fmt.Errorf("unknown controllers %q: use one of %v", s, known)
 }
 
 // DefaultNamespace is the one that config installs the manager in.
@@ -180,6 +203,7 @@ func addOLM(scheme *runtime.Scheme) error {
 // New puts a manager together that acts on the cluster of that config.
 func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, error) {
 	o.Lifecycle = cmp.Or(o.Lifecycle, lifecycle.ModeAuto)
+	o.Controllers = cmp.Or(o.Controllers, ControllersAll)
 	o.GlobalCatalogNamespace = cmp.Or(o.GlobalCatalogNamespace, DefaultGlobalCatalogNamespace)
 	o.DefaultCatalog = cmp.Or(o.DefaultCatalog, o.GlobalCatalogNamespace+"/"+DefaultCatalog)
 	o.CatalogDir = cmp.Or(o.CatalogDir, filepath.Join(os.TempDir(), "operator-status", "catalogs"))
@@ -209,7 +233,11 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	}
 	var lock resourcelock.Interface
 	if o.LeaderElect {
-		if lock, err = leaderLock(config, o.LeaderElectionNamespace, identity); err != nil {
+		name := leaseName
+		if o.Controllers == ControllersLifecycle {
+			name = lifecycleLeaseName
+		}
+		if lock, err = leaderLock(config, o.LeaderElectionNamespace, name, identity); err != nil {
 			return nil, err
 		}
 	}
@@ -270,6 +298,45 @@ func addHealthChecks(mgr ctrl.Manager) error {
 
 // addControllers adds the stages. Those that need kinds which may not be installed start when these are.
 func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, identity string) error {
+	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
+	if err := mode.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("adding what decides who runs the loops: %w", err)
+	}
+	installed, err := gateOnCRDs(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	as := &accounts{config: config, mgr: mgr}
+	if o.Controllers != ControllersStatus {
+		addLoops(ctx, installed, &loops{
+			mgr: mgr, config: config, accounts: as, options: o, mode: mode, probeReader: probeReader(mgr, o, identity),
+		})
+	}
+	if o.Controllers == ControllersLifecycle {
+		return nil
+	}
+	if err := addProbes(ctx, mgr, config, installed, mode, o.HideForeignNames, identity); err != nil {
+		return err
+	}
+	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
+	return addPlatform(ctx, mgr, installed, as, o)
+}
+
+// probeReader returns a function that returns the identity of the process that reads custom resources: this one, or the
+// one that holds its lease.
+func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Context) (string, error) {
+	if o.Controllers == ControllersLifecycle {
+		return leaseHolder(mgr.GetAPIReader(), cmp.Or(o.LeaderElectionNamespace, o.Namespace))
+	}
+	return func(context.Context) (string, error) { return identity, nil }
+}
+
+func addLoops(ctx context.Context, installed *crdGate, builtin *loops) {
+	installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
+}
+
+// addProbes adds what reads custom resources, and what holds updates beside an OLM.
+func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, hideForeign bool, identity string) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -282,24 +349,13 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return err
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
-	if o.HideForeignNames {
+	if hideForeign {
 		probes.HideForeignNames()
 	}
 	status, err := probes.SetupWithManager(mgr)
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)
 	}
-	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
-	if err := mode.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("adding what decides who runs the loops: %w", err)
-	}
-	installed, err := gateOnCRDs(ctx, mgr)
-	if err != nil {
-		return err
-	}
-	as := &accounts{config: config, mgr: mgr}
-	builtin := &loops{mgr: mgr, config: config, accounts: as, options: o, mode: mode, identity: identity}
-	installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
 	installed.when(func() error {
 		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
@@ -323,8 +379,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	installed.when(func() error { return probes.WatchOperatorGroups(mgr, status) }, operatorsv1.GroupVersion.WithKind("OperatorGroup"))
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
-	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
-	return addPlatform(ctx, mgr, installed, as, o)
+	return nil
 }
 
 // addBridges adds what OLM's own objects are told and asked while OLM runs the loops.

@@ -63,10 +63,11 @@ func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resourc
 // By is true for the requests of a client whose user agent begins so.
 func (r Request) By(agent string) bool { return strings.HasPrefix(r.UserAgent, agent) }
 
-// Requests are those of the manager that the API server received since then, in its own name or another's.
+// Requests are those of the manager that the API server received since then, in its own name or another's, but for renewals of
+// its leases.
 func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 	t.Helper()
-	return c.RequestsOf(t, since, manager.UserAgent)
+	return slices.DeleteFunc(c.RequestsOf(t, since, manager.UserAgent), func(r Request) bool { return r.ObjectRef.Resource == "leases" })
 }
 
 // RequestsOf are those that the API server received since then from clients whose user agents begin so.

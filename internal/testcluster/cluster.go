@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +45,9 @@ type Cluster struct {
 	// Client has all rights, and reads from no cache.
 	Client client.Client
 
-	audit  *auditLog
-	server *envtest.Environment
+	audit   *auditLog
+	server  *envtest.Environment
+	running *atomic.Int32 // processes of managers
 }
 
 // Start starts a cluster and installs config/default in it, or the folder of config that CONFIG names. It ends with the test.
@@ -112,7 +114,7 @@ func start(folder string) (c *Cluster, stop func() error, err error) {
 	}
 	config.QPS = -1
 	config.UserAgent = "test"
-	c = &Cluster{Config: config, audit: audit, server: server}
+	c = &Cluster{Config: config, audit: audit, server: server, running: &atomic.Int32{}}
 	if c.Client, err = newClient(config); err == nil {
 		err = c.install(cmp.Or(os.Getenv("CONFIG"), "default"))
 	}
@@ -145,7 +147,7 @@ func Attach(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.UserAgent = "test"
-	c := &Cluster{Config: config}
+	c := &Cluster{Config: config, running: &atomic.Int32{}}
 	var err error
 	c.Client, err = newClient(config)
 	return c, err

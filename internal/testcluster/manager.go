@@ -21,80 +21,126 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Manager is a running bin/manager.
+// Manager is operator-status running: one bin/manager for each Deployment that config has, with the rights of its service account.
 type Manager struct {
-	process *exec.Cmd
+	processes []*process
+}
+
+// process is a running bin/manager.
+type process struct {
+	command *exec.Cmd
 	log     string
 	done    chan struct{}
 	peak    atomic.Int64 // bytes of memory, with its children's
 }
 
-// ManagerAccount is the service account of config/rbac.
-var ManagerAccount = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
+// Service accounts of the managers: that of config/rbac, and that of the built-in loops, which only config/lifecycle has.
+var (
+	ManagerAccount   = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
+	LifecycleAccount = types.NamespacedName{Namespace: ManagerAccount.Namespace, Name: "operator-status-lifecycle-controller-manager"}
+)
 
-// StartManager starts bin/manager with the token of its service account. It ends with the test, whose log has the
-// manager's if the test fails. Unless flags say otherwise it serves no health, and speaks to the tests' own registries without TLS.
+// StartManager starts operator-status with the tokens of its service accounts. It ends with the test, whose log has its own
+// if the test fails. Unless flags say otherwise it serves no health, and speaks to the tests' own registries without TLS.
 func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	t.Helper()
-	m := &Manager{log: filepath.Join(t.TempDir(), "manager.log"), done: make(chan struct{})}
-	output, err := os.Create(m.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.process = exec.Command(filepath.Join(Root(), "bin", "manager"),
-		append([]string{"--kubeconfig=" + c.managerKubeconfig(t), "--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)...)
-	m.process.Stdout, m.process.Stderr = output, output
-	if err := m.process.Start(); err != nil {
-		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)
-	}
-	go func() {
-		defer close(m.done)
-		_ = m.process.Wait() // how it ended is for those who wait for done to judge
-		_ = output.Close()
-	}()
-	go m.sampleMemory()
+	m := &Manager{}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			m.Kill(t)
 			return
 		}
-		m.quit()
-		m.logTail(t)
+		for _, p := range m.processes {
+			p.quit()
+			p.logTail(t)
+		}
 	})
+	flags = append([]string{"--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)
+	err := c.Client.Get(t.Context(), LifecycleAccount, &corev1.ServiceAccount{})
+	switch {
+	case apierrors.IsNotFound(err):
+		m.processes = append(m.processes, c.startProcess(t, ManagerAccount, append([]string{"--controllers=status"}, flags...)))
+	case err != nil:
+		t.Fatal(err)
+	default:
+		c.expireLeases(t)
+		elects := append([]string{"--leader-elect", "--leader-election-namespace=" + ManagerAccount.Namespace}, flags...)
+		m.processes = append(m.processes,
+			c.startProcess(t, ManagerAccount, append([]string{"--controllers=status"}, elects...)),
+			c.startProcess(t, LifecycleAccount, append([]string{"--controllers=lifecycle"}, elects...)))
+	}
 	return m
+}
+
+// expireLeases deletes the leases of managers that were killed, unless another runs: nobody needs to wait until they expire.
+func (c *Cluster) expireLeases(t testing.TB) {
+	t.Helper()
+	if c.running.Load() > 0 {
+		return
+	}
+	if err := c.Client.DeleteAllOf(t.Context(), &coordinationv1.Lease{}, client.InNamespace(ManagerAccount.Namespace)); err != nil {
+		t.Fatalf("deleting the leases of managers that were killed: %v", err)
+	}
+}
+
+func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags []string) *process {
+	t.Helper()
+	p := &process{log: filepath.Join(t.TempDir(), "manager.log"), done: make(chan struct{})}
+	output, err := os.Create(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.command = exec.Command(filepath.Join(Root(), "bin", "manager"), append([]string{"--kubeconfig=" + c.kubeconfigOf(t, account)}, flags...)...)
+	p.command.Stdout, p.command.Stderr = output, output
+	if err := p.command.Start(); err != nil {
+		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)
+	}
+	c.running.Add(1)
+	go func() {
+		defer close(p.done)
+		_ = p.command.Wait() // how it ended is for those who wait for done to judge
+		_ = output.Close()
+		c.running.Add(-1)
+	}()
+	go p.sampleMemory()
+	return p
 }
 
 // Terminate asks the manager to end, as a kubelet does, and waits until it has.
 func (m *Manager) Terminate(t testing.TB) {
 	t.Helper()
 	m.signal(t, syscall.SIGTERM)
-	<-m.done
-	if !m.process.ProcessState.Success() {
-		t.Errorf("the manager, asked to end, did: %v", m.process.ProcessState)
+	for _, p := range m.processes {
+		<-p.done
+		if !p.command.ProcessState.Success() {
+			t.Errorf("the manager, asked to end, did: %v", p.command.ProcessState)
+		}
 	}
 }
 
 // Kill ends the manager as kill -9 does.
 func (m *Manager) Kill(t testing.TB) {
 	t.Helper()
-	select {
-	case <-m.done:
-		return
-	default:
+	for _, p := range m.processes {
+		if err := p.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("killing the manager: %v", err)
+		}
 	}
-	if err := m.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("killing the manager: %v", err)
+	for _, p := range m.processes {
+		<-p.done
 	}
-	<-m.done
 }
 
 // Pause stops the manager, as a machine does that hangs, until Resume.
@@ -105,86 +151,134 @@ func (m *Manager) Resume(t testing.TB) { m.signal(t, syscall.SIGCONT) }
 
 func (m *Manager) signal(t testing.TB, s os.Signal) {
 	t.Helper()
-	if err := m.process.Process.Signal(s); err != nil {
-		t.Fatalf("sending the manager %s: %v", s, err)
+	for _, p := range m.processes {
+		if err := p.command.Process.Signal(s); err != nil {
+			t.Fatalf("sending the manager %s: %v", s, err)
+		}
 	}
 }
 
 // AwaitEnd waits until the manager has ended by itself.
 func (m *Manager) AwaitEnd(t testing.TB) {
 	t.Helper()
-	select {
-	case <-m.done:
-	case <-time.After(Timeout):
-		t.Fatal("the manager does not end")
+	timeout := time.After(Timeout)
+	for _, p := range m.processes {
+		select {
+		case <-p.done:
+		case <-timeout:
+			t.Fatal("the manager does not end")
+		}
 	}
 }
 
 // quit ends the manager, if it still runs, so that its log tells what it was doing.
-func (m *Manager) quit() {
+func (p *process) quit() {
 	for _, s := range []os.Signal{syscall.SIGQUIT, syscall.SIGCONT} { // it may be paused
-		_ = m.process.Process.Signal(s) // it may have ended
+		_ = p.command.Process.Signal(s) // it may have ended
 	}
-	<-m.done
+	<-p.done
 }
 
 // CheckAlive fails the test if the manager has ended by itself, panicked, or (built to notice) raced.
 func (m *Manager) CheckAlive(t testing.TB) {
 	t.Helper()
-	select {
-	case <-m.done:
-		t.Errorf("the manager has ended: %v", m.process.ProcessState)
-	default:
+	for _, p := range m.processes {
+		select {
+		case <-p.done:
+			t.Errorf("the manager has ended: %v", p.command.ProcessState)
+		default:
+		}
 	}
-	text, err := os.ReadFile(m.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := m.logs(t)
 	for _, alarm := range []string{"panic", "DATA RACE"} {
-		if bytes.Contains(text, []byte(alarm)) {
+		if strings.Contains(text, alarm) {
 			t.Errorf("the manager's log tells of a %s", alarm)
 		}
 	}
 }
 
-// AwaitLog makes a change, and waits until the manager has logged a text after it.
+// logs returns what the manager has logged so far.
+func (m *Manager) logs(t testing.TB) string {
+	t.Helper()
+	var out strings.Builder
+	for _, p := range m.processes {
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(text)
+	}
+	return out.String()
+}
+
+// AwaitLog makes a change, and waits until each process of the manager has logged a text after it.
 func (m *Manager) AwaitLog(t testing.TB, text string, change func()) {
 	t.Helper()
-	before, err := os.ReadFile(m.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	missing := strings.Count(m.logs(t), text) + len(m.processes)
 	change()
-	err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
-		now, err := os.ReadFile(m.log)
-		return err == nil && bytes.Contains(now[len(before):], []byte(text)), err
+	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
+		return strings.Count(m.logs(t), text) >= missing, nil
 	})
 	if err != nil {
 		t.Fatalf("waiting for the manager to log %s: %v", text, err)
 	}
 }
 
-// Pid is its process id.
-func (m *Manager) Pid() int { return m.process.Process.Pid }
+// Pids returns the process ids of the manager, by name.
+func (m *Manager) Pids() map[string]int {
+	out := map[string]int{}
+	for i, p := range m.processes {
+		out[[]string{"manager", "manager of the loops"}[i]] = p.command.Process.Pid
+	}
+	return out
+}
 
-// PeakMemory is the most memory that the manager has had resident so far, in bytes, together with the processes that it starts to
-// read catalogs.
-func (m *Manager) PeakMemory(t testing.TB) int64 {
+// KillReader ends the process that reads custom resources, as kill -9 does, and leaves the one of the built-in loops.
+func (m *Manager) KillReader(t testing.TB) { (&Manager{processes: m.processes[:1]}).Kill(t) }
+
+// Memory returns the bytes that the manager has resident, together with the processes that it starts to read catalogs.
+func (m *Manager) Memory() (bytes int64) {
+	for _, p := range m.processes {
+		bytes += FamilyMemory(p.command.Process.Pid)
+	}
+	return bytes
+}
+
+// PeakMemory returns the most bytes that the manager has had resident so far, together with the processes that it starts to
+// read catalogs. Where it is two processes, each counts with its own peak.
+func (m *Manager) PeakMemory(t testing.TB) (bytes int64) {
 	t.Helper()
-	return max(m.peak.Load(), PeakMemory(t, m.process.Process.Pid))
+	for _, p := range m.processes {
+		bytes += p.peakMemory(t)
+	}
+	return bytes
+}
+
+// PeakMemoryOfOne returns the most bytes that any one process of the manager has had so far: each container has a limit of its own.
+func (m *Manager) PeakMemoryOfOne(t testing.TB) (bytes int64) {
+	t.Helper()
+	for _, p := range m.processes {
+		bytes = max(bytes, p.peakMemory(t))
+	}
+	return bytes
+}
+
+func (p *process) peakMemory(t testing.TB) int64 {
+	t.Helper()
+	return max(p.peak.Load(), PeakMemory(t, p.command.Process.Pid))
 }
 
 // sampleMemory adds up the memory of the manager and of its children, again and again until it ends.
-func (m *Manager) sampleMemory() {
+func (p *process) sampleMemory() {
 	const every = 50 * time.Millisecond
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
-		case <-m.done:
+		case <-p.done:
 			return
 		case <-tick.C:
-			m.peak.Store(max(m.peak.Load(), FamilyMemory(m.process.Process.Pid)))
+			p.peak.Store(max(p.peak.Load(), FamilyMemory(p.command.Process.Pid)))
 		}
 	}
 }
@@ -248,8 +342,8 @@ func PeakMemory(t testing.TB, pid int) int64 {
 }
 
 // logTail logs the end of the manager's log, and those of the goroutines of one that quit that were in code of ours.
-func (m *Manager) logTail(t testing.TB) {
-	text, err := os.ReadFile(m.log)
+func (p *process) logTail(t testing.TB) {
+	text, err := os.ReadFile(p.log)
 	if err != nil {
 		t.Log(err)
 		return
@@ -278,14 +372,15 @@ func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
 	return token.Status.Token
 }
 
-func (c *Cluster) managerKubeconfig(t testing.TB) string {
+// kubeconfigOf writes a kubeconfig with a token of a service account.
+func (c *Cluster) kubeconfigOf(t testing.TB, account types.NamespacedName) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{
 			"test": {Server: c.Config.Host, CertificateAuthorityData: c.Config.CAData},
 		},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, ManagerAccount)}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, account)}},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "manager"}},
 		CurrentContext: "test",
 	}, path)

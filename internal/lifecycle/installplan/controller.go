@@ -71,8 +71,8 @@ type Reconciler struct {
 	// Rights enqueues what waits for a right when one may have been granted.
 	Rights *apply.Rights
 
-	// Identity is who reads custom resources in this process.
-	Identity string
+	// ProbeReader returns the identity of the process that reads custom resources; gate.NoReader where none does.
+	ProbeReader func(context.Context) (string, error)
 
 	Recorder events.EventRecorder
 	Now      func() time.Time

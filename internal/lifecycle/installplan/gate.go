@@ -26,9 +26,13 @@ func (r *Reconciler) decide(ctx context.Context, namespace string, choices []res
 	if err != nil {
 		return gate.Decision{}, err
 	}
+	reader, err := r.ProbeReader(ctx)
+	if err != nil {
+		return gate.Decision{}, err
+	}
 	var inputs []gate.Inputs
 	for _, u := range updates {
-		in, err := r.gateInputs(ctx, u, targets)
+		in, err := r.gateInputs(ctx, u, reader, targets)
 		if err != nil {
 			return gate.Decision{}, err
 		}
@@ -37,8 +41,8 @@ func (r *Reconciler) decide(ctx context.Context, namespace string, choices []res
 	return gate.EvaluatePlan(inputs), nil
 }
 
-func (r *Reconciler) gateInputs(ctx context.Context, u update, targets string) (out gate.Inputs, err error) {
-	out.Running, out.Target, out.Reader, out.Targets = u.running, u.target, r.Identity, targets
+func (r *Reconciler) gateInputs(ctx context.Context, u update, reader, targets string) (out gate.Inputs, err error) {
+	out.Running, out.Target, out.Reader, out.Targets = u.running, u.target, reader, targets
 	key := client.ObjectKeyFromObject(u.running)
 	if out.Probe, err = probe.Find(ctx, r.Reader, key); err != nil {
 		return out, err

@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -102,7 +103,8 @@ func TestDecide(t *testing.T) {
 				}
 			}()
 			c := cluster(t, nothing, tc.there...)
-			decision, err := (&Reconciler{Client: c, Reader: c, Identity: tc.reader}).decide(t.Context(), "default", updating(tc.replaces))
+			reader := func(context.Context) (string, error) { return tc.reader, nil }
+			decision, err := (&Reconciler{Client: c, Reader: c, ProbeReader: reader}).decide(t.Context(), "default", updating(tc.replaces))
 			if err != nil {
 				t.Fatal(err)
 			}
