@@ -8,11 +8,13 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/golden"
 )
 
-// TestStatus goes through what can be with a PlatformOperator, at the first installation and later, for one and for one of
-// several.
+// TestStatus verifies the status for each state of a PlatformOperator, at the first installation and later, alone and
+// among others.
 func TestStatus(t *testing.T) {
+	statuses := golden.Open(t)
 	const (
 		installing = "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling "
 		moving     = "Available=True/PlatformOperatorsInstalled Progressing=True/PlatformOperatorsUpdating "
@@ -25,7 +27,7 @@ func TestStatus(t *testing.T) {
 		reason       string
 		bar          platformv1alpha1.PlatformOperator
 		first, later string
-		words        said // that are in the messages, at either time
+		words        said // contained in the messages, at either time
 	}{
 		"package does not exist": {
 			reason: "A package that does not exist fails the installation of the cluster, and says so.",
@@ -169,6 +171,7 @@ func TestStatus(t *testing.T) {
 			} {
 				t.Run(strings.Join([]string{name, moment.name, count}, "/"), func(t *testing.T) {
 					got := checked(t, Inputs{Current: moment.current, Operators: operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
+					statuses.Check(t, strings.TrimPrefix(t.Name(), "TestStatus/"), got)
 					want := moment.want
 					if count == "one" && tc.bar.DeletionTimestamp != nil {
 						want = none
@@ -189,7 +192,7 @@ func TestStatus(t *testing.T) {
 
 const none = "Available=True/NoPlatformOperators Progressing=False/NoPlatformOperators Degraded=False/NoPlatformOperators version=1.0.0"
 
-// TestLasts: the status has to be looked at again when the next trouble has lasted two minutes, and never else.
+// TestLasts verifies that the status must be recomputed exactly when the next failure has lasted two minutes.
 func TestLasts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

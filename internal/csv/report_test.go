@@ -13,14 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/golden"
 )
 
 var (
 	past = metav1.Unix(1000, 0)
-	now  = metav1.Unix(2000, 12345) // more exactly than the API server keeps it
+	now  = metav1.Unix(2000, 12345) // more precise than the API server
 )
 
-// etcd is a version of the operator etcd, of which nothing has been said yet.
+// etcd returns a version of the operator etcd, without a status.
 func etcd(v string) *v1alpha1.ClusterServiceVersion {
 	return &v1alpha1.ClusterServiceVersion{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcdoperator.v" + v, Annotations: map[string]string{
@@ -31,7 +32,7 @@ func etcd(v string) *v1alpha1.ClusterServiceVersion {
 	}
 }
 
-// that is a ClusterServiceVersion after decisions were taken, a while ago.
+// that returns a ClusterServiceVersion after some earlier decisions.
 func that(csv *v1alpha1.ClusterServiceVersion, decisions ...Decision) *v1alpha1.ClusterServiceVersion {
 	for _, d := range decisions {
 		csv.Status = Report(Inputs{CSV: csv, Decision: d, Now: past})
@@ -49,6 +50,7 @@ var (
 )
 
 func TestReport(t *testing.T) {
+	statuses := golden.Open(t)
 	etcdVersion := func(v string) v1alpha1.OperatorVersion { return v1alpha1.OperatorVersion{Name: "etcd", Version: v} }
 	cases := map[string]struct {
 		reason     string
@@ -223,6 +225,7 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{CSV: tc.csv, Replaced: tc.replaced, Decision: tc.decision, Now: now}
 			got := Report(in)
+			statuses.Check(t, name, got)
 			if diff := cmp.Diff(tc.conditions, spelt(got)); diff != "" {
 				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 			}
@@ -250,7 +253,7 @@ func spelt(status v1alpha1.ClusterServiceVersionStatus) []string {
 	return out
 }
 
-// checkFixed: computed again, later, from the same inputs, as the API server keeps them, a status is the same.
+// checkFixed verifies that the status computed later from the same inputs, as the API server stores them, is the same.
 func checkFixed(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionStatus) {
 	t.Helper()
 	data, err := json.Marshal(status)

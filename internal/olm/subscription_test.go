@@ -16,20 +16,23 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/golden"
 )
 
 type row struct {
 	reason     string
 	in         BridgeInputs
 	conditions map[string]string
-	messages   map[string]string // of those that the row is about
+	messages   map[string]string // only those that the case is about
 }
 
 func TestConditions(t *testing.T) {
+	statuses := golden.Open(t)
 	seen := map[string]bool{}
 	for name, tc := range rows() {
 		t.Run(name, func(t *testing.T) {
 			got := Conditions(tc.in)
+			statuses.Check(t, name, got)
 			said := map[string]string{}
 			for _, c := range got {
 				conditionType := string(c.Type)
@@ -51,7 +54,7 @@ func TestConditions(t *testing.T) {
 			checkFixed(t, tc.in, got)
 		})
 	}
-	for c := range conditions() { // of UpgradeHeld TestUpgradeHeld does
+	for c := range conditions() { // TestUpgradeHeld covers UpgradeHeld
 		for _, status := range []string{"True", "False"} {
 			if c != "UpgradeHeld" && !seen[c+"="+status] {
 				t.Errorf("no case shows %s=%s", c, status)
@@ -60,7 +63,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// checkFixed: computed again, later, with what was computed in place, conditions are the same, their times too.
+// checkFixed verifies that an hour later, with the computed conditions in place, the result is the same, times
+// included.
 func checkFixed(t *testing.T, in BridgeInputs, first []v1alpha1.SubscriptionCondition) {
 	t.Helper()
 	if diff := cmp.Diff(first, again(in, first)); diff != "" {
@@ -399,7 +403,7 @@ func TestUpgradeHeld(t *testing.T) {
 		in      BridgeInputs
 		want    string
 		message string
-		awaits  bool // a person
+		awaits  bool // a user
 	}{
 		"ByApprovalGate": {
 			reason: "An update that is not approved says who does not allow it, and how to update all the same.",
@@ -506,7 +510,8 @@ func TestUpgradeHeld(t *testing.T) {
 	}
 }
 
-// TestForeign: what OLM and others say stays as it is, where it is; ours follow, in one order, and are of today.
+// TestForeign verifies that conditions of others stay as they are, and that ours follow in a fixed order. A transition
+// time changes only with the status.
 func TestForeign(t *testing.T) {
 	said := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus) v1alpha1.SubscriptionCondition {
 		return v1alpha1.SubscriptionCondition{
@@ -550,7 +555,7 @@ func TestForeign(t *testing.T) {
 	checkFixed(t, in, got)
 }
 
-// TestRandom: whatever comes, what others say stays, nothing is said twice, and what was said is not said anew.
+// TestRandom verifies for random inputs that conditions of others stay, no type occurs twice, and the result is stable.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

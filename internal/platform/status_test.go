@@ -22,10 +22,11 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/golden"
 	"github.com/operator-status/operator-status/internal/healthrows"
 )
 
-// noon is when a story begins; more exactly than the API server keeps it.
+// noon is when each story begins. It is more precise than the API server stores.
 var noon = metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 12345, time.UTC))
 
 type (
@@ -33,7 +34,7 @@ type (
 	clusterServiceVersion = operatorsv1alpha1.ClusterServiceVersion
 )
 
-// beginning are the Inputs of foo once its objects are there, and nothing else has happened.
+// beginning returns the Inputs of foo once its objects exist, and nothing else has happened.
 func beginning(changes ...given) Inputs {
 	in := Inputs{Operator: asking(), DegradedInertia: 2 * time.Minute, Now: noon}
 	for _, d := range Compose(in.Operator, surrounded()) {
@@ -50,7 +51,7 @@ func with(in Inputs, changes ...given) Inputs {
 	return in
 }
 
-// after is what follows: a second later, with the status that came of what was before.
+// after returns the Inputs a second later, with the status computed from the previous ones.
 func after(before Inputs, changes ...given) Inputs {
 	out := with(before, changes...)
 	out.Operator.Status, _ = Status(before)
@@ -58,8 +59,8 @@ func after(before Inputs, changes ...given) Inputs {
 	return out
 }
 
-// subscribed gives the Subscription: what is to be installed, what is, its message, and its conditions, each as
-// "Type=Status/Reason: message".
+// subscribed sets the Subscription: its current and installed CSV, message and conditions, each as "Type=Status/Reason:
+// message".
 func subscribed(current, installed, message string, conditions ...string) given {
 	return func(in *Inputs) {
 		in.Subscription = &operatorsv1alpha1.Subscription{
@@ -79,7 +80,7 @@ func subscribed(current, installed, message string, conditions ...string) given 
 	}
 }
 
-// conditionOf reads "Type=Status/Reason: message".
+// conditionOf parses "Type=Status/Reason: message".
 func conditionOf(words string) metav1.Condition {
 	words, message, _ := strings.Cut(words, ": ")
 	words, reason, _ := strings.Cut(words, "/")
@@ -87,7 +88,7 @@ func conditionOf(words string) metav1.Condition {
 	return metav1.Condition{Type: t, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
 }
 
-// csvs gives the ClusterServiceVersions.
+// csvs sets the CSVs.
 func csvs(those ...*clusterServiceVersion) given {
 	return func(in *Inputs) {
 		in.CSVs = map[string]*clusterServiceVersion{}
@@ -97,7 +98,7 @@ func csvs(those ...*clusterServiceVersion) given {
 	}
 }
 
-// csv of version 1.0.0 is foo.v1; it went through these phases, as the loops of operator-status remember it.
+// csv returns a CSV with the phases that it went through, as the built-in loops record them. foo.v1 has version 1.0.0.
 func csv(name, replaces string, phases ...olm.ClusterServiceVersionPhase) *clusterServiceVersion {
 	out := &clusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: name}}
 	out.Spec.Replaces = replaces
@@ -109,7 +110,7 @@ func csv(name, replaces string, phases ...olm.ClusterServiceVersionPhase) *clust
 	return out
 }
 
-// byOLM has a ClusterServiceVersion remember its phases as OLM does.
+// byOLM records the phases of a CSV as OLM does.
 func byOLM(csv *clusterServiceVersion) *clusterServiceVersion {
 	for _, t := range csv.Status.LastTransitions {
 		csv.Status.Conditions = append(csv.Status.Conditions, operatorsv1alpha1.ClusterServiceVersionCondition{Phase: t.Phase})
@@ -132,12 +133,12 @@ func succeeded(name, replaces string) *clusterServiceVersion {
 	return csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
 }
 
-// givingWay is foo.v1, which does the work until the next has Succeeded.
+// givingWay returns foo.v1, which serves until its replacement has Succeeded.
 func givingWay() *clusterServiceVersion {
 	return csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, olm.CSVPhaseReplacing)
 }
 
-// probed gives the Probe of the operator that runs.
+// probed sets the Probe of the running operator.
 func probed(conditions ...string) given {
 	return func(in *Inputs) {
 		in.Probe = &operatorsv1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "foo.v1"}}
@@ -147,21 +148,21 @@ func probed(conditions ...string) given {
 	}
 }
 
-// consisting adds an entry, of an object as it is.
+// consisting adds an entry with a live object.
 func consisting(entry string, live *unstructured.Unstructured) given {
 	return func(in *Inputs) {
 		in.Objects = append(in.Objects, Object{Desired: Desired{Entry: entry, Object: live}, Live: live})
 	}
 }
 
-// leaving adds an object that is desired no more.
+// leaving adds an object that is no longer desired.
 func leaving(entry string, live *unstructured.Unstructured) given {
 	return func(in *Inputs) {
 		in.Objects = append(in.Objects, Object{Desired: Desired{Entry: entry, Object: live}, Live: live, Leaving: true})
 	}
 }
 
-// problem is one with the object of an entry, which is then not there.
+// problem sets a Problem on the object of an entry, which then does not exist.
 func problem(entry, reason, message string) given {
 	return func(in *Inputs) {
 		for i := range in.Objects {
@@ -187,17 +188,17 @@ func asked(changes ...asks) given {
 	}
 }
 
-// nothingMade is of a PlatformOperator that makes nothing.
+// nothingMade removes the composed objects.
 func nothingMade(in *Inputs) { in.Objects = nil }
 
-// runs is foo.v1 that is up to date, and has been told so.
+// runs returns the Inputs of foo.v1, which is up to date and has a status that reports it.
 func runs(changes ...given) Inputs {
 	installing := beginning(subscribed("foo.v1", "", "Waiting"), csvs(csv("foo.v1", "", olm.CSVPhaseInstalling)))
 	running := after(installing, subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", "")))
 	return after(running, changes...)
 }
 
-// how are the conditions of an operator that runs and has no Probe, but for changes.
+// how returns the conditions of an operator that runs and has no Probe, with changes.
 func how(changes ...string) map[string]string {
 	out := map[string]string{
 		"Important":   "False/NoProbe",
@@ -215,14 +216,14 @@ func how(changes ...string) map[string]string {
 	return out
 }
 
-// onItsWay are the conditions of one that has never run.
+// onItsWay returns the conditions of an operator that has never run.
 func onItsWay(changes ...string) map[string]string {
 	return how(append([]string{
 		"Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Creating", "UpToDate=False/NewestDoesNotRun",
 	}, changes...)...)
 }
 
-// whole are the resources of one that is ready, but for what the Subscription says.
+// whole returns the resources of a PlatformOperator that is ready, except for the Subscription.
 func whole(subscription string, more ...string) []string {
 	return append([]string{"namespace", "operatorgroup", strings.TrimSpace("subscription " + subscription)}, more...)
 }
@@ -231,13 +232,14 @@ type statusRow struct {
 	reason    string
 	in        Inputs
 	want      map[string]string
-	says      map[string]string // messages of those that the row is about
+	says      map[string]string // messages of the conditions that the row is about
 	version   string
-	resources []string // each as "entry (Reason): Message", or the entry alone where it is ready
-	failing   string   // its reason
+	resources []string // each as "entry (Reason): Message", or the entry alone if it is ready
+	failing   string   // failingReason
 }
 
 func TestStatus(t *testing.T) {
+	statuses := golden.Open(t)
 	seen := map[string]bool{}
 	for of, rows := range map[string]map[string]statusRow{
 		"Install": installRows(), "Run": runRows(), "Update": updateRows(), "Regress": regressRows(), "Resources": resourceRows(),
@@ -247,6 +249,7 @@ func TestStatus(t *testing.T) {
 			t.Run(of+"/"+name, func(t *testing.T) {
 				before := copied(tc.in)
 				got, _ := Status(tc.in)
+				statuses.Check(t, of+"/"+name, got)
 				said := map[string]string{}
 				for _, c := range got.Conditions {
 					said[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
@@ -288,7 +291,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// healthOf is what a PlatformOperator's status says of its health.
+// healthOf returns the health that a PlatformOperator's status reports.
 func healthOf(status v1alpha1.PlatformOperatorStatus) healthrows.Health {
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -300,7 +303,7 @@ func healthOf(status v1alpha1.PlatformOperatorStatus) healthrows.Health {
 	return healthrows.Progress
 }
 
-// told are the resources as a row writes them.
+// told formats resources as the rows do.
 func told(resources []v1alpha1.ResourceStatus) []string {
 	var out []string
 	for _, r := range resources {
@@ -313,7 +316,7 @@ func told(resources []v1alpha1.ResourceStatus) []string {
 	return out
 }
 
-// copied is deep enough for a comparison afterwards.
+// copied returns a copy that is deep enough to detect changes.
 func copied(in Inputs) Inputs {
 	out := in
 	out.Operator, out.Duplicates = in.Operator.DeepCopy(), slices.Clone(in.Duplicates)
@@ -333,7 +336,7 @@ func copied(in Inputs) Inputs {
 	return out
 }
 
-// installRows are of an operator that has never run.
+// installRows cover an operator that has never run.
 func installRows() map[string]statusRow {
 	const (
 		noPackage = "CatalogSource global/operators has no package foo: correct spec.name"
@@ -446,7 +449,7 @@ func installing(name, replaces string) *clusterServiceVersion {
 	return because(csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling), olm.CSVReasonWaiting, "0 of 1 pods are available")
 }
 
-// runRows are of an operator that is up to date, and of what its Probe says.
+// runRows cover an operator that is up to date, and the conditions of its Probe.
 func runRows() map[string]statusRow {
 	return map[string]statusRow{
 		"Running": {
@@ -487,7 +490,7 @@ func runRows() map[string]statusRow {
 	}
 }
 
-// updateRows are of an operator to which there is something newer.
+// updateRows cover an operator with an update available.
 func updateRows() map[string]statusRow {
 	const (
 		available = "InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2 is to replace foo.v1"
@@ -599,13 +602,13 @@ func updateRows() map[string]statusRow {
 			version: "1.0.0", resources: whole(""),
 		},
 	}
-	for _, name := range []string{"Held", "HeldUnread", "HeldAndIll"} { // of which the Probe says nothing
+	for _, name := range []string{"Held", "HeldUnread", "HeldAndIll"} { // whose Probe does not set Important
 		out[name].want["Important"] = "Unknown/NotRead"
 	}
 	return out
 }
 
-// regressRows are of an operator that ran, and does not any more.
+// regressRows cover an operator that ran, and does not run any more.
 func regressRows() map[string]statusRow {
 	const gone = "ClusterServiceVersion foo/foo.v1 was installed and is gone: the operator is not there until it is installed again"
 	unwell := func(phase olm.ClusterServiceVersionPhase, message string) *clusterServiceVersion {
@@ -698,7 +701,7 @@ func regressRows() map[string]statusRow {
 	}
 }
 
-// resourceRows are of what else belongs to an operator.
+// resourceRows cover the other objects of an operator.
 func resourceRows() map[string]statusRow {
 	const (
 		kindless  = "Foo example: the cluster does not know the kind example.com/v1, Kind=Foo"
@@ -720,7 +723,7 @@ func resourceRows() map[string]statusRow {
 	}
 	changedSpec := asked(func(op *v1alpha1.PlatformOperator) { op.Generation++ })
 	lacksKind := problem("example", "KindNotFound", kindless)
-	neverReady := func(changes ...given) Inputs { // the operator runs from the beginning, and the rest is what it is
+	neverReady := func(changes ...given) Inputs { // the operator runs, but the PlatformOperator was never Ready
 		return beginning(append([]given{subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))}, changes...)...)
 	}
 	notYet := func(reason string) map[string]string {
@@ -941,7 +944,7 @@ func observeRows() map[string]statusRow {
 	}
 }
 
-// othersRows are of other PlatformOperators for the package, and of a cluster that knows no Subscriptions.
+// othersRows cover other PlatformOperators for the package, and a cluster without Subscriptions.
 func othersRows() map[string]statusRow {
 	duplicates := func(names ...string) given { return func(in *Inputs) { in.Duplicates = names } }
 	yields := func(in *Inputs) { in.Yields = true }
@@ -1012,7 +1015,7 @@ func othersRows() map[string]statusRow {
 	}
 }
 
-// olmRows are of a Subscription as a real OLM leaves it, with our conditions on it.
+// olmRows cover a Subscription that a real OLM writes, with our conditions on it.
 func olmRows() map[string]statusRow {
 	const (
 		newest   = "UpToDate=True/NewestRuns: foo.v1 is the newest that OLM knows of, and runs"
@@ -1023,7 +1026,7 @@ func olmRows() map[string]statusRow {
 	bridged := func(current, installed string, conditions ...string) given {
 		return func(in *Inputs) {
 			subscribed(current, installed, "", conditions...)(in)
-			in.Subscription.Status.UpToDate = false // OLM's schema does not have it
+			in.Subscription.Status.UpToDate = false // OLM's schema does not have the field
 		}
 	}
 	running := runs(bridged("foo.v1", "foo.v1", newest), csvs(byOLM(succeeded("foo.v1", ""))))
@@ -1113,7 +1116,7 @@ func olmRows() map[string]statusRow {
 
 var reasonOfCondition = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// checkSense: the API server takes the status, and a reader finds what he looks for.
+// checkSense verifies that the API server accepts the status, and that every condition is set.
 func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	for conditionType := range how() {
@@ -1144,7 +1147,7 @@ func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	checkRelated(t, got)
 }
 
-// checkRelated: what is related is sorted, told once, and what is composed is among it.
+// checkRelated verifies that relatedObjects are sorted and unique, and include every composed object.
 func checkRelated(t *testing.T, got v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	lines := related(got)
@@ -1167,7 +1170,7 @@ func related(got v1alpha1.PlatformOperatorStatus) []string {
 	return out
 }
 
-// checkFixed: computed again from its own output a status is the same, at the same moment and an hour later.
+// checkFixed verifies that Status keeps its own output, now and an hour later, except for a failure that has ended.
 func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	second := with(in)
@@ -1186,7 +1189,7 @@ func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) 
 	}
 }
 
-// checkFailing: a trouble is kept from its first moment until it has been over for two minutes.
+// checkFailing verifies that FailingSince is kept from the start of a failure until it has been over for two minutes.
 func checkFailing(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	before, ready := in.Operator.Status, meta.FindStatusCondition(got.Conditions, "Ready")
@@ -1211,13 +1214,13 @@ func checkFailing(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) 
 	if words := got.FailingReason != "" && got.FailingMessage != ""; words != (since != nil) {
 		t.Errorf("failing since %v: %q %q", since, got.FailingReason, got.FailingMessage)
 	}
-	_, own, titled := strings.Cut(got.FailingMessage, ": ") // an object's own words follow its title
+	_, own, titled := strings.Cut(got.FailingMessage, ": ") // the object's title comes before its message
 	if bad && !strings.Contains(ready.Message, got.FailingMessage) && (!titled || !strings.Contains(ready.Message, own)) {
 		t.Errorf("failingMessage is %q, and Ready says %q", got.FailingMessage, ready.Message)
 	}
 }
 
-// checkTimes: the time of a condition moves with its status, and with nothing else.
+// checkTimes verifies that the lastTransitionTime of a condition changes only with its status.
 func checkTimes(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	for _, c := range got.Conditions {
@@ -1231,7 +1234,7 @@ func checkTimes(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// checkReady: what is ready runs, and so is everything that it consists of.
+// checkReady verifies that Ready means that the operator runs and every object is ready.
 func checkReady(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	if !meta.IsStatusConditionTrue(got.Conditions, "Ready") {
@@ -1261,7 +1264,7 @@ func checkReady(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// TestTransitions: what changes its words but not its status has not changed since.
+// TestTransitions verifies that a changed message alone does not change the lastTransitionTime.
 func TestTransitions(t *testing.T) {
 	first := beginning(subscribed("", "", "One"))
 	second := with(after(first, subscribed("", "", "Two")), func(in *Inputs) { in.Now = metav1.NewTime(noon.Add(time.Hour)) })
@@ -1283,7 +1286,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestLongWords: whatever somebody has to say, the API server takes the status.
+// TestLongWords verifies that the API server accepts the status regardless of the length of the messages in it.
 func TestLongWords(t *testing.T) {
 	long := strings.Repeat("ä", 40000)
 	var many []given
@@ -1365,7 +1368,7 @@ func TestRelatedObjects(t *testing.T) {
 	checkRelated(t, got)
 }
 
-// TestRelatedObserved: an observed Subscription is related though nothing is composed, and what is not there is not.
+// TestRelatedObserved verifies that relatedObjects include an observed Subscription, and nothing that does not exist.
 func TestRelatedObserved(t *testing.T) {
 	in := beginning(asked(observing), nothingMade, subscribed("foo.v1", "foo.v1", ""))
 	for name, tc := range map[string]struct {
@@ -1387,13 +1390,13 @@ func TestRelatedObserved(t *testing.T) {
 	}
 }
 
-// TestFailing plays a trouble with a clock.
+// TestFailing replays failures over time.
 func TestFailing(t *testing.T) {
 	const no, yes = false, true
 	type moment struct {
 		at           string // since noon
 		bad          bool
-		since, quiet string // since noon too; empty is none
+		since, quiet string // since noon; empty if not set
 		again        string
 	}
 	for name, tc := range map[string]struct {
@@ -1475,7 +1478,7 @@ func lasting(words string) time.Duration {
 	return out
 }
 
-// sinceThen writes a moment as the play does.
+// sinceThen formats a moment as TestFailing does.
 func sinceThen(start metav1.Time, moment *metav1.Time) string {
 	if moment == nil {
 		return ""
@@ -1489,7 +1492,7 @@ func sinceThen(start metav1.Time, moment *metav1.Time) string {
 	return strings.Replace(out, "1m30s", "90s", 1)
 }
 
-// TestFailingChanges: what the trouble is may change, and is told as it is now; when it began does not.
+// TestFailingChanges verifies that the reason and message of a failure are updated, but not when it began.
 func TestFailingChanges(t *testing.T) {
 	first := beginning(problem("subscription", "Forbidden", "May not"))
 	second := after(first, problem("subscription", "ApplyFailed", "Does not"))
@@ -1500,7 +1503,7 @@ func TestFailingChanges(t *testing.T) {
 	}
 }
 
-// TestDeleting: nothing is amiss with a PlatformOperator that is being deleted, and what it consists of is not forgotten.
+// TestDeleting verifies that a PlatformOperator is not failing during deletion, and keeps its objects in the status.
 func TestDeleting(t *testing.T) {
 	broken := beginning(problem("subscription", "Forbidden", "May not"))
 	quietly := after(broken, nothingMade)

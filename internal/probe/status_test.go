@@ -14,12 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/golden"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
 const generation = 3
 
-// read is a resource of which everything was read.
+// read returns a resource that has been read completely.
 func read(counts watch.Counts, items ...watch.Item) Resource {
 	return Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: counts, Items: items}}}}
 }
@@ -32,7 +33,7 @@ func telling(name string) watch.Item {
 	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Tells: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
 }
 
-// unreadable is a resource that cannot be read.
+// unreadable returns a resource that cannot be read.
 func unreadable(reason string) Resource {
 	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{Reason: reason, Message: reason + " it is"}}}
 }
@@ -43,18 +44,18 @@ func listed(name string, isBlocking bool, reasons ...string) v1alpha1.ProbeResou
 	}
 }
 
-// counted are custom resources that a status does not name.
+// counted returns a status item that counts custom resources without naming them.
 func counted(namespace string, isBlocking bool, n int32) v1alpha1.ProbeResourceStatus {
 	return v1alpha1.ProbeResourceStatus{Resource: "foos.example.com", Kind: "Foo", Namespace: namespace, Blocking: isBlocking, Count: n}
 }
 
-// foreign is a custom resource of another namespace.
+// foreign moves a custom resource to another namespace.
 func foreign(item watch.Item) watch.Item {
 	item.Namespace = "secret-namespace"
 	return item
 }
 
-// held is a status by which foo-example held the update, a while ago.
+// held returns an earlier status in which foo-example blocks the update.
 func held() v1alpha1.ProbeStatus {
 	return Status(Inputs{
 		Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
@@ -64,6 +65,7 @@ func held() v1alpha1.ProbeStatus {
 }
 
 func TestStatus(t *testing.T) {
+	statuses := golden.Open(t)
 	cases := map[string]struct {
 		reason     string
 		before     v1alpha1.ProbeStatus
@@ -172,6 +174,7 @@ func TestStatus(t *testing.T) {
 		"ForbiddenBesideAnother": {
 			reason: "What was counted is held on, also beside what can be read.",
 			before: Status(Inputs{
+				Now:       metav1.Unix(1000, 0),
 				Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: held()},
 				Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)},
 			}),
@@ -226,6 +229,7 @@ func TestStatus(t *testing.T) {
 		"ForeignInTheLastWord": {
 			reason: "What a manager without the flag named goes, even where nothing can be read now.",
 			before: Status(Inputs{
+				Now:   metav1.Unix(1000, 0),
 				Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
 				Resources: []Resource{read(watch.Counts{Total: 4, Blocking: 3},
 					blocking("foo-example"), foreign(blocking("secret")), foreign(blocking("another")))},
@@ -328,6 +332,7 @@ func TestStatus(t *testing.T) {
 			tc.in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Generation: generation}, Status: tc.before}
 			tc.in.Now = metav1.Unix(2000, 0)
 			got := Status(tc.in)
+			statuses.Check(t, name, got)
 			var conditions []string
 			for _, c := range got.Conditions {
 				conditions = append(conditions, fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message))
@@ -349,7 +354,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// checkStable: the same inputs, later, give the same status, but for a word that is carried over.
+// checkStable verifies that the same inputs give the same status an hour later.
 func checkStable(t *testing.T, in Inputs, status v1alpha1.ProbeStatus) {
 	t.Helper()
 	in.Probe = in.Probe.DeepCopy()
@@ -447,7 +452,8 @@ func TestMissingNamespaces(t *testing.T) {
 	}
 }
 
-// TestReadBy: a gate relies on what a status was computed by, and for which namespaces.
+// TestReadBy verifies that the status records its reader and target namespaces only once all is read. A gate relies on
+// it.
 func TestReadBy(t *testing.T) {
 	read := func(filled bool) []Resource {
 		return []Resource{{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: watch.Snapshot{Filled: filled}}}}}
@@ -474,7 +480,7 @@ func TestReadBy(t *testing.T) {
 	}
 }
 
-// TestBlind: that custom resources cannot be read for want of a right or an account is an Event once it has lasted.
+// TestBlind verifies that a missing permission or account causes one Event once it has lasted.
 func TestBlind(t *testing.T) {
 	start := metav1.Unix(1000, 0)
 	said := func(status metav1.ConditionStatus, reason string, since metav1.Time) v1alpha1.ProbeStatus {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/golden"
 	"github.com/operator-status/operator-status/internal/healthrows"
 )
 
@@ -24,10 +25,10 @@ const generation = 3
 
 var (
 	past = metav1.Unix(1000, 0)
-	now  = metav1.Unix(2000, 12345) // more exactly than the API server keeps it
+	now  = metav1.Unix(2000, 12345) // more precise than the API server
 )
 
-// source is a CatalogSource of the global namespace, as it is once its content was read.
+// source returns a CatalogSource of the global namespace that has been read.
 func source(name string) CatalogSource {
 	return CatalogSource{Read: true, CatalogSource: olm.CatalogSource{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "global", Name: name, UID: types.UID("uid-" + name)},
@@ -81,7 +82,7 @@ func planRef() *corev1.ObjectReference {
 	}
 }
 
-// running are the Inputs of a Subscription that is up to date with foo.v1.
+// running returns the Inputs of a Subscription that is up to date with foo.v1.
 func running() Inputs {
 	v1 := csv("foo.v1", olm.CSVPhaseSucceeded)
 	return Inputs{
@@ -99,7 +100,7 @@ func running() Inputs {
 	}
 }
 
-// fresh are the Inputs of a Subscription that has nothing installed, and has not been looked at before.
+// fresh returns the Inputs of a new Subscription with nothing installed.
 func fresh() Inputs {
 	in := running()
 	in.Subscription.Status = v1alpha1.SubscriptionStatus{}
@@ -108,7 +109,7 @@ func fresh() Inputs {
 	return in
 }
 
-// updating are the Inputs of a Subscription that has foo.v1, and an InstallPlan for foo.v2.
+// updating returns the Inputs of a Subscription that has foo.v1 installed, and an InstallPlan for foo.v2.
 func updating(p *olm.InstallPlan) Inputs {
 	in := running()
 	in.Subscription.Status.CurrentCSV = "foo.v2"
@@ -130,8 +131,8 @@ func problem(reason string) func(*Inputs) {
 	}
 }
 
-// conditions are those of a Subscription that is up to date, as "Status/Reason" by type, but for UpToDate and for changes; an
-// empty one is absent.
+// conditions returns those of a Subscription that is up to date, except UpToDate, with changes, as "Status/Reason" by
+// type; an empty one is absent.
 func conditions(changes ...string) map[string]string {
 	out := map[string]string{
 		"CatalogSourceInvalid":              "False/CatalogSourceValid",
@@ -170,15 +171,17 @@ type row struct {
 	message            string
 	conditions         map[string]string
 
-	// why it is not up to date; empty for NewestDoesNotRun.
+	// why is why it is not up to date; empty for NewestDoesNotRun.
 	why string
 }
 
 func TestStatus(t *testing.T) {
+	statuses := golden.Open(t)
 	seen := map[string]bool{}
 	for name, tc := range rows() {
 		t.Run(name, func(t *testing.T) {
 			got := Status(tc.in)
+			statuses.Check(t, name, got)
 			said := map[string]string{}
 			for _, c := range got.Conditions {
 				if c.Type != v1alpha1.SubscriptionUpToDate {
@@ -219,7 +222,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// healthOf is what a Subscription's status says of its health.
+// healthOf returns the health that a Subscription's status reports.
 func healthOf(status *v1alpha1.SubscriptionStatus) healthrows.Health {
 	switch {
 	case TroubleOf(status) != nil:
@@ -235,7 +238,7 @@ func healthOf(status *v1alpha1.SubscriptionStatus) healthrows.Health {
 	return healthrows.Progress
 }
 
-// checkUpToDate: the condition says the same as the field, and why.
+// checkUpToDate verifies that the condition agrees with the field, and has the reason.
 func checkUpToDate(t *testing.T, status v1alpha1.SubscriptionStatus, tc row) {
 	t.Helper()
 	want := []any{corev1.ConditionFalse, cmp.Or(tc.why, v1alpha1.ReasonNewestDoesNotRun), tc.message}
@@ -248,7 +251,7 @@ func checkUpToDate(t *testing.T, status v1alpha1.SubscriptionStatus, tc row) {
 	}
 }
 
-// checkFixed: computed again, later, from the same inputs, as the API server keeps them, a status is the same.
+// checkFixed verifies that the status computed later from the same inputs, as the API server stores them, is the same.
 func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
 	t.Helper()
 	data, err := json.Marshal(status)
@@ -270,13 +273,13 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// alarms are the condition types of OLM's own that say that something is wrong or under way.
+// alarms are condition types of OLM that report a problem or progress.
 var alarms = map[v1alpha1.SubscriptionConditionType]bool{
 	v1alpha1.SubscriptionResolutionFailed: true, v1alpha1.SubscriptionInstallPlanPending: true,
 	v1alpha1.SubscriptionInstallPlanFailed: true, v1alpha1.SubscriptionInstallPlanMissing: true,
 }
 
-// checkSense: what holds of every status.
+// checkSense verifies what must be true of every status.
 func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
 	t.Helper()
 	if !slices.IsSortedFunc(status.Conditions, func(a, b v1alpha1.SubscriptionCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }) {
