@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// version is one of the definition of Foos. Its spec.size must be at least that.
+// version returns a version of the definition of Foos whose spec.size must be at least least.
 func version(name string, least float64) apiextensions.CustomResourceDefinitionVersion {
 	return apiextensions.CustomResourceDefinitionVersion{
 		Name: name, Served: true,
@@ -46,7 +46,6 @@ func described(v apiextensions.CustomResourceDefinitionVersion) apiextensions.Cu
 	return v
 }
 
-// foos is the definition of Foos, with those versions.
 func foos(versions ...apiextensions.CustomResourceDefinitionVersion) *apiextensions.CustomResourceDefinition {
 	return &apiextensions.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
@@ -77,12 +76,12 @@ func inJSON(t *testing.T, crd *apiextensions.CustomResourceDefinition) *unstruct
 	return &unstructured.Unstructured{Object: out}
 }
 
-func TestUnsafe(t *testing.T) {
+func TestCheckCRD(t *testing.T) {
 	gone := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "foos"}, "")
 	away := errors.New("away")
 	cases := map[string]struct {
 		reason  string
-		actual  *apiextensions.CustomResourceDefinition // nil where there is none
+		actual  *apiextensions.CustomResourceDefinition // nil if it does not exist
 		there   []client.Object
 		desired *apiextensions.CustomResourceDefinition
 		listing error
@@ -154,8 +153,8 @@ func TestUnsafe(t *testing.T) {
 	}
 }
 
-// TestUnsafePages: custom resources are read a page at a time, to the last.
-func TestUnsafePages(t *testing.T) {
+// TestCheckCRDPages verifies that custom resources are listed page by page, to the last page.
+func TestCheckCRDPages(t *testing.T) {
 	pages := 0
 	c := cluster(t, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 		in := (&client.ListOptions{}).ApplyOptions(options)
@@ -177,8 +176,8 @@ func TestUnsafePages(t *testing.T) {
 	}
 }
 
-// TestUnsafeGarbage: what is no definition is said, and not tried again.
-func TestUnsafeGarbage(t *testing.T) {
+// TestCheckCRDGarbage verifies that an object that is not a CustomResourceDefinition is reported, not retried.
+func TestCheckCRDGarbage(t *testing.T) {
 	bad := object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"}}`)
 	bad.Object["spec"] = "none"
 	got, err := CheckCRD(t.Context(), cluster(t, interceptor.Funcs{}, foos(version("v1", 1))), bad)

@@ -18,26 +18,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls of a confined child: those of Go's runtime, and reading and writing what is open already. None of them
-// opens, names or signals anything. Not every architecture has them all.
+// allowed are the system calls of a confined child: those that Go's runtime needs, and those that read and write open
+// files. None of them opens or names anything, or signals another process. Some do not exist on every architecture.
 var allowed = []string{
-	// memory
+	// Memory.
 	"brk", "madvise", "mincore", "mmap", "mprotect", "munmap",
-	// threads
+	// Threads.
 	"exit", "exit_group", "futex", "gettid", "getpid", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "rseq",
 	"sched_getaffinity", "sched_yield", "set_robust_list", "restart_syscall", "setitimer", "timer_create", "timer_settime", "timer_delete",
 	"arch_prctl",
-	// signals of its own threads
+	// Signals of its own threads.
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack",
-	// what is open
+	// Open files.
 	"close", "dup", "dup3", "fstat", "ftruncate", "lseek", "pread64", "pwrite64", "read", "readv", "recvfrom", "recvmsg", "shutdown",
 	"write", "writev", "getsockname", "getpeername", "getsockopt", "setsockopt",
-	// waiting for it
+	// Polling.
 	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_wait", "eventfd2", "pipe2", "poll", "ppoll",
 	"getrandom", "uname", "getrlimit", "getrusage",
 }
 
-// confine has the kernel reject every other system call of the process from now on.
+// confine makes the kernel reject all other system calls of the process. It cannot be undone.
 func confine() error {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -51,10 +51,11 @@ func confine() error {
 		NoNewPrivs: true,
 		Flag:       seccomp.FilterFlagTSync,
 		Policy: seccomp.Policy{
-			DefaultAction: seccomp.ActionErrno, // EPERM, which says where an error came from
+			DefaultAction: seccomp.ActionErrno, // EPERM makes the cause of an error visible
 			Syscalls: []seccomp.SyscallGroup{
 				{Action: seccomp.ActionAllow, Names: known},
-				// Its flags are in memory, which no filter sees: a C library takes clone where the kernel does not have it.
+				// The flags of clone3 are in memory, which a filter cannot read. With ENOSYS, a C library falls back to
+				// clone.
 				{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}},
 				{Action: seccomp.ActionAllow, NamesWithCondtions: append(fileCommands(), []seccomp.NameWithConditions{
 					{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}}},
@@ -69,7 +70,8 @@ func confine() error {
 	return nil
 }
 
-// fileCommands allow what Go does with open files. By others of fcntl a process has the kernel signal another one of its user.
+// fileCommands returns the fcntl commands that Go uses on open files. Other commands can make the kernel signal another
+// process of the same user.
 func fileCommands() (out []seccomp.NameWithConditions) {
 	for _, command := range []uint64{unix.F_GETFL, unix.F_SETFL, unix.F_GETFD, unix.F_SETFD, unix.F_DUPFD_CLOEXEC} {
 		out = append(out, seccomp.NameWithConditions{
@@ -79,8 +81,8 @@ func fileCommands() (out []seccomp.NameWithConditions) {
 	return out
 }
 
-// limit limits what the process may use. Go asks for memory in large pieces, not all of which it touches: the limit proper is watched
-// by the parent, and this one bounds what can be allocated before that sees it.
+// limit sets the rlimits of the process. Go reserves memory in large pieces and does not use all of them. The parent
+// enforces the exact limit; RLIMIT_DATA limits what can be allocated before the parent notices.
 func limit(memory, scratch int64) error {
 	const files, pieces = 64, 128 << 20
 	for resource, most := range map[int]uint64{
@@ -96,17 +98,17 @@ func limit(memory, scratch int64) error {
 	return nil
 }
 
-// endWithParent has a child killed when its parent dies.
+// endWithParent makes the kernel kill a child when its parent ends.
 func endWithParent(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// killFirst has a process killed rather than its parent where the memory of both together is too much.
+// killFirst makes the kernel's OOM killer choose the process instead of its parent.
 func killFirst(pid int) {
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) // without it the choice is the kernel's
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) // if this fails, the kernel chooses
 }
 
-// resident returns the bytes of memory that a process alone uses; 0 if it has ended.
+// resident returns the resident memory of a process in bytes, without shared pages; 0 if it has ended.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -125,7 +127,7 @@ func resident(pid int) int64 {
 	return (all - shared) * int64(os.Getpagesize())
 }
 
-// peakMemory returns the bytes that a process had resident at most.
+// peakMemory returns the maximum resident memory of a process, in bytes.
 func peakMemory(state *os.ProcessState) int64 {
 	const kibibyte = 1 << 10
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
@@ -134,7 +136,7 @@ func peakMemory(state *os.ProcessState) int64 {
 	return 0
 }
 
-// controlPair returns the two ends of a socket that keeps packets apart.
+// controlPair returns the two ends of a socket that preserves packet boundaries.
 func controlPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	mine, theirs, err := pair(unix.SOCK_SEQPACKET)
 	if err != nil {
@@ -146,7 +148,7 @@ func controlPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// controlOf takes over a file that is such a socket.
+// controlOf converts a file that is such a socket, and closes the file.
 func controlOf(f *os.File) (*net.UnixConn, error) {
 	conn, err := net.FileConn(f)
 	if err := errors.Join(err, f.Close()); err != nil {
@@ -180,7 +182,7 @@ func pair(kind int) (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(both[0]), "ours"), os.NewFile(uintptr(both[1]), "theirs"), nil
 }
 
-// reply sends a reply with a file; nil for none.
+// reply sends a reply with a file descriptor; file may be nil.
 func reply(control *net.UnixConn, answer dialed, file *os.File) error {
 	packet, err := json.Marshal(answer)
 	if err != nil {
@@ -194,7 +196,7 @@ func reply(control *net.UnixConn, answer dialed, file *os.File) error {
 	return err
 }
 
-// receive receives what reply sent.
+// receive receives a packet of reply.
 func receive(control *net.UnixConn) (dialed, *os.File, error) {
 	const descriptor = 4 // bytes
 	packet, rights := make([]byte, largestPacket), make([]byte, unix.CmsgSpace(descriptor))
@@ -202,8 +204,8 @@ func receive(control *net.UnixConn) (dialed, *os.File, error) {
 	switch {
 	case err == nil && n == 0:
 		err = io.EOF
-	case err != nil && errors.Is(err, net.ErrClosed):
-		err = io.EOF
+	case err != nil:
+		err = errors.Join(io.EOF, err) // no packet can be read from a broken socket
 	}
 	var out dialed
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
-// Request is a request that the API server has answered, as its audit log tells of it.
+// Request is an audit event of the API server for a request that it has answered.
 type Request struct {
 	Verb      string           `json:"verb"`
 	URI       string           `json:"requestURI"`
@@ -37,7 +37,7 @@ type Request struct {
 	} `json:"impersonatedUser"`
 }
 
-// ObjectRef is what a request was about.
+// ObjectRef identifies the object or collection of a request.
 type ObjectRef struct {
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource"`
@@ -45,7 +45,7 @@ type ObjectRef struct {
 	Name        string `json:"name"`
 }
 
-// IsWrite is true for requests that change something.
+// IsWrite reports whether the request changes the API server's state.
 func (r Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -54,23 +54,23 @@ func (r Request) IsWrite() bool {
 	return false
 }
 
-// IsConflict is true for a request that was refused because somebody else had written the object meanwhile.
+// IsConflict reports whether the request was rejected because the object had changed in the meantime.
 func (r Request) IsConflict() bool { return r.Response.Code == http.StatusConflict }
 
-// IsWork is false for watches, and for Leases, which are renewed as long as their holder lives.
+// IsWork reports whether the request is neither a watch nor about a Lease, which leaders renew all the time.
 func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resource != "leases" }
 
-// By is true for the requests of a client whose user agent begins so.
+// By reports whether the user agent of the request starts with agent.
 func (r Request) By(agent string) bool { return strings.HasPrefix(r.UserAgent, agent) }
 
-// Requests are those of the manager that the API server received since then, in its own name or another's, but for renewals of
-// its leases.
+// Requests returns the requests that the API server has received from the manager since then, including those in which
+// it impersonates another user, but without those on Leases.
 func (c *Cluster) Requests(t testing.TB, since time.Time) []Request {
 	t.Helper()
 	return slices.DeleteFunc(c.RequestsOf(t, since, manager.UserAgent), func(r Request) bool { return r.ObjectRef.Resource == "leases" })
 }
 
-// RequestsOf are those that the API server received since then from clients whose user agents begin so.
+// RequestsOf returns the requests received since then from clients whose user agent starts with one of agents.
 func (c *Cluster) RequestsOf(t testing.TB, since time.Time, agents ...string) []Request {
 	t.Helper()
 	requests, err := c.audit.read()
@@ -86,8 +86,8 @@ func (c *Cluster) RequestsOf(t testing.TB, since time.Time, agents ...string) []
 	return out
 }
 
-// auditLog is an API server's audit log. It remembers what it has read: a suite asks hundreds of times, of a log that grows
-// to hundreds of megabytes.
+// auditLog reads an API server's audit log. It keeps what it has read, because a suite reads the log hundreds of times
+// while it grows to hundreds of megabytes.
 type auditLog struct {
 	path string
 
@@ -96,7 +96,7 @@ type auditLog struct {
 	requests []Request
 }
 
-// read returns the requests that have been answered, the first to be answered first. Nobody may change them.
+// read returns the answered requests, in the order of the answers. Callers must not change the slice.
 func (l *auditLog) read() ([]Request, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *auditLog) read() ([]Request, error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return l.requests, nil // a line that is still being written is of a request that has just come
+			return l.requests, nil // the last line is incomplete: it is still being written
 		}
 		if err != nil {
 			return nil, err
@@ -128,8 +128,8 @@ func (l *auditLog) read() ([]Request, error) {
 	}
 }
 
-// AwaitIdle waits until the manager, or whoever calls itself so, has asked the API server for nothing but watches that
-// long, and returns when.
+// AwaitIdle waits until the manager, or the clients with the given user agents, have sent no requests other than
+// watches and renewals of Leases for the duration quiet. It returns the current time.
 func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string) time.Time {
 	t.Helper()
 	if len(agents) == 0 {
@@ -150,8 +150,8 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 	return time.Now()
 }
 
-// CheckTakeover fails the test where a manager that has taken over from another, and found all as it should be, has written anything
-// but once to each Probe that it is the one now who reads.
+// CheckTakeover fails the test if a manager that took over from another one, with nothing to correct, has written
+// anything other than the status of each of the given number of Probes, once, which records that it now reads them.
 func (c *Cluster) CheckTakeover(t testing.TB, since time.Time, probes int) {
 	t.Helper()
 	reads := map[ObjectRef]bool{}

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// ServeCatalog has the devcluster in dir serve the file-based catalog in a folder, in place of what it served under that
-// name before, and returns the CatalogSource that tells where, which it makes unless it is there.
+// ServeCatalog makes the devcluster in dir serve the file-based catalog in a folder, replacing what it served under
+// that name before. It returns a CatalogSource with the catalog's address, which it creates unless it exists.
 func (c *Cluster) ServeCatalog(t testing.TB, dir string, key client.ObjectKey, folder string) *olm.CatalogSource {
 	t.Helper()
 	if err := Devcluster(t.Context(), "catalog", "--dir="+dir, key.Name, folder); err != nil {
@@ -27,7 +27,8 @@ func (c *Cluster) ServeCatalog(t testing.TB, dir string, key client.ObjectKey, f
 	return c.CatalogSource(t, dir, key.Name, key)
 }
 
-// CatalogSource makes one, unless it is there, of the catalog that the devcluster in dir serves under a name.
+// CatalogSource returns a CatalogSource for the catalog that the devcluster in dir serves under name. It creates the
+// CatalogSource unless it exists.
 func (c *Cluster) CatalogSource(t testing.TB, dir, name string, key client.ObjectKey) *olm.CatalogSource {
 	t.Helper()
 	address, err := os.ReadFile(filepath.Join(dir, "catalogs", name, "address"))
@@ -42,8 +43,7 @@ func (c *Cluster) CatalogSource(t testing.TB, dir, name string, key client.Objec
 	return source
 }
 
-// OfferCatalog has a CatalogSource, which it makes unless it is there, offer what a file-based catalog does, from a ConfigMap of
-// the same name.
+// OfferCatalog writes a file-based catalog to the ConfigMap of a CatalogSource of the same name, or creates both.
 func (c *Cluster) OfferCatalog(t testing.TB, key client.ObjectKey, config declcfg.DeclarativeConfig) {
 	t.Helper()
 	text, err := testcatalog.YAML(config)

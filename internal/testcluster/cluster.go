@@ -1,5 +1,5 @@
-// Package testcluster gives tests a real API server with operator-status installed in it, and the manager as a process
-// of its own that has the rights of config/rbac and no more.
+// Package testcluster provides tests with a real API server that has operator-status installed, and runs the manager as
+// separate processes that have the rights of their service accounts and no more.
 package testcluster
 
 import (
@@ -34,23 +34,24 @@ import (
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
-// Timeout is how long a test waits for what should come at once. It is long, for nothing is asserted about time.
+// Timeout is how long a test waits for something that should happen immediately. It is long: no test asserts durations.
 const Timeout = 2 * time.Minute
 
-// Cluster is an API server with etcd, and nothing else.
+// Cluster is a running cluster. Start and Run start one that consists of an API server and etcd only.
 type Cluster struct {
 	// Config has all rights.
 	Config *rest.Config
 
-	// Client has all rights, and reads from no cache.
+	// Client has all rights and does not read from a cache.
 	Client client.Client
 
 	audit   *auditLog
 	server  *envtest.Environment
-	running *atomic.Int32 // processes of managers
+	running *atomic.Int32 // number of manager processes
 }
 
-// Start starts a cluster and installs config/default in it, or the folder of config that CONFIG names. It ends with the test.
+// Start starts a cluster and installs config/default, or the folder of config that the environment variable CONFIG
+// names. The cluster stops when the test ends.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	c, stop, err := start(t.TempDir())
@@ -65,13 +66,13 @@ func Start(t testing.TB) *Cluster {
 	return c
 }
 
-// Run starts a cluster for all tests of a package, and gives it to them by way of set.
+// Run starts a cluster for all tests of a package, passes it to set, runs the tests and returns the exit code.
 func Run(m *testing.M, set func(*Cluster)) int {
 	folder, err := os.MkdirTemp("", "testcluster")
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // a temporary folder: the system sees to what is left
+	defer func() { _ = os.RemoveAll(folder) }() // the system cleans up temporary folders
 	c, stop, err := start(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -86,7 +87,7 @@ func Run(m *testing.M, set func(*Cluster)) int {
 	return code
 }
 
-// Root is the folder of the project.
+// Root returns the root folder of the project.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
@@ -142,7 +143,7 @@ func Devcluster(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Attach is a cluster that runs already, as it is.
+// Attach returns a Cluster for a running cluster. It installs nothing.
 func Attach(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -153,7 +154,8 @@ func Attach(config *rest.Config) (*Cluster, error) {
 	return c, err
 }
 
-// Connect is a cluster that runs already. It installs a folder of config there, as far as it is not, but for the Deployment.
+// Connect returns a Cluster for a running cluster. It installs a folder of config without its Deployments, and keeps
+// the objects that already exist.
 func Connect(config *rest.Config, folder string) (*Cluster, error) {
 	c, err := Attach(config)
 	if err != nil {
@@ -162,14 +164,14 @@ func Connect(config *rest.Config, folder string) (*Cluster, error) {
 	return c, c.install(folder)
 }
 
-// Audited is the same cluster, whose requests are read from the audit log in that folder.
+// Audited returns the same cluster, with the requests read from the audit log in a folder.
 func (c *Cluster) Audited(folder string) *Cluster {
 	out := *c
 	out.audit = &auditLog{path: filepath.Join(folder, "audit.log")}
 	return &out
 }
 
-// Rediscovered is the same cluster through a client that has not looked at its kinds yet.
+// Rediscovered returns the same cluster with a new client, whose RESTMapper has not discovered any kinds yet.
 func (c *Cluster) Rediscovered(t testing.TB) *Cluster {
 	t.Helper()
 	out := *c
@@ -206,12 +208,12 @@ func (c *Cluster) install(folder string) error {
 	return c.awaitCRD("probes.operators.coreos.com")
 }
 
-// olmCRDs are the CustomResourceDefinitions of OLM that operator-status reads.
+// olmCRDs returns the CustomResourceDefinitions of OLM that operator-status reads.
 func olmCRDs() []*apiextensions.CustomResourceDefinition {
 	return []*apiextensions.CustomResourceDefinition{crds.ClusterServiceVersion(), crds.OperatorCondition(), crds.Subscription()}
 }
 
-// InstallOLM installs the kinds of OLM that operator-status reads, unless they are.
+// InstallOLM installs the CustomResourceDefinitions of OLM that operator-status reads, unless they exist.
 func (c *Cluster) InstallOLM(t testing.TB) {
 	t.Helper()
 	for _, crd := range olmCRDs() {
@@ -224,11 +226,11 @@ func (c *Cluster) InstallOLM(t testing.TB) {
 	}
 }
 
-// clusterOperatorCRD is the file of the kind ClusterOperator in OpenShift's API.
+// clusterOperatorCRD is the file with the CustomResourceDefinition of ClusterOperator in OpenShift's API.
 const clusterOperatorCRD = "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"
 
-// InstallClusterOperator installs the kind and, as the Cluster Version Operator does, the ClusterOperator of
-// config/clusteroperator, which nobody has written a status of. It is gone after the test.
+// InstallClusterOperator installs the kind ClusterOperator and, as the Cluster Version Operator does, creates the
+// ClusterOperator of config/clusteroperator without a status. The ClusterOperator is deleted after the test.
 func (c *Cluster) InstallClusterOperator(t testing.TB) *configv1.ClusterOperator {
 	t.Helper()
 	c.InstallOpenShift(t, clusterOperatorCRD)
@@ -243,7 +245,7 @@ func (c *Cluster) InstallClusterOperator(t testing.TB) *configv1.ClusterOperator
 	return out
 }
 
-// InstallOpenShift installs a CustomResourceDefinition of OpenShift's config API, by the name of its file, unless it is.
+// InstallOpenShift installs a CustomResourceDefinition of OpenShift's config API, by its file name, unless it exists.
 func (c *Cluster) InstallOpenShift(t testing.TB, file string) {
 	t.Helper()
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
@@ -271,7 +273,7 @@ func read(t testing.TB, path string, into any) {
 	}
 }
 
-// UninstallOLM removes them again, with all their objects.
+// UninstallOLM deletes the CustomResourceDefinitions that InstallOLM installs, with all their objects.
 func (c *Cluster) UninstallOLM(t testing.TB) {
 	t.Helper()
 	for _, crd := range olmCRDs() {
@@ -282,7 +284,7 @@ func (c *Cluster) UninstallOLM(t testing.TB) {
 	}
 }
 
-// AwaitCRD waits until a CustomResourceDefinition is established, and fails the test where it is not.
+// AwaitCRD waits until a CustomResourceDefinition is established and discoverable, and fails the test otherwise.
 func (c *Cluster) AwaitCRD(t testing.TB, name string) {
 	t.Helper()
 	if err := c.awaitCRD(name); err != nil {
@@ -290,7 +292,7 @@ func (c *Cluster) AwaitCRD(t testing.TB, name string) {
 	}
 }
 
-// awaitCRD waits until a CustomResourceDefinition is established, and the API server lists its kind as well.
+// awaitCRD waits until a CustomResourceDefinition is established and discovery lists its kind.
 func (c *Cluster) awaitCRD(name string) error {
 	return wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
 		crd := &apiextensions.CustomResourceDefinition{}
@@ -307,7 +309,7 @@ func (c *Cluster) awaitCRD(name string) error {
 	})
 }
 
-// Namespace creates a namespace for a test.
+// Namespace creates a namespace with a generated name and returns the name.
 func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	t.Helper()
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix + "-"}}
@@ -315,14 +317,13 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	return n.Name
 }
 
-// Await waits until an object is as it should be: until check returns an empty string. If that does not come, the test
-// fails with what check said last, and the object.
+// Await reads an object until check returns an empty string, and fails the test with its last result on timeout.
 func (c *Cluster) Await(t testing.TB, o client.Object, check func() string) {
 	t.Helper()
 	c.AwaitWithin(t, Timeout, o, check)
 }
 
-// AwaitWithin waits for what takes its time, as Await does for what should come at once.
+// AwaitWithin is Await with a timeout of its own, for changes that take longer.
 func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Object, check func() string) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(o)
@@ -340,7 +341,7 @@ func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Obje
 	}
 }
 
-// AwaitGone waits until an object is gone.
+// AwaitGone waits until an object does not exist.
 func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(o)
@@ -353,7 +354,7 @@ func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {
 	}
 }
 
-// Print is an object as one reads it.
+// Print returns an object as indented JSON, without its managed fields.
 func Print(o client.Object) string {
 	o = o.DeepCopyObject().(client.Object)
 	o.SetManagedFields(nil)

@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Registered are the values of the constants that the API packages document: every condition type and reason that operator-status
-// may write.
+// Registered returns the constants of the API packages: every condition type and reason that operator-status may write.
 func Registered() map[string]bool {
 	files, err := filepath.Glob(filepath.Join(Root(), "api", "*", "*", "*_conditions.go"))
 	if err != nil || len(files) == 0 {
@@ -40,7 +39,7 @@ func Registered() map[string]bool {
 	return out
 }
 
-// Lacking says which condition, as "Type=Status/Reason", is not among those; empty where all that are wanted are.
+// Lacking returns a message about the first wanted condition, as "Type=Status/Reason", that is missing, or "".
 func Lacking(conditions []metav1.Condition, want ...string) string {
 	var got []string
 	for _, c := range conditions {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,7 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Manager is operator-status running: one bin/manager for each Deployment that config has, with the rights of its service account.
+// Manager is a running operator-status: one bin/manager for each Deployment, with the rights of its service account.
 type Manager struct {
 	processes []*process
 }
@@ -43,17 +44,18 @@ type process struct {
 	command *exec.Cmd
 	log     string
 	done    chan struct{}
-	peak    atomic.Int64 // bytes of memory, with its children's
+	peak    atomic.Int64 // bytes of memory, including its children
 }
 
-// Service accounts of the managers: that of config/rbac, and that of the built-in loops, which only config/lifecycle has.
+// Service accounts of the managers: that of config/rbac, and that of the built-in loops, only in config/lifecycle.
 var (
 	ManagerAccount   = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
 	LifecycleAccount = types.NamespacedName{Namespace: ManagerAccount.Namespace, Name: "operator-status-lifecycle-controller-manager"}
 )
 
-// StartManager starts operator-status with the tokens of its service accounts. It ends with the test, whose log has its own
-// if the test fails. Unless flags say otherwise it serves no health, and speaks to the tests' own registries without TLS.
+// StartManager starts operator-status with the tokens of its service accounts. It ends with the test; if the test
+// fails, its log is added to the test's log. By default it serves no health probes and connects to the tests' own
+// registries without TLS; flags are passed last and override these defaults.
 func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	t.Helper()
 	m := &Manager{}
@@ -84,7 +86,8 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	return m
 }
 
-// expireLeases deletes the leases of managers that were killed, unless another runs: nobody needs to wait until they expire.
+// expireLeases deletes the leases that killed managers left behind, so that a new one need not wait until they expire.
+// It does nothing if a manager is running.
 func (c *Cluster) expireLeases(t testing.TB) {
 	t.Helper()
 	if c.running.Load() > 0 {
@@ -110,7 +113,7 @@ func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags
 	c.running.Add(1)
 	go func() {
 		defer close(p.done)
-		_ = p.command.Wait() // how it ended is for those who wait for done to judge
+		_ = p.command.Wait() // callers that wait for done check the process state
 		_ = output.Close()
 		c.running.Add(-1)
 	}()
@@ -118,7 +121,7 @@ func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags
 	return p
 }
 
-// Terminate asks the manager to end, as a kubelet does, and waits until it has.
+// Terminate sends the manager SIGTERM, as a kubelet does, and waits until it has exited.
 func (m *Manager) Terminate(t testing.TB) {
 	t.Helper()
 	m.signal(t, syscall.SIGTERM)
@@ -130,7 +133,7 @@ func (m *Manager) Terminate(t testing.TB) {
 	}
 }
 
-// Kill ends the manager as kill -9 does.
+// Kill ends the manager with SIGKILL and waits until it has exited.
 func (m *Manager) Kill(t testing.TB) {
 	t.Helper()
 	for _, p := range m.processes {
@@ -143,10 +146,10 @@ func (m *Manager) Kill(t testing.TB) {
 	}
 }
 
-// Pause stops the manager, as a machine does that hangs, until Resume.
+// Pause stops the manager with SIGSTOP, as if its machine hung, until Resume.
 func (m *Manager) Pause(t testing.TB) { m.signal(t, syscall.SIGSTOP) }
 
-// Resume has the manager go on where it stopped.
+// Resume continues a paused manager.
 func (m *Manager) Resume(t testing.TB) { m.signal(t, syscall.SIGCONT) }
 
 func (m *Manager) signal(t testing.TB, s os.Signal) {
@@ -158,7 +161,7 @@ func (m *Manager) signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// AwaitEnd waits until the manager has ended by itself.
+// AwaitEnd waits until the manager has exited without being signaled.
 func (m *Manager) AwaitEnd(t testing.TB) {
 	t.Helper()
 	timeout := time.After(Timeout)
@@ -171,7 +174,7 @@ func (m *Manager) AwaitEnd(t testing.TB) {
 	}
 }
 
-// quit ends the manager, if it still runs, so that its log tells what it was doing.
+// quit ends the manager with SIGQUIT if it is running, so that its log shows the stacks of its goroutines.
 func (p *process) quit() {
 	for _, s := range []os.Signal{syscall.SIGQUIT, syscall.SIGCONT} { // it may be paused
 		_ = p.command.Process.Signal(s) // it may have ended
@@ -179,7 +182,7 @@ func (p *process) quit() {
 	<-p.done
 }
 
-// CheckAlive fails the test if the manager has ended by itself, panicked, or (built to notice) raced.
+// CheckAlive fails the test if the manager has exited by itself, panicked or, if built with the race detector, raced.
 func (m *Manager) CheckAlive(t testing.TB) {
 	t.Helper()
 	for _, p := range m.processes {
@@ -197,7 +200,7 @@ func (m *Manager) CheckAlive(t testing.TB) {
 	}
 }
 
-// logs returns what the manager has logged so far.
+// logs returns everything that the processes of the manager have logged so far.
 func (m *Manager) logs(t testing.TB) string {
 	t.Helper()
 	var out strings.Builder
@@ -211,20 +214,31 @@ func (m *Manager) logs(t testing.TB) string {
 	return out.String()
 }
 
-// AwaitLog makes a change, and waits until each process of the manager has logged a text after it.
+// AwaitLog makes a change and waits until each process of the manager has logged a text once more.
 func (m *Manager) AwaitLog(t testing.TB, text string, change func()) {
 	t.Helper()
-	missing := strings.Count(m.logs(t), text) + len(m.processes)
+	logged := func() []int {
+		var out []int
+		for _, p := range m.processes {
+			log, err := os.ReadFile(p.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, strings.Count(string(log), text))
+		}
+		return out
+	}
+	before := logged()
 	change()
 	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
-		return strings.Count(m.logs(t), text) >= missing, nil
+		return slices.EqualFunc(before, logged(), func(before, now int) bool { return now > before }), nil
 	})
 	if err != nil {
 		t.Fatalf("waiting for the manager to log %s: %v", text, err)
 	}
 }
 
-// Pids returns the process ids of the manager, by name.
+// Pids returns the process IDs of the manager, by the name of the process.
 func (m *Manager) Pids() map[string]int {
 	out := map[string]int{}
 	for i, p := range m.processes {
@@ -233,10 +247,10 @@ func (m *Manager) Pids() map[string]int {
 	return out
 }
 
-// KillReader ends the process that reads custom resources, as kill -9 does, and leaves the one of the built-in loops.
+// KillReader kills the process that reads custom resources, with SIGKILL, and keeps that of the built-in loops.
 func (m *Manager) KillReader(t testing.TB) { (&Manager{processes: m.processes[:1]}).Kill(t) }
 
-// Memory returns the bytes that the manager has resident, together with the processes that it starts to read catalogs.
+// Memory returns the resident memory of the manager in bytes, including the child processes that read catalogs.
 func (m *Manager) Memory() (bytes int64) {
 	for _, p := range m.processes {
 		bytes += FamilyMemory(p.command.Process.Pid)
@@ -244,8 +258,8 @@ func (m *Manager) Memory() (bytes int64) {
 	return bytes
 }
 
-// PeakMemory returns the most bytes that the manager has had resident so far, together with the processes that it starts to
-// read catalogs. Where it is two processes, each counts with its own peak.
+// PeakMemory returns the peak resident memory of the manager in bytes, including the child processes that read
+// catalogs. With two manager processes, it is the sum of their peaks.
 func (m *Manager) PeakMemory(t testing.TB) (bytes int64) {
 	t.Helper()
 	for _, p := range m.processes {
@@ -254,7 +268,7 @@ func (m *Manager) PeakMemory(t testing.TB) (bytes int64) {
 	return bytes
 }
 
-// PeakMemoryOfOne returns the most bytes that any one process of the manager has had so far: each container has a limit of its own.
+// PeakMemoryOfOne returns the largest peak of any process of the manager in bytes. Each container has its own limit.
 func (m *Manager) PeakMemoryOfOne(t testing.TB) (bytes int64) {
 	t.Helper()
 	for _, p := range m.processes {
@@ -268,7 +282,7 @@ func (p *process) peakMemory(t testing.TB) int64 {
 	return max(p.peak.Load(), PeakMemory(t, p.command.Process.Pid))
 }
 
-// sampleMemory adds up the memory of the manager and of its children, again and again until it ends.
+// sampleMemory records the peak memory of the manager and its children until the manager exits.
 func (p *process) sampleMemory() {
 	const every = 50 * time.Millisecond
 	tick := time.NewTicker(every)
@@ -283,7 +297,7 @@ func (p *process) sampleMemory() {
 	}
 }
 
-// FamilyMemory returns the bytes that a process has resident, and that its children have beyond the program that they share with it.
+// FamilyMemory returns the resident memory of a process in bytes, plus the pages that its children do not share.
 func FamilyMemory(pid int) int64 {
 	total, _ := resident(pid)
 	processes, _ := os.ReadDir("/proc") // without it there is only the process
@@ -298,7 +312,7 @@ func FamilyMemory(pid int) int64 {
 	return total
 }
 
-// resident returns the bytes that a process has resident, and those of them that it shares; 0 if it has ended.
+// resident returns the resident memory of a process and the shared part of it, in bytes; 0 if the process has exited.
 func resident(pid int) (all, shared int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -317,7 +331,7 @@ func parentOf(pid int) int {
 	if err != nil {
 		return 0
 	}
-	_, after, _ := strings.Cut(string(text), ") ") // the program's name may have spaces
+	_, after, _ := strings.Cut(string(text), ") ") // the program name may contain spaces
 	var state string
 	var parent int
 	if _, err := fmt.Sscan(after, &state, &parent); err != nil {
@@ -326,7 +340,7 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// PeakMemory is the most memory that a process has had resident so far, in bytes.
+// PeakMemory returns the peak resident memory of a process in bytes.
 func PeakMemory(t testing.TB, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -341,7 +355,7 @@ func PeakMemory(t testing.TB, pid int) int64 {
 	return kibibytes * 1024
 }
 
-// logTail logs the end of the manager's log, and those of the goroutines of one that quit that were in code of ours.
+// logTail logs the end of the manager's log and, after quit, the stacks of goroutines that were in our code.
 func (p *process) logTail(t testing.TB) {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -361,7 +375,7 @@ func (p *process) logTail(t testing.TB) {
 	}
 }
 
-// Token is a token of a service account.
+// Token creates and returns a token of a service account.
 func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
 	t.Helper()
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
@@ -372,7 +386,7 @@ func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
 	return token.Status.Token
 }
 
-// kubeconfigOf writes a kubeconfig with a token of a service account.
+// kubeconfigOf writes a kubeconfig with a token of a service account and returns its path.
 func (c *Cluster) kubeconfigOf(t testing.TB, account types.NamespacedName) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -390,8 +404,8 @@ func (c *Cluster) kubeconfigOf(t testing.TB, account types.NamespacedName) strin
 	return path
 }
 
-// Through is the same cluster, whose managers reach it through a proxy in front of it. That serves TLS: to another a
-// client would not show its token.
+// Through returns the same cluster, which its managers reach through a proxy. The proxy must serve TLS: a client does
+// not send its token over a plain connection.
 func (c *Cluster) Through(proxy *httptest.Server) *Cluster {
 	out := *c
 	out.Config = rest.CopyConfig(c.Config)
@@ -400,8 +414,8 @@ func (c *Cluster) Through(proxy *httptest.Server) *Cluster {
 	return &out
 }
 
-// CountWrites is a proxy before the API server that tells of each write of that kind when the API server has answered it and the
-// manager does not know yet.
+// CountWrites returns a proxy in front of the API server and the number of its writes that which selects. It calls
+// wrote with that number after the API server has answered a write and before the manager receives the answer.
 func (c *Cluster) CountWrites(t testing.TB, which func(*http.Request) bool, wrote func(n int)) (*httptest.Server, *atomic.Int64) {
 	t.Helper()
 	server, err := url.Parse(c.Config.Host)

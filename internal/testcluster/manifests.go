@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Decode reads the objects of a YAML stream.
+// Decode returns the objects of a YAML stream.
 func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
@@ -32,7 +32,7 @@ func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Create creates objects.
+// Create creates objects and fails the test if one cannot be created.
 func (c *Cluster) Create(t testing.TB, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -42,7 +42,7 @@ func (c *Cluster) Create(t testing.TB, objects ...client.Object) {
 	}
 }
 
-// Apply creates the objects of a YAML stream, with their status; in a namespace, where they name none.
+// Apply creates the objects of a YAML stream with their status. Namespaced objects default to namespace.
 func (c *Cluster) Apply(t testing.TB, namespace, manifests string) {
 	t.Helper()
 	objects, err := Decode([]byte(manifests))
@@ -70,7 +70,7 @@ func (c *Cluster) Apply(t testing.TB, namespace, manifests string) {
 	}
 }
 
-// Delete deletes the objects of a YAML stream, as far as they are there, and their namespace.
+// Delete deletes the cluster-scoped objects of a YAML stream, if they exist, and a namespace with its objects.
 func (c *Cluster) Delete(t testing.TB, manifests, namespace string) {
 	t.Helper()
 	objects, err := Decode([]byte(manifests))
@@ -81,7 +81,7 @@ func (c *Cluster) Delete(t testing.TB, manifests, namespace string) {
 	n.SetName(namespace)
 	for _, o := range append(objects, n) {
 		if c.namespaced(o) {
-			continue // goes with its namespace
+			continue // deleted with its namespace
 		}
 		if err := c.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
 			t.Errorf("deleting %s %s: %v", o.GetKind(), o.GetName(), err)
@@ -89,7 +89,7 @@ func (c *Cluster) Delete(t testing.TB, manifests, namespace string) {
 	}
 }
 
-// namespaced is true for objects of a kind that the API server knows to live in namespaces.
+// namespaced reports whether the API server knows the kind of an object and it is namespaced.
 func (c *Cluster) namespaced(o *unstructured.Unstructured) bool {
 	kind := o.GroupVersionKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)

@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 )
 
-// OnDevcluster runs the tests of a package on a devcluster of its own, with fake nodes, where a folder of config is installed
-// but for its Deployment: the tests run bin/manager themselves. It hands them the cluster and its folder, and returns the exit
-// code.
+// OnDevcluster runs the tests of a package on a new devcluster with fake nodes and returns the exit code. It installs a
+// folder of config without its Deployments: the tests run bin/manager. It passes the cluster and its folder to set.
 func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder string), flags ...string) int {
 	ctrl.SetLogger(logr.Discard())
 	temporary, err := os.MkdirTemp("", "e2e")
