@@ -19,17 +19,17 @@ var (
 	testName = regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w*`)
 )
 
-// documents are those whose links are checked.
+// documents returns the paths of the documents whose links are checked.
 func documents(t *testing.T) []string {
 	t.Helper()
 	out, err := filepath.Glob("*.md")
 	if err != nil || len(out) == 0 {
 		t.Fatalf("there are no documents: %v", err)
 	}
-	return append(out, "../README.md", "../SECURITY.md")
+	return append(out, "../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
 }
 
-// TestLinks: a file that a document links to exists, and has the test that the link names.
+// TestLinks verifies that each file that a document links to exists, and contains the test that the link names.
 func TestLinks(t *testing.T) {
 	for _, document := range documents(t) {
 		for _, found := range link.FindAllStringSubmatch(read(t, document), -1) {
@@ -51,7 +51,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNamedTests: the threat model names a test for all that it states is stopped, and each of them by a link, which TestLinks checks.
+// TestNamedTests verifies that the threat model names a test for every attempt it lists as prevented, and names each
+// test by a link, which TestLinks verifies.
 func TestNamedTests(t *testing.T) {
 	text := read(t, "threat-model.md")
 	linked := 0

@@ -1,4 +1,4 @@
-// Package docs tests that what the documents here state of the repository is true.
+// Package docs verifies what the documents in this folder state about the repository.
 package docs
 
 import (
@@ -19,13 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// urls stands in the tables for the API group where a rule is about URLs.
+// urls is used in the tables in place of the API group if a rule is about URLs.
 const urls = "non-resource URL"
 
 // right is one verb on one resource.
 type right struct{ Role, Group, Resource, Verb string }
 
-// TestRights: every rule of a role in config has its reason in rights.md, and no reason is left of a rule that is gone.
+// TestRights verifies that rights.md has a reason for every rule of a role in config, and none for a rule that does not
+// exist.
 func TestRights(t *testing.T) {
 	reasons := documented(t, read(t, "rights.md"))
 	rights := granted(t, "../config")
@@ -41,7 +42,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsTable: what is compared is what a table has, and no row is passed over.
+// TestRightsTable verifies that documented returns every row of a table.
 func TestRightsTable(t *testing.T) {
 	got := documented(t, "### `a`\n| API group | Resources | Verbs | Reason |\n|---|---|---|---|\n"+
 		"| `\"\"` | `pods`, `leases` only `b` | `get`, `list` | c |\n### `d`\n| "+urls+" | `*` | `*` | e |\n## F\n| g | h |\n")
@@ -54,7 +55,7 @@ func TestRightsTable(t *testing.T) {
 	}
 }
 
-// documented returns the reason of each right in the tables under a heading that names a role.
+// documented returns the reason for each right in the tables under a heading that names a role.
 func documented(t *testing.T, text string) map[right]string {
 	t.Helper()
 	out := map[right]string{}
@@ -92,12 +93,12 @@ func documented(t *testing.T, text string) map[right]string {
 	return out
 }
 
-// list returns the words of a cell, without what marks them as code.
+// list returns the items in a cell, without code quotes.
 func list(cell string) []string {
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(cell, "`", "")), ", ")
 }
 
-// granted returns what the Roles and ClusterRoles in the YAML files of a folder allow, samples apart.
+// granted returns the rights in the Roles and ClusterRoles of the YAML files in a folder, except samples.
 func granted(t *testing.T, folder string) []right {
 	t.Helper()
 	var out []right
@@ -122,7 +123,7 @@ func granted(t *testing.T, folder string) []right {
 			if err := json.Unmarshal(raw, &kind); err != nil || kind.Kind != "Role" && kind.Kind != "ClusterRole" {
 				continue // it is a patch, or another object
 			}
-			var role rbacv1.ClusterRole // a Role has nothing else
+			var role rbacv1.ClusterRole // a Role has no other fields
 			if err := json.Unmarshal(raw, &role); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
@@ -136,7 +137,7 @@ func granted(t *testing.T, folder string) []right {
 	return out
 }
 
-// allowed returns what a rule of a role allows.
+// allowed returns the rights in a rule of a role.
 func allowed(role string, rule rbacv1.PolicyRule) []right {
 	var out []right
 	for _, verb := range rule.Verbs {
