@@ -1,4 +1,4 @@
-# operator-status. `make help` lists what there is to do.
+# operator-status. `make help` lists the targets.
 
 SHELL = /usr/bin/env bash -o pipefail
 .SHELLFLAGS = -ec
@@ -31,7 +31,7 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: demo
-demo: build tools controlplane ## Play the story of an update that waits, on a control plane of its own. KEEP=1 leaves it running.
+demo: build tools controlplane ## Demonstrate an update that is held, on a control plane of its own. KEEP=1 keeps it running.
 	@go run ./hack/demo
 
 ##@ Develop
@@ -47,11 +47,11 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
 	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/probe paths=./internal/olm paths=./internal/platform paths=./internal/clusteroperator output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/lifecycle/... output:rbac:artifacts:config=config/lifecycle/rbac
 
-# What make generate writes.
+# Files that make generate writes.
 GENERATED := api/*/*/zz_generated.*.go config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml
 
 .PHONY: check-generated
-check-generated: ## Fail if what is generated is not current.
+check-generated: ## Fail if generated files are out of date.
 	@before=$$(cat $(GENERATED) | sha256sum); \
 	$(MAKE) generate; \
 	after=$$(cat $(GENERATED) | sha256sum); \
@@ -76,28 +76,28 @@ e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the 
 	@go test -count=1 -timeout=45m -p 2 -v ./e2e/...
 
 .PHONY: e2e-neighbours
-e2e-neighbours: $(BIN)/cosign ## Test with programs of others that take long to build: cosign signs, the manager verifies.
+e2e-neighbours: $(BIN)/cosign ## Test against other projects' programs that take long to build: cosign signs, the manager verifies.
 	@go test -count=1 -v ./internal/lifecycle/catalog -run TestCosign -args -cosign $(BIN)/cosign
 
 .PHONY: conformance
-conformance: build tools controlplane ## Run OLM's own e2e suite against the built-in loops, and compare every spec with hack/conformance/specs.tsv. CONFORMANCE=-all runs those as well that wait in vain.
+conformance: build tools controlplane ## Run OLM's own e2e suite against the built-in loops, and compare every spec with hack/conformance/specs.tsv. CONFORMANCE=-all also runs those that can only time out.
 	@go test -count=1 -timeout=4h -v ./hack/conformance -conformance $(CONFORMANCE)
 
 .PHONY: test-bundles
-test-bundles: build tools olm ## Install and update every package of the folder BUNDLES, and print how each did.
+test-bundles: build tools olm ## Install and update every package in the folder BUNDLES, and print the results.
 	@[ -d "$(BUNDLES)" ] || { echo "skipped: BUNDLES=$(BUNDLES) is no folder of packages in registry+v1 form"; exit 0; }; \
 	BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestBundles -v ./e2e/lifecycle
 
 .PHONY: differential
-differential: build tools olm ## Install and update the packages of the folder BUNDLES (or made-up ones) by the built-in loops and by a real OLM, and compare.
+differential: build tools olm ## Install and update the packages in the folder BUNDLES (or generated ones) with the built-in loops and with a real OLM, and compare the results.
 	@BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=60m -run TestDifferential -v ./e2e/peer
 
 .PHONY: bench
-bench: build tools olm ## Measure speed and memory against limits and peers. BUNDLES is the folder of packages to install.
+bench: build tools olm ## Measure speed and memory against limits and peers. BUNDLES is a folder of packages to install.
 	@BUNDLES="$(abspath $(BUNDLES))" go run ./hack/bench
 
 .PHONY: soak
-soak: build tools olm ## Have the manager live with hostile catalogs, bundles, custom resources and Probes for DURATION (1h). SEED repeats a run.
+soak: build tools olm ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h). SEED repeats a run.
 	@go test -count=1 -timeout=24h -v ./hack/soak -soak $(or $(DURATION),1h) -seed $(or $(SEED),0)
 
 .PHONY: fuzz
@@ -121,10 +121,10 @@ build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml (beside an
 	@$(BIN)/kustomize build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
 	@$(BIN)/kustomize build config/lifecycle | sed 's|image: controller:latest|image: $(IMG)|' > dist/install-lifecycle.yaml
 
-##@ What the above need
+##@ Dependencies
 
 .PHONY: tools
-tools: $(BIN)/controller-gen $(BIN)/kustomize ## Build the tools, but for the linter.
+tools: $(BIN)/controller-gen $(BIN)/kustomize ## Build the tools, except the linter.
 
 $(TOOLS:%=$(BIN)/%): $(BIN)/%: hack/tools/go.mod hack/tools/go.sum
 	@echo "building $* (once)"
@@ -137,11 +137,11 @@ $(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
 	@cd hack/neighbours && go build -o $@ github.com/sigstore/cosign/v3/cmd/cosign
 
 .PHONY: controlplane
-controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on, once.
+controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on (once).
 	@$(BIN)/devcluster build
 
 .PHONY: olm
-olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalogs beside it, once.
+olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalogs (once).
 	@$(BIN)/devcluster build --olm
 
 $(BIN)/devcluster: $(wildcard hack/devcluster/*.go) hack/devcluster/go.mod

@@ -1,5 +1,5 @@
-// Package e2e tests operator-status on a cluster with controllers and nodes. By default it starts one of its own, with
-// fake nodes; E2E_KUBECONFIG names another, E2E_NODES another tier of nodes.
+// Package e2e tests operator-status on a cluster with controllers and nodes. By default it starts one with fake nodes;
+// E2E_NODES selects another kind of nodes, and E2E_KUBECONFIG uses an existing cluster instead.
 package e2e
 
 import (
@@ -58,7 +58,7 @@ func devcluster(args ...string) env.Func {
 	}
 }
 
-// connect installs operator-status, but for its Deployment: the tests run bin/manager themselves.
+// connect installs operator-status without its Deployment, since the tests run bin/manager themselves.
 func connect(kubeconfig string) env.Func {
 	return func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
 		var config *rest.Config

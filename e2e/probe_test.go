@@ -70,7 +70,7 @@ spec:
     owned: [{name: foos.e2e.example.com, version: v1, kind: Foo}]
 `
 
-// TestAnnotationsHoldAnUpdate is the main job on a cluster whose garbage collector runs too.
+// TestAnnotationsHoldAnUpdate verifies that annotations hold an update on a cluster with a garbage collector.
 func TestAnnotationsHoldAnUpdate(t *testing.T) {
 	var namespace string
 	probe := func() *v1alpha1.Probe {

@@ -36,10 +36,10 @@ func main() {
 	}
 }
 
-// commands other than to run the manager.
+// commands are the subcommands besides running the manager.
 var commands = map[string]func() error{
 	"release":          release,
-	catalog.ReaderMode: reader.Serve, // which the manager starts by itself
+	catalog.ReaderMode: reader.Serve, // started by the manager
 }
 
 func run() error {
@@ -83,7 +83,7 @@ func run() error {
 		"How long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and must not fail until that is over.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",
 		"Folder to keep the content of catalog images in; one in the system's folder for temporary files if empty.")
-	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // an error tells where it comes from in words
+	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // the text of an error states where it occurred
 	logs.BindFlags(flag.CommandLine)
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -114,7 +114,7 @@ func run() error {
 	return mgr.Start(ctx)
 }
 
-// release lets go of all that is held beside an OLM, before operator-status is uninstalled, or takes that back.
+// release releases all updates held beside an OLM, before operator-status is uninstalled, or undoes that.
 func release() error {
 	undo := flag.Bool("undo", false, "Take back what was released: the Probes decide again.")
 	flag.Parse()
@@ -140,8 +140,8 @@ func release() error {
 	return act(ctrl.SetupSignalHandler(), c, metav1.Now(), os.Stdout)
 }
 
-// saveMemory has the garbage collected more often than Go would, unless GOGC says otherwise: what work there is comes in
-// bursts of large documents, and the memory of its peak is what the manager holds for the rest of its life.
+// saveMemory lowers the garbage collection target unless GOGC is set. Work arrives in bursts of large documents, and
+// the manager keeps the memory of its peak for the rest of its life.
 func saveMemory() {
 	const percent = 50
 	if os.Getenv("GOGC") == "" {

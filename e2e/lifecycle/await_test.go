@@ -29,8 +29,7 @@ func awaitNone(t *testing.T, list client.ObjectList, options ...client.ListOptio
 	}
 }
 
-// awaitNoneEnding waits until the namespaces of earlier tests are gone: while they end, the loops see one thing after the
-// other go.
+// awaitNoneEnding waits until no namespace is terminating, since the loops reconcile each deletion in it.
 func awaitNoneEnding(t *testing.T) {
 	t.Helper()
 	list := &corev1.NamespaceList{}
@@ -45,7 +44,7 @@ func awaitNoneEnding(t *testing.T) {
 	}
 }
 
-// hasEvent waits until an Event of the namespace, for that reason, has these words in "<name of the object>: <message>".
+// hasEvent waits until an Event in the namespace has that reason and "<object name>: <message>" contains the words.
 func (s *stage) hasEvent(t *testing.T, reason, words string) {
 	t.Helper()
 	events := &corev1.EventList{}

@@ -23,8 +23,8 @@ metadata: {name: another.v1.0.0}
 spec: {displayName: Another, version: 1.0.0, install: {strategy: deployment, spec: {deployments: []}}}
 `
 
-// TestBadInput: whatever is wrong is told on the Subscription, with a reason and the words that help, and a neighbour in
-// the same namespace is installed all the same.
+// TestBadInput verifies that each problem is reported on the Subscription with a reason and a helpful message, and that
+// another Subscription in the same namespace is installed nevertheless.
 func TestBadInput(t *testing.T) {
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	for name, tc := range map[string]struct {
@@ -101,7 +101,7 @@ func TestBadInput(t *testing.T) {
 	manager.CheckAlive(t)
 }
 
-// TestTwoSubscriptions: of two to one package the older one stands, and the other says so.
+// TestTwoSubscriptions verifies that of two Subscriptions to a package the older wins and the other reports it.
 func TestTwoSubscriptions(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "twice", Version: "1.0.0"}
@@ -112,8 +112,8 @@ func TestTwoSubscriptions(t *testing.T) {
 	s.says(t, second, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonDuplicateSubscription, "twice")
 }
 
-// TestOperatorGroups: without one, or with two, nothing is planned, and the Subscription says why; with one it goes on by
-// itself.
+// TestOperatorGroups verifies that nothing is planned without an OperatorGroup or with two, that the Subscription
+// reports why, and that the installation continues once there is one.
 func TestOperatorGroups(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "groups", Version: "1.0.0"}
@@ -142,8 +142,7 @@ func TestOperatorGroups(t *testing.T) {
 	s.installed(t, sub, f.CSV())
 }
 
-// TestOwnCatalog: what whoever administers a namespace offers there in a catalog of its own is installed only with the rights of a
-// service account.
+// TestOwnCatalog verifies that a catalog in the Subscription's namespace is used only with a service account's rights.
 func TestOwnCatalog(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "owncatalog", Version: "1.0.0"}
@@ -156,7 +155,7 @@ func TestOwnCatalog(t *testing.T) {
 	s.absent(t, s.csv(f.CSV()))
 }
 
-// TestServiceAccount: with a service account in the OperatorGroup, that account's rights decide.
+// TestServiceAccount verifies that installation is limited to the rights of the service account in the OperatorGroup.
 func TestServiceAccount(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "account", Version: "1.0.0"}

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestForeignAccounts: an operator may name a service account that somebody else has already.
+// TestForeignAccounts verifies that an operator can name a service account that already exists.
 func TestForeignAccounts(t *testing.T) {
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	t.Run("of another operator", func(t *testing.T) { accountOfAnother(t) })
@@ -22,7 +22,7 @@ func TestForeignAccounts(t *testing.T) {
 	manager.CheckAlive(t)
 }
 
-// accountOfAnother: two operators of a namespace share a service account, as with OLM. It goes with the last of them.
+// accountOfAnother verifies that operators share a service account, as in OLM, which is deleted with the last one.
 func accountOfAnother(t *testing.T) {
 	first := testcatalog.Foo{Name: "sharing", Version: "1.0.0", Change: runningAs("shared")}
 	second := testcatalog.Foo{Name: "sharingtoo", Version: "1.0.0", Change: runningAs("shared")}
@@ -54,7 +54,7 @@ func accountOfAnother(t *testing.T) {
 	cluster.AwaitGone(t, account)
 }
 
-// accountOfAPerson: one that a person made is used as it is, and stays when the operator goes.
+// accountOfAPerson verifies that a user's service account is neither changed nor deleted with the operator.
 func accountOfAPerson(t *testing.T) {
 	f := testcatalog.Foo{Name: "given", Version: "1.0.0", Change: runningAs("given")}
 	s := newStage(t, "accounts", publish(t, f))
@@ -70,7 +70,7 @@ func accountOfAPerson(t *testing.T) {
 	s.account(t, "given")
 }
 
-// accountElsewhere: that there is one of the same name in another namespace is of no matter to either.
+// accountElsewhere verifies that a service account with the same name in another namespace is not affected.
 func accountElsewhere(t *testing.T) {
 	f := testcatalog.Foo{Name: "elsewhere", Version: "1.0.0", Change: runningAs("elsewhere")}
 	s, other := newStage(t, "accounts", publish(t, f)), &stage{namespace: cluster.Namespace(t, "elsewhere")}
@@ -86,7 +86,7 @@ func accountElsewhere(t *testing.T) {
 	}
 }
 
-// runningAs has an operator run as a service account of that name, and ask its permissions for it.
+// runningAs returns a Change: the operator runs as a service account and requests its permissions for it.
 func runningAs(name string) func(csv, crd *unstructured.Unstructured) {
 	return func(csv, _ *unstructured.Unstructured) {
 		spec, _, _ := unstructured.NestedMap(csv.Object, "spec", "install", "spec")
@@ -108,7 +108,7 @@ func (s *stage) account(t *testing.T, name string) *corev1.ServiceAccount {
 	return out
 }
 
-// ownersAre says who owns an object otherwise than these do.
+// ownersAre returns a message if the owners of an object are not those in want, which must be sorted.
 func ownersAre(o client.Object, want ...string) string {
 	var got []string
 	for _, owner := range o.GetOwnerReferences() {

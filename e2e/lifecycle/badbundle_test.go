@@ -14,23 +14,23 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// badBundle is a bundle, or the package that it is of, that a catalog offers which is otherwise well.
+// badBundle is an invalid bundle, or an invalid package, in a valid catalog.
 type badBundle struct {
 	reason string
 
-	// spoil spoils the catalog.
+	// spoil makes the bundle invalid in the catalog's contents.
 	spoil func(t *testing.T, in setting, config *declcfg.DeclarativeConfig)
 
 	kind  v1alpha1.SubscriptionConditionType
 	want  string
 	words []string
 
-	// invalid is true where the CatalogSource tells of it too.
+	// Whether the CatalogSource reports the problem too.
 	invalid bool
 }
 
-// TestBadBundle: what is wrong with a bundle is told on the Subscription. Its neighbours in the same catalog are well, and
-// so is the next version.
+// TestBadBundle verifies that a problem with a bundle is reported on the Subscription, that other packages in the
+// catalog are not affected, and that a corrected catalog is installed.
 func TestBadBundle(t *testing.T) {
 	checkBadBundles(t, map[string]badBundle{
 		"noobject": {
@@ -65,7 +65,7 @@ func TestBadBundle(t *testing.T) {
 	})
 }
 
-// TestBadBundleImage: so is what is wrong with the image of a bundle.
+// TestBadBundleImage verifies the same for problems with the image of a bundle.
 func TestBadBundleImage(t *testing.T) {
 	checkBadBundles(t, map[string]badBundle{
 		"none": {
@@ -133,8 +133,7 @@ func TestBadBundleImage(t *testing.T) {
 	})
 }
 
-// checkBadBundles offers each bad bundle in a catalog with a good one, and subscribes to both. Then it offers the bundle
-// as it should be.
+// checkBadBundles serves each bad bundle beside a good one, subscribes to both, and then serves the corrected bundle.
 func checkBadBundles(t *testing.T, cases map[string]badBundle) {
 	t.Helper()
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -169,7 +168,7 @@ func checkBadBundles(t *testing.T, cases map[string]badBundle) {
 	manager.CheckAlive(t)
 }
 
-// offerSpoiled puts a spoiled catalog in place of the stage's.
+// offerSpoiled replaces the stage's catalog with a spoiled one and waits until it is read.
 func (in setting) offerSpoiled(t *testing.T, near testcatalog.Package, tc badBundle) {
 	t.Helper()
 	config, err := testcatalog.Config(in.good, near)
@@ -185,20 +184,20 @@ func (in setting) offerSpoiled(t *testing.T, near testcatalog.Package, tc badBun
 	in.tells(t, in.own(), "True", reason)
 }
 
-// inlining has the newest bundle inline that text.
+// inlining returns a spoil function that adds text as an inlined object of the newest bundle.
 func inlining(text string) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
 	return func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 		spoiled(config, in.name, property.MustBuildBundleObject([]byte(text)))
 	}
 }
 
-// spoiled gives the newest bundle of a package one more property.
+// spoiled adds a property to the newest bundle of a package.
 func spoiled(config *declcfg.DeclarativeConfig, pkg string, p property.Property) {
 	b := newest(config, pkg)
 	b.Properties = append(b.Properties, p)
 }
 
-// pushing has the newest bundle be in an image.
+// pushing returns a spoil function that moves the newest bundle to an image with the given labels and entries.
 func pushing(labels map[string]string, entries ...testcatalog.Entry) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
 	return func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 		t.Helper()
@@ -206,14 +205,14 @@ func pushing(labels map[string]string, entries ...testcatalog.Entry) func(*testi
 	}
 }
 
-// refer has the newest bundle refer to an image, and inline nothing.
+// refer makes the newest bundle refer to an image instead of inlining its objects.
 func refer(config *declcfg.DeclarativeConfig, pkg, image string) {
 	only := declcfg.DeclarativeConfig{Bundles: []declcfg.Bundle{*newest(config, pkg)}}
 	testcatalog.Refer(&only, func(string) string { return image })
 	*newest(config, pkg) = only.Bundles[0]
 }
 
-// newest is the last bundle of a package.
+// newest returns the last bundle of a package; nil if there is none.
 func newest(config *declcfg.DeclarativeConfig, pkg string) (out *declcfg.Bundle) {
 	for i := range config.Bundles {
 		if config.Bundles[i].Package == pkg {
@@ -223,7 +222,7 @@ func newest(config *declcfg.DeclarativeConfig, pkg string) (out *declcfg.Bundle)
 	return out
 }
 
-// TestMuteRegistry: however many operators wait for a registry that never answers, the others do not wait with them.
+// TestMuteRegistry verifies that many operators whose registry never responds do not delay others.
 func TestMuteRegistry(t *testing.T) {
 	const many = 12
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())

@@ -18,14 +18,14 @@ import (
 type badCatalog struct {
 	reason string
 
-	// set sets it up, and returns what a CatalogSource says of it, and what mends it; nil where nothing would.
+	// set creates the catalog and returns its spec and a function that repairs it; nil if it stays broken.
 	set func(t *testing.T, in setting) (spec olm.CatalogSourceSpec, mend func())
 
 	want  string // the reason of Healthy
 	words []string
 }
 
-// TestUnreachableCatalog: a registry that is not there, or does not answer, is told of, and is read when it comes.
+// TestUnreachableCatalog verifies that an unavailable registry is reported, and read once it is available.
 func TestUnreachableCatalog(t *testing.T) {
 	checkBadCatalogs(t, map[string]badCatalog{
 		"nobody": {
@@ -69,7 +69,7 @@ func TestUnreachableCatalog(t *testing.T) {
 	})
 }
 
-// TestUnreadableCatalog: what is no catalog is told of, and is read when it has become one.
+// TestUnreadableCatalog verifies that invalid catalog contents are reported, and read once they are valid.
 func TestUnreadableCatalog(t *testing.T) {
 	checkBadCatalogs(t, map[string]badCatalog{
 		"noyaml": {
@@ -131,7 +131,7 @@ func TestUnreadableCatalog(t *testing.T) {
 	})
 }
 
-// TestOversizedCatalog: what is larger than a manager can bear is refused before it is borne.
+// TestOversizedCatalog verifies that a catalog that is too large for a manager is rejected before it is loaded.
 func TestOversizedCatalog(t *testing.T) {
 	checkBadCatalogs(t, map[string]badCatalog{
 		"claims": {

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestUndecodable: objects that the schema takes and the Go type does not, by a nil pointer even, blind us to themselves only, also
-// when the manager starts anew. An Event on each tells; once corrected they are regarded.
+// TestUndecodable verifies that objects that match the schema but not the Go type, including one that leads to a nil
+// pointer, affect only themselves, also after a restart. Each gets an Event, and is reconciled once it is corrected.
 func TestUndecodable(t *testing.T) {
 	s := newStage(t, "malformed", publish(t, testcatalog.Foo{Name: "healthy", Version: "1.0.0"}))
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -46,7 +46,7 @@ func TestUndecodable(t *testing.T) {
 			return ""
 		})
 	}
-	// What becomes malformed while it runs, runs on as it was.
+	// An operator keeps running if its ClusterServiceVersion becomes malformed.
 	running := csv.DeepCopy()
 	running.SetName("healthy-operator.v1.1.0")
 	if err := cluster.Client.Patch(t.Context(), running,
@@ -63,7 +63,7 @@ func TestUndecodable(t *testing.T) {
 	again.CheckAlive(t)
 }
 
-// malformed creates an object of the namespace.
+// malformed creates an object in the namespace from a manifest.
 func (s *stage) malformed(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}

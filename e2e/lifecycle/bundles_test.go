@@ -20,7 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// outcome is how one package did.
+// outcome is the result of installing or updating one package.
 type outcome struct {
 	pkg      testcatalog.Package
 	action   string
@@ -30,8 +30,8 @@ type outcome struct {
 	duration time.Duration
 }
 
-// TestBundles installs every package of the folder BUNDLES, and updates those of which there are two versions. It prints
-// a table, and fails where a package ends in anything but Succeeded or a stated reason.
+// TestBundles installs every package in the folder BUNDLES and updates those with more than one version. It logs a
+// table and fails if a package ends in a state other than Succeeded without a reason.
 func TestBundles(t *testing.T) {
 	folder := os.Getenv("BUNDLES")
 	if folder == "" {
@@ -71,7 +71,7 @@ func TestBundles(t *testing.T) {
 	checkUpToDate(t, outcomes)
 }
 
-// subscribeTo subscribes to a package in a namespace of its own, with an OperatorGroup that it supports.
+// subscribeTo subscribes to a package in a new namespace with an OperatorGroup that the package supports.
 func subscribeTo(t *testing.T, source *served, p testcatalog.Package) outcome {
 	t.Helper()
 	namespace := "b-" + p.Name
@@ -85,14 +85,13 @@ func subscribeTo(t *testing.T, source *served, p testcatalog.Package) outcome {
 	return outcome{pkg: p, action: "install", csv: p.Bundles[0].CSV.Name}
 }
 
-// patience is how long packages may take to end anywhere, and resting how long one that has a reason must keep it to have
-// ended there.
+// patience is the timeout for all packages, and resting how long one must keep its reason to be settled.
 const (
 	patience = 5 * time.Minute
 	resting  = 20 * time.Second
 )
 
-// settle waits until every package has Succeeded or rests in something that has a reason.
+// settle waits until every package has Succeeded or keeps a state with a reason.
 func settle(t *testing.T, outcomes []outcome) []outcome {
 	t.Helper()
 	start := time.Now()
@@ -112,11 +111,11 @@ func settle(t *testing.T, outcomes []outcome) []outcome {
 		if open == 0 || time.Since(start) > patience {
 			return outcomes
 		}
-		time.Sleep(100 * time.Millisecond) // the interval of a poll
+		time.Sleep(100 * time.Millisecond) // the poll interval
 	}
 }
 
-// judge says how a package is: the phase of its ClusterServiceVersion, or what its Subscription says.
+// judge returns the phase of a package's ClusterServiceVersion, or else a condition of its Subscription.
 func judge(o *outcome) (result, reason string) {
 	ctx := context.Background()
 	csv := &v1alpha1.ClusterServiceVersion{}
@@ -139,7 +138,7 @@ func judge(o *outcome) (result, reason string) {
 	return "Waiting", sub.Status.Message
 }
 
-// checkUpToDate compares what every Subscription says with the truth: the newest of the catalog is there and runs.
+// checkUpToDate checks that each Subscription's upToDate is true exactly if the newest version runs.
 func checkUpToDate(t *testing.T, outcomes []outcome) {
 	t.Helper()
 	last := map[string]outcome{}
@@ -150,7 +149,7 @@ func checkUpToDate(t *testing.T, outcomes []outcome) {
 	for name, o := range last {
 		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "b-" + name, Name: name}}
 		truth := o.result == string(olm.CSVPhaseSucceeded)
-		deadline := time.Now().Add(10 * time.Second) // the Subscription hears of it a moment later
+		deadline := time.Now().Add(10 * time.Second) // the Subscription is updated a moment later
 		for {
 			if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
 				t.Fatal(err)
@@ -158,7 +157,7 @@ func checkUpToDate(t *testing.T, outcomes []outcome) {
 			if sub.Status.UpToDate == truth || time.Now().After(deadline) {
 				break
 			}
-			time.Sleep(50 * time.Millisecond) // the interval of a poll
+			time.Sleep(50 * time.Millisecond) // the poll interval
 		}
 		if sub.Status.UpToDate != truth {
 			wrong++
@@ -179,7 +178,7 @@ func table(outcomes []outcome) string {
 	return out.String()
 }
 
-// served is a catalog that opm serves.
+// served is a catalog that the devcluster serves.
 type served struct {
 	key    client.ObjectKey
 	folder string
@@ -191,7 +190,7 @@ func newServed(t *testing.T, name string) *served {
 	return &served{key: client.ObjectKey{Namespace: global, Name: name}, folder: filepath.Join(t.TempDir(), "catalog"), dir: clusterDir}
 }
 
-// offer serves packages, in place of what was served before.
+// offer replaces the contents of the catalog with packages.
 func (s *served) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
 	if err := testcatalog.Write(s.folder, packages...); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestCleanup: where a ClusterServiceVersion asks for it, the custom resources of its operator go before it does, while the operator
-// still runs; not where a newer version takes its place.
+// TestCleanup verifies that with spec.cleanup enabled, a ClusterServiceVersion's custom resources are deleted before
+// it, while its operator runs. They are kept if a newer version replaces it.
 func TestCleanup(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	version := func(version string) testcatalog.Foo {

@@ -31,9 +31,9 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestKilledAfterEveryWrite updates an operator while the manager is killed after its first write, another while it is
-// killed after the second, and so on: all end up the same. Before the manager starts again the catalog has other content by the
-// same name: what is installed is the one or the other, never some of each.
+// TestKilledAfterEveryWrite updates an operator while the manager is killed after its first write, another one while it
+// is killed after the second, and so on. All must end in the same state. Before the manager restarts, the catalog
+// contents change under the same names: the result must be the old or the new contents, never a mixture.
 func TestKilledAfterEveryWrite(t *testing.T) {
 	catalogs := "--catalog-dir=" + t.TempDir()
 	first := newCrash(t, 0)
@@ -75,7 +75,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 	}
 }
 
-// crash is an operator that is updated by a manager which is killed after its k-th write.
+// crash is an operator that is updated by a manager that is killed after its k-th write.
 type crash struct {
 	*stage
 	k    int
@@ -90,7 +90,7 @@ func newCrash(t *testing.T, k int) *crash {
 	return c
 }
 
-// foo is a version of the operator. Its content shows in each object of the bundle.
+// foo returns a version of the operator, with content in an annotation or label of each object in the bundle.
 func (c *crash) foo(version, content string) testcatalog.Foo {
 	return testcatalog.Foo{
 		Name: c.name, Version: version, Upgradeable: "!Migrating",
@@ -115,7 +115,7 @@ func (c *crash) published(t *testing.T, content string) testcatalog.Package {
 	return publish(t, c.foo("1.0.0", "old"), c.foo("1.1.0", content))
 }
 
-// install has the first version of each installed.
+// install installs the first version of each operator.
 func install(t *testing.T, catalogs string, crashes ...*crash) {
 	t.Helper()
 	manager := cluster.StartManager(t, catalogs)
@@ -129,8 +129,8 @@ func install(t *testing.T, catalogs string, crashes ...*crash) {
 	manager.Terminate(t)
 }
 
-// updateKilledAfter has a manager begin the update, which is killed after its k-th write, or ends when the update is done. It
-// returns the number of writes.
+// updateKilledAfter starts the update with a manager that is killed after its k-th write, or when the update is done.
+// It returns the number of writes.
 func (c *crash) updateKilledAfter(t *testing.T, k int, catalogs string) int {
 	t.Helper()
 	c.offer(t, c.published(t, "old"))
@@ -150,7 +150,7 @@ func (c *crash) updateKilledAfter(t *testing.T, k int, catalogs string) int {
 		select {
 		case <-killed:
 			return int(writes.Load())
-		case <-time.After(20 * time.Millisecond): // the interval of a poll
+		case <-time.After(20 * time.Millisecond): // the poll interval
 		}
 		if c.updated(ctx, c.sub, c.csv("1.1.0")) {
 			m.Kill(t)
@@ -161,8 +161,8 @@ func (c *crash) updateKilledAfter(t *testing.T, k int, catalogs string) int {
 	return 0
 }
 
-// concerns is true for a write that has to do with this operator: what the manager says when it starts about others does not count,
-// nor what is only asked for.
+// concerns reports whether a write concerns this operator. It excludes writes in the namespaces of other crashes, dry
+// runs, access reviews and leases.
 func (c *crash) concerns(r *http.Request) bool {
 	if r.URL.Query().Has("dryRun") || strings.Contains(r.URL.Path, "accessreviews") || strings.Contains(r.URL.Path, "/leases") {
 		return false
@@ -172,7 +172,7 @@ func (c *crash) concerns(r *http.Request) bool {
 	return !other
 }
 
-// updated is true when the update is done and the old version is gone.
+// updated reports whether the update is done and the old version is deleted.
 func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv string) bool {
 	if err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(sub), sub); err != nil || !sub.Status.UpToDate || sub.Status.InstalledCSV != csv {
 		return false
@@ -181,12 +181,12 @@ func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv str
 	return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(old), old))
 }
 
-// generated are the parts of names that differ by namespace and package alone: what follows a version, or makes an
-// InstallPlan's name its own, or that of an OperatorGroup's role.
+// generated matches the parts of names that differ only by namespace and package: what follows a version, the suffix of
+// an InstallPlan and that of an OperatorGroup's role.
 var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|^(olm\.og\..*)-[0-9A-Za-z]+$|[0-9a-f]{10}$`)
 
-// settled is what there is once the garbage collector has taken what belonged to the old version, with the names of the
-// package and the namespace and the content taken out, and what that is: more than one where they are mixed.
+// settled waits until the garbage collector has deleted everything of the old version. It returns the remaining objects
+// without the package, namespace and content in them, and the content itself: several values if contents are mixed.
 func (c *crash) settled(t *testing.T) (lines []string, content string) {
 	t.Helper()
 	old := func(l string) bool {
@@ -212,7 +212,7 @@ func (c *crash) settled(t *testing.T) (lines []string, content string) {
 
 var ofContent = regexp.MustCompile(`content=(\w+)`)
 
-// lines are what there is.
+// lines returns one line for each object of a package.
 func (s *stage) lines(t *testing.T, pkg string) []string {
 	t.Helper()
 	var out []string
@@ -247,7 +247,7 @@ func (s *stage) lines(t *testing.T, pkg string) []string {
 	return out
 }
 
-// line says what an object is, whose, and what matters of its state.
+// line returns the type, name, owners and relevant state of an object.
 func line(o client.Object) string {
 	var owners []string
 	for _, owner := range o.GetOwnerReferences() {

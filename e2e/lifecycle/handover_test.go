@@ -24,8 +24,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestHandOver: the loops stop when an OLM comes, or their CustomResourceDefinition is somebody else's by its label; nobody
-// acts for it then. When it is ours again they go on, and nothing that was asked for meanwhile is lost.
+// TestHandOver verifies that the loops stop when OLM is installed or the label on their CustomResourceDefinition is
+// removed, and that they continue afterwards with everything that was requested meanwhile.
 func TestHandOver(t *testing.T) {
 	m := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	one := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "hand", Version: version} }
@@ -61,7 +61,7 @@ func TestHandOver(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestTakenOverFromOLM: of a Deployment that an OLM wrote goes what the new version of the operator does not say any more.
+// TestTakenOverFromOLM verifies that an update removes fields of a Deployment that only OLM has set.
 func TestTakenOverFromOLM(t *testing.T) {
 	catalogs := "--catalog-dir=" + t.TempDir()
 	manager := cluster.StartManager(t, catalogs)
@@ -96,7 +96,7 @@ func TestTakenOverFromOLM(t *testing.T) {
 
 const subscriptionsCRD = "subscriptions.operators.coreos.com"
 
-// relabel says whose the CustomResourceDefinition of Subscriptions is.
+// relabel sets the lifecycle label on the CustomResourceDefinition of Subscriptions; nil removes it.
 func relabel(t *testing.T, value *string) {
 	t.Helper()
 	text := "null"
@@ -110,8 +110,8 @@ func relabel(t *testing.T, value *string) {
 	}
 }
 
-// remove deletes an object until it is gone. An API server under load has left a CustomResourceDefinition terminating until it was
-// asked again.
+// remove deletes an object until it is not found. Under load, an API server has left a CustomResourceDefinition
+// terminating until the next request to delete it.
 func remove(t *testing.T, o client.Object) {
 	t.Helper()
 	asked := 0
@@ -133,13 +133,13 @@ func remove(t *testing.T, o client.Object) {
 	}
 }
 
-// decided changes what tells who runs the loops, and waits until the manager has decided so.
+// decided makes a change that affects who runs the loops, and waits until the manager has logged that mode.
 func decided(t *testing.T, m *testcluster.Manager, mode lifecycle.Mode, change func()) {
 	t.Helper()
 	m.AwaitLog(t, fmt.Sprintf(`"lifecycle":%q,"because"`, mode), change)
 }
 
-// untouched waits until the manager rests, and checks that its loops have done nothing for a Subscription since.
+// untouched waits until the manager is idle and verifies that the loops did not change the Subscription.
 func (s *stage) untouched(t *testing.T, sub *v1alpha1.Subscription, installed string) {
 	t.Helper()
 	cluster.AwaitIdle(t, 3*time.Second, manager.UserAgent)

@@ -22,8 +22,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestRetarget: what an operator may see, where it works and what holds its update follow the OperatorGroup when that is given
-// another target, and what it had in the former one goes.
+// TestRetarget verifies that an operator's rights, its target namespaces and the custom resources that hold its update
+// follow a change of the OperatorGroup's targets, and that its rights in the former target are removed.
 func TestRetarget(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := testcatalog.Holding("retarget", "1.0.0", "2.0.0")
@@ -63,8 +63,8 @@ func TestRetarget(t *testing.T) {
 	s.absent(t, s.csv(versions[1].CSV()))
 }
 
-// TestProbeDeleted: without its Probe nothing is known of a running operator that asks to be held, so its update waits until there
-// is one again: also for a manager that starts when the update is there already.
+// TestProbeDeleted verifies that an update is held while an operator that opted in has no Probe, until there is a new
+// one, even if the manager starts when the update is already available.
 func TestProbeDeleted(t *testing.T) {
 	catalogs := "--catalog-dir=" + t.TempDir()
 	manager := cluster.StartManager(t, catalogs)
@@ -95,8 +95,7 @@ func TestProbeDeleted(t *testing.T) {
 	s.installed(t, sub, versions[1].CSV())
 }
 
-// TestFailover: what a manager has read does not let an update go ahead once another one leads, not even where it comes back and
-// believes that it leads still.
+// TestFailover verifies that what a former leader has read does not permit an update, even when it resumes.
 func TestFailover(t *testing.T) {
 	start := func() *testcluster.Manager {
 		return cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -120,8 +119,8 @@ func TestFailover(t *testing.T) {
 	second.CheckAlive(t)
 }
 
-// TestReaderKilled: while no process reads custom resources no update goes ahead, although the loops run. What custom resources have
-// come to report meanwhile counts as soon as they are read again.
+// TestReaderKilled verifies that updates are held while no process reads custom resources, although the loops run.
+// Changes of custom resources in the meantime take effect once they are read again.
 func TestReaderKilled(t *testing.T) {
 	first := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := testcatalog.Holding("unread", "1.0.0", "2.0.0")
@@ -146,8 +145,7 @@ func TestReaderKilled(t *testing.T) {
 	s.installed(t, sub, versions[1].CSV())
 }
 
-// TestProbeOfAnother: where somebody else has a Probe by the name of an operator's own, nobody knows what the operator says. Its
-// update is held, and the Subscription says who has to do what.
+// TestProbeOfAnother verifies that an update is held, with advice, if another user's Probe has the CSV's name.
 func TestProbeOfAnother(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := testcatalog.Holding("theirs", "1.0.0", "2.0.0")
@@ -166,7 +164,7 @@ func TestProbeOfAnother(t *testing.T) {
 	s.installed(t, sub, versions[1].CSV())
 }
 
-// TestDependencyOfManual: what a person wants to be asked about he is asked about where it is a dependency, too.
+// TestDependencyOfManual verifies that updates of a dependency of a Manual Subscription need approval too.
 func TestDependencyOfManual(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	dependency := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "dep", Version: version} }
@@ -184,8 +182,8 @@ func TestDependencyOfManual(t *testing.T) {
 	s.installed(t, generated, "dep-operator.v1.1.0")
 }
 
-// TestOvertaken: an InstallPlan that waits for a person is taken back when the catalog has something newer, or the Subscription
-// asks for something else; what was approved before it was shown is not installed.
+// TestOvertaken verifies that an InstallPlan that waits for approval is deleted when the catalog has a newer version or
+// the Subscription changes, so that a user approves only the current plan.
 func TestOvertaken(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "overtaken", Version: version} }
@@ -215,7 +213,7 @@ func TestOvertaken(t *testing.T) {
 	s.installed(t, sub, foo("4.0.0").CSV())
 }
 
-// target gives the OperatorGroup of the stage these targets.
+// target sets the target namespaces of the stage's OperatorGroup.
 func (s *stage) target(t *testing.T, namespaces ...string) {
 	t.Helper()
 	group := &operatorsv1.OperatorGroup{}
@@ -228,7 +226,6 @@ func (s *stage) target(t *testing.T, namespaces ...string) {
 	}
 }
 
-// bindings counts the RoleBindings of a namespace.
 func (s *stage) bindings(t *testing.T, namespace string) int {
 	t.Helper()
 	list := &rbacv1.RoleBindingList{}
@@ -238,7 +235,7 @@ func (s *stage) bindings(t *testing.T, namespace string) int {
 	return meta.LenList(list)
 }
 
-// awaitsApproval waits until a person has to approve the InstallPlan that brings a Subscription this.
+// awaitsApproval waits until the InstallPlan that installs a CSV for a Subscription needs approval, and returns it.
 func (s *stage) awaitsApproval(t *testing.T, sub *v1alpha1.Subscription, csv string) *olm.InstallPlan {
 	t.Helper()
 	s.await(t, sub, func() string {
@@ -258,7 +255,7 @@ func (s *stage) awaitsApproval(t *testing.T, sub *v1alpha1.Subscription, csv str
 	return plan
 }
 
-// approve approves the InstallPlan that a Subscription waits for, once it does.
+// approve waits until a Subscription's InstallPlan needs approval and approves it.
 func (s *stage) approve(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
 	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)

@@ -1,4 +1,4 @@
-// Package lifecycle tests the built-in loops on a cluster with controllers and fake nodes, and no OLM.
+// Package lifecycle tests the built-in loops on a cluster with controllers and fake nodes, without OLM.
 package lifecycle
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestQuiet: once operators are installed, wait for somebody, or are refused, the loops ask the API server for nothing but watches, and
-// write nothing; and a manager that starts anew finds all as it should be, and says once on each Probe that it is the one now who reads.
+// TestQuiet verifies that the loops send only watches once Subscriptions are installed, waiting or rejected, and that a
+// restarted manager writes once to each Probe, which records that it now reads it, and nothing else.
 func TestQuiet(t *testing.T) {
 	const operators, held, observed = 5, 1, 30 * time.Second
 	awaitNoneEnding(t)
@@ -36,7 +36,7 @@ func TestQuiet(t *testing.T) {
 	waitingOrRefused(t)
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
-	// That nothing happens is what is to be seen, so there is nothing to wait for but the time.
+	// There is no event to wait for: the test observes that nothing happens.
 	time.Sleep(observed)
 
 	for _, r := range cluster.Requests(t, since) {
@@ -52,8 +52,8 @@ func TestQuiet(t *testing.T) {
 	again.CheckAlive(t)
 }
 
-// waitingOrRefused brings about the other states that a Subscription may stay in: its update is held, a person is to approve it, and it
-// has no catalog, needs what nobody offers, or brings what the API server refuses, or what does not start.
+// waitingOrRefused creates Subscriptions in the other stable states: a held update, a plan that needs approval, a
+// missing catalog, a missing requirement, a bundle that the API server rejects, and an operator that does not start.
 func waitingOrRefused(t *testing.T) *stage {
 	t.Helper()
 	held := testcatalog.Holding("quietheld", "1.0.0", "1.1.0")

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// requiring has each version of these packages require the same version of the other.
+// requiring makes each version of these packages require the same version of the others.
 func requiring(t *testing.T, config declcfg.DeclarativeConfig, packages ...string) declcfg.DeclarativeConfig {
 	t.Helper()
 	for i := range config.Bundles {
@@ -37,7 +37,6 @@ func requiring(t *testing.T, config declcfg.DeclarativeConfig, packages ...strin
 	return config
 }
 
-// versionOf is the version that a bundle has.
 func versionOf(b *declcfg.Bundle) (string, error) {
 	props, err := property.Parse(b.Properties)
 	if err != nil {
@@ -46,7 +45,7 @@ func versionOf(b *declcfg.Bundle) (string, error) {
 	return props.Packages[0].Version, nil
 }
 
-// TestLockStep: packages that are pinned to each other's version go together, in one plan, which waits until both may.
+// TestLockStep verifies that packages that require each other's version are updated in one plan, once both may be.
 func TestLockStep(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := func(versions ...string) declcfg.DeclarativeConfig {
@@ -74,12 +73,12 @@ func TestLockStep(t *testing.T) {
 	}
 }
 
-// TestAdopted: a ClusterServiceVersion that was applied by hand is taken on by a Subscription to its package, and updated.
+// TestAdopted verifies that a Subscription adopts and updates a ClusterServiceVersion that a user created.
 func TestAdopted(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1, v2 := testcatalog.Foo{Name: "adopted", Version: "1.0.0"}, testcatalog.Foo{Name: "adopted", Version: "1.1.0"}
 	s := newStage(t, "adopted", publish(t, v1, v2))
-	// What an InstallPlan would have granted it.
+	// The rights that an InstallPlan would have granted.
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: "adopted-operator"}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Subjects: []rbacv1.Subject{account}}
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
@@ -97,7 +96,7 @@ func TestAdopted(t *testing.T) {
 	s.runs(t, "adopted-operator", "example.com/adopted-operator:1.1.0", v2.CSV())
 }
 
-// TestOlderHead: what is newer than all that its channel has stays, and is not called the newest.
+// TestOlderHead verifies that a version that is newer than its channel's head is kept and not reported as up to date.
 func TestOlderHead(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1, v2 := testcatalog.Foo{Name: "older", Version: "1.0.0"}, testcatalog.Foo{Name: "older", Version: "2.0.0"}
@@ -114,7 +113,7 @@ func TestOlderHead(t *testing.T) {
 	})
 }
 
-// TestReplacedByLower: what replaces by name is the newer one, whatever its version.
+// TestReplacedByLower verifies that a version that replaces another by name is newer, regardless of its version number.
 func TestReplacedByLower(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	high, low := testcatalog.Foo{Name: "renumbered", Version: "20.0.0"}, testcatalog.Foo{Name: "renumbered", Version: "1.0.0"}
@@ -126,7 +125,7 @@ func TestReplacedByLower(t *testing.T) {
 	cluster.AwaitGone(t, s.csv(high.CSV()))
 }
 
-// TestDeprecated: what the catalog says is deprecated is told on the Subscription, whose operator is installed all the same.
+// TestDeprecated verifies that deprecations are reported on the Subscription and do not prevent installation.
 func TestDeprecated(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1 := testcatalog.Foo{Name: "aged", Version: "1.0.0"}
@@ -144,7 +143,7 @@ func TestDeprecated(t *testing.T) {
 	s.says(t, sub, v1alpha1.SubscriptionDeprecated, v1alpha1.ReasonDeprecated, "no longer maintained", "has a leak")
 }
 
-// TestBareService: a bundle is installed whose Service has no apiVersion, as OLM installs it.
+// TestBareService verifies that a bundle whose Service has no apiVersion is installed, as in OLM.
 func TestBareService(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1 := testcatalog.Foo{Name: "bare", Version: "1.0.0", More: []string{"{kind: Service, metadata: {name: bare}, spec: {ports: [{port: 80}], selector: {app: bare-operator}}}"}}

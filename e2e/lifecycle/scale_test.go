@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// BenchmarkSubscribeFifty is how long it takes until fifty operators run that are subscribed to at once, two in each of
-// 25 namespaces, from a catalog as large as a public one; and the most memory that the manager has taken by then.
+// BenchmarkSubscribeFifty measures the time until fifty operators run after they are subscribed to at once, two in each
+// of 25 namespaces, from a catalog as large as a public one, and the manager's peak memory.
 func BenchmarkSubscribeFifty(b *testing.B) {
 	const namespaces, each = 25, 2
 	run := 0
@@ -40,15 +40,14 @@ func BenchmarkSubscribeFifty(b *testing.B) {
 	}
 	b.ReportMetric(took.Seconds()/float64(run), "s")
 	b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
-	b.ReportMetric(0, "ns/op") // what is measured is not all that is done
+	b.ReportMetric(0, "ns/op") // ns/op includes work that is not measured
 }
 
-// crowd is a catalog of 300 packages in five versions each, as an image whose bundles are images too, and those of its
-// packages that are subscribed to.
+// crowd is a catalog image of 300 packages with five versions each, whose bundles are images, and what to install.
 type crowd struct {
 	source  client.ObjectKey
 	spec    olm.CatalogSourceSpec
-	wanted  []testcatalog.Foo // in their newest version
+	wanted  []testcatalog.Foo // the newest version of each
 	objects client.MatchingLabels
 }
 
@@ -65,7 +64,7 @@ func newCrowd(b *testing.B, name string, wanted int) *crowd {
 		}
 		p := publish(b, foos...)
 		all = append(all, p)
-		if i*wanted/packages == len(out.wanted) { // they are spread over all
+		if i*wanted/packages == len(out.wanted) { // spread over all packages
 			out.wanted = append(out.wanted, foos[versions-1])
 			pushBundle(b, images, p.Newest())
 		}
@@ -94,7 +93,7 @@ func pushBundle(b *testing.B, images registry, bundle testcatalog.Bundle) {
 	images.push(b, "bundles/"+bundle.CSV.Name, labelled(b, testcatalog.BundleLabels, manifests))
 }
 
-// offer makes the CatalogSource, and waits until it has been read.
+// offer creates the CatalogSource and waits until it is read.
 func (c *crowd) offer(b *testing.B) {
 	b.Helper()
 	began := time.Now()
@@ -114,8 +113,8 @@ func (c *crowd) offer(b *testing.B) {
 	b.Logf("the catalog has been read after %s: %s", time.Since(began).Round(10*time.Millisecond), told(source))
 }
 
-// subscribe creates all Subscriptions at once, and returns how long it took from then until the last of the operators
-// runs. Then it waits until every Subscription says so.
+// subscribe creates all Subscriptions at once and returns the time until all operators run. Before it returns, it waits
+// until every Subscription is up to date.
 func (c *crowd) subscribe(b *testing.B, namespaces, each int) time.Duration {
 	b.Helper()
 	var subs []*v1alpha1.Subscription
@@ -148,7 +147,7 @@ func (c *crowd) subscribe(b *testing.B, namespaces, each int) time.Duration {
 	return took
 }
 
-// await waits until as many operators as are wanted are so.
+// await waits until count returns the number of wanted operators.
 func (c *crowd) await(b *testing.B, count func(context.Context) (int, error)) {
 	b.Helper()
 	const most = 5 * time.Minute
@@ -163,7 +162,7 @@ func (c *crowd) await(b *testing.B, count func(context.Context) (int, error)) {
 	}
 }
 
-// running are how many of the wanted ClusterServiceVersions have Succeeded.
+// running returns the number of wanted ClusterServiceVersions that have Succeeded.
 func (c *crowd) running(ctx context.Context) (n int, err error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := cluster.Client.List(ctx, list); err != nil {
@@ -181,7 +180,7 @@ func (c *crowd) running(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// upToDate are how many Subscriptions say that they are, and nothing else.
+// upToDate returns the number of Subscriptions that are up to date and have no message.
 func (c *crowd) upToDate(ctx context.Context) (n int, err error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := cluster.Client.List(ctx, list, c.objects); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// registry is a container registry on loopback that has every repository, and lets in whoever comes.
+// registry is a container registry on loopback without authentication, which accepts any repository.
 type registry struct{ host string }
 
 func newRegistry(t testing.TB) registry {
@@ -32,7 +32,7 @@ func newRegistry(t testing.TB) registry {
 	return registry{strings.TrimPrefix(s.URL, "http://")}
 }
 
-// push puts an image there and returns its reference.
+// push pushes an image and returns its reference.
 func (r registry) push(t testing.TB, repository string, image v1.Image) string {
 	t.Helper()
 	reference, err := name.ParseReference(r.host + "/" + repository)
@@ -45,7 +45,7 @@ func (r registry) push(t testing.TB, repository string, image v1.Image) string {
 	return r.host + "/" + repository
 }
 
-// claim puts the manifest of an image there, and nothing of what it says that the image has.
+// claim pushes the manifest of an image, without its layers, and returns its reference.
 func (r registry) claim(t testing.TB, repository string, image v1.Image) string {
 	t.Helper()
 	reference, err := name.ParseReference(r.host + "/" + repository)
@@ -58,13 +58,11 @@ func (r registry) claim(t testing.TB, repository string, image v1.Image) string 
 	return r.host + "/" + repository
 }
 
-// image has these layers.
 func image(t testing.TB, layers ...[]testcatalog.Entry) v1.Image {
 	t.Helper()
 	return labelled(t, nil, layers...)
 }
 
-// labelled is an image with labels.
 func labelled(t testing.TB, labels map[string]string, layers ...[]testcatalog.Entry) v1.Image {
 	t.Helper()
 	out, err := testcatalog.Image(labels, layers...)
@@ -74,13 +72,11 @@ func labelled(t testing.TB, labels map[string]string, layers ...[]testcatalog.En
 	return out
 }
 
-// catalogImage is the image of a file-based catalog of packages.
 func catalogImage(t testing.TB, packages ...testcatalog.Package) v1.Image {
 	t.Helper()
 	return image(t, testcatalog.Files("configs/catalog.yaml", catalogText(t, packages...)))
 }
 
-// catalogText is a file-based catalog of packages.
 func catalogText(t testing.TB, packages ...testcatalog.Package) string {
 	t.Helper()
 	config, err := testcatalog.Config(packages...)
@@ -94,7 +90,7 @@ func catalogText(t testing.TB, packages ...testcatalog.Package) string {
 	return text
 }
 
-// serve serves a catalog of packages by gRPC at an address, until the test ends.
+// serve serves a catalog of packages over gRPC at an address until the test ends.
 func serve(t testing.TB, address string, packages ...testcatalog.Package) {
 	t.Helper()
 	content, err := cache.New(t.TempDir())
@@ -111,21 +107,21 @@ func serve(t testing.TB, address string, packages ...testcatalog.Package) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(listener) // ends with Stop
+		_ = s.Serve(listener) // returns after Stop
 	}()
 	t.Cleanup(func() { s.Stop(); <-done })
 }
 
-// silent takes connections at an address of its own and never says a word, until it is ended.
+// silent accepts connections at a new address and never responds, until end is called or the test ends.
 func silent(t testing.TB) (address string, end func()) {
 	t.Helper()
-	listener := listen(t, "127.0.0.1:0") // the kernel takes the connections, and nobody takes them from it
+	listener := listen(t, "127.0.0.1:0") // the kernel accepts the connections, and no code does
 	end = func() { _ = listener.Close() }
 	t.Cleanup(end)
 	return listener.Addr().String(), end
 }
 
-// nowhere is an address at which nothing listens.
+// nowhere returns an address that nothing listens on.
 func nowhere(t testing.TB) string {
 	t.Helper()
 	address, end := silent(t)

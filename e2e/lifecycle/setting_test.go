@@ -21,17 +21,17 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// setting is what something bad is set up with.
+// setting is the fixture that a bad catalog or bundle is created in.
 type setting struct {
 	*stage
 	registry registry
 	name     string
-	good     testcatalog.Package // what is offered once it is mended
-	victim   string              // a folder that nothing may be written to
+	good     testcatalog.Package // served once the problem is fixed
+	victim   string              // a folder that must stay empty
 }
 
-// checkBadCatalogs sets up each bad catalog beside a good one, and subscribes to both. The manager must not come to harm,
-// nor the good one, and nothing may be written outside the manager's folder.
+// checkBadCatalogs creates each bad catalog beside a good one and subscribes to both. It verifies that the manager and
+// the good catalog are not affected and that nothing is written outside the manager's folder.
 func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
 	t.Helper()
 	around := t.TempDir()
@@ -72,11 +72,10 @@ func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
 	manager.CheckAlive(t)
 }
 
-// memoryLimit is what the manager's pod has, in MiB.
+// memoryLimit is the memory limit of the manager's pod in MiB.
 const memoryLimit = 512
 
-// checkWritten fails the test where something was written outside the manager's folder, or is left there of what could
-// not be used.
+// checkWritten fails the test if files exist outside the manager's folder or an unusable catalog left any in it.
 func checkWritten(t *testing.T, around, folder, victim string) {
 	t.Helper()
 	for dir, want := range map[string][]string{around: {filepath.Base(folder)}, folder: {"content", "new", "used"}, filepath.Join(folder, "new"): nil, victim: nil} {
@@ -98,7 +97,7 @@ func checkWritten(t *testing.T, around, folder, victim string) {
 	}
 }
 
-// sizeOf is how many bytes the files of a folder have.
+// sizeOf returns the total size of the files in a folder in bytes.
 func sizeOf(t *testing.T, folder string) (out int64) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
@@ -125,13 +124,13 @@ func imageSpec(image string) olm.CatalogSourceSpec {
 	return olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Image: image}
 }
 
-// polled has an image looked at again every second.
+// polled sets the poll interval of an image to a second.
 func polled(spec olm.CatalogSourceSpec) olm.CatalogSourceSpec {
 	spec.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{RawInterval: "1s"}}
 	return spec
 }
 
-// pushed is an image of one layer, in whose place a good catalog is pushed to mend it.
+// pushed returns a set function that pushes an image of one layer. Repair pushes a good catalog in its place.
 func pushed(layer func(*testing.T, setting) []testcatalog.Entry) func(*testing.T, setting) (olm.CatalogSourceSpec, func()) {
 	return func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 		t.Helper()
@@ -140,7 +139,7 @@ func pushed(layer func(*testing.T, setting) []testcatalog.Entry) func(*testing.T
 	}
 }
 
-// source makes a CatalogSource beside that of the stage, in the global namespace, which goes with the test.
+// source creates a second CatalogSource for the stage in the global namespace and deletes it after the test.
 func (s *stage) source(t *testing.T, spec olm.CatalogSourceSpec) *olm.CatalogSource {
 	t.Helper()
 	out := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: global, Name: s.namespace + "-bad"}, Spec: spec}
@@ -153,7 +152,7 @@ func (s *stage) source(t *testing.T, spec olm.CatalogSourceSpec) *olm.CatalogSou
 	return out
 }
 
-// tells waits until a CatalogSource says of its health that, for that reason, in words that contain these.
+// tells waits until Healthy of a CatalogSource has that status and reason and its message contains the words.
 func (s *stage) tells(t *testing.T, source *olm.CatalogSource, status metav1.ConditionStatus, reason string, words ...string) {
 	t.Helper()
 	s.await(t, source, func() string {
@@ -173,7 +172,7 @@ func told(source *olm.CatalogSource) string {
 	return fmt.Sprintf("Healthy is %s (%s): %s", c.Status, c.Reason, c.Message)
 }
 
-// lacks is the first of the words that a message does not contain; empty where it has all.
+// lacks returns the first of the words that a message does not contain; empty if it contains all.
 func lacks(message string, words []string) string {
 	i := slices.IndexFunc(words, func(w string) bool { return !strings.Contains(message, w) })
 	if i < 0 {
@@ -182,8 +181,7 @@ func lacks(message string, words []string) string {
 	return words[i]
 }
 
-// unharmed waits until an operator is installed and up to date whose neighbour's catalog is not well, and whose
-// Subscription says no more than that.
+// unharmed waits until an operator is up to date and its Subscription reports only the unhealthy catalog.
 func (s *stage) unharmed(t *testing.T, sub *v1alpha1.Subscription, csv, unwell string) {
 	t.Helper()
 	s.await(t, sub, func() string {

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// stage is a namespace with an OperatorGroup and a catalog of its own in the global namespace.
+// stage is a namespace with its own OperatorGroup and a catalog in the global namespace.
 type stage struct {
 	namespace string
 	catalog   types.NamespacedName
@@ -28,7 +28,7 @@ type stage struct {
 
 const global = "olm"
 
-// newStage sets a stage with a catalog of packages.
+// newStage creates a stage with a catalog of packages.
 func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *stage {
 	t.Helper()
 	s := &stage{namespace: cluster.Namespace(t, prefix)}
@@ -42,13 +42,12 @@ func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *sta
 	return s
 }
 
-// offer puts packages into the catalog, in place of what is there.
+// offer replaces the contents of the catalog with packages.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
 	s.offerConfig(t, configOf(t, packages...))
 }
 
-// configOf is the file-based catalog of packages.
 func configOf(t testing.TB, packages ...testcatalog.Package) declcfg.DeclarativeConfig {
 	t.Helper()
 	out, err := testcatalog.Config(packages...)
@@ -58,18 +57,18 @@ func configOf(t testing.TB, packages ...testcatalog.Package) declcfg.Declarative
 	return out
 }
 
-// offerConfig puts a catalog in the place of the one that is there.
+// offerConfig replaces the contents of the catalog.
 func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
 	t.Helper()
 	cluster.OfferCatalog(t, s.catalog, config)
 }
 
-// own is the CatalogSource of the stage.
+// own returns the CatalogSource of the stage, with only its name and namespace.
 func (s *stage) own() *olm.CatalogSource {
 	return &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
 }
 
-// clear takes away what the garbage collector of namespaces does not.
+// clear deletes the namespace and the catalog.
 func (s *stage) clear(t *testing.T) {
 	ctx := context.Background()
 	for _, o := range []client.Object{
@@ -83,7 +82,7 @@ func (s *stage) clear(t *testing.T) {
 	}
 }
 
-// publish is a package of versions.
+// publish returns a package of the given versions, oldest first.
 func publish(t testing.TB, versions ...testcatalog.Foo) testcatalog.Package {
 	t.Helper()
 	out, err := testcatalog.Publish(versions...)
@@ -93,7 +92,7 @@ func publish(t testing.TB, versions ...testcatalog.Foo) testcatalog.Package {
 	return out
 }
 
-// subscribe subscribes to a package, by its name.
+// subscribe creates a Subscription with the name of its package.
 func (s *stage) subscribe(t *testing.T, pkg string, change ...func(*v1alpha1.Subscription)) *v1alpha1.Subscription {
 	t.Helper()
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pkg}}
@@ -108,7 +107,7 @@ func (s *stage) subscribe(t *testing.T, pkg string, change ...func(*v1alpha1.Sub
 	return sub
 }
 
-// installed waits until a Subscription says that this is installed and the newest.
+// installed waits until a Subscription reports that a version runs and is the newest, and checks its phase.
 func (s *stage) installed(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
 	s.await(t, sub, func() string {
@@ -123,7 +122,7 @@ func (s *stage) installed(t *testing.T, sub *v1alpha1.Subscription, csv string) 
 	}
 }
 
-// await waits for an object, and tells of its whole namespace where that does not come.
+// await is Cluster.Await, and logs the state of the namespace if the test fails.
 func (s *stage) await(t *testing.T, o client.Object, check func() string) {
 	t.Helper()
 	defer func() {
@@ -134,7 +133,7 @@ func (s *stage) await(t *testing.T, o client.Object, check func() string) {
 	cluster.Await(t, o, check)
 }
 
-// says waits until a condition of a Subscription is True for that reason, and its message contains the words.
+// says waits until a condition of a Subscription is True with that reason and its message contains the words.
 func (s *stage) says(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
 	t.Helper()
 	s.await(t, sub, func() string {
@@ -151,7 +150,7 @@ func (s *stage) says(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Sub
 	})
 }
 
-// tell logs what the loops have made of a namespace.
+// tell logs the state of the namespace.
 func (s *stage) tell(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
@@ -195,13 +194,13 @@ func (s *stage) csv(name string) *v1alpha1.ClusterServiceVersion {
 	return &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-// custom creates a custom resource of a package, in the conditions given as YAML.
+// custom creates a custom resource of a package, with conditions as YAML.
 func (s *stage) custom(t *testing.T, pkg, name, conditions string) *unstructured.Unstructured {
 	t.Helper()
 	return s.customIn(t, s.namespace, pkg, name, conditions)
 }
 
-// customIn creates one in another namespace.
+// customIn is custom for another namespace.
 func (s *stage) customIn(t *testing.T, namespace, pkg, name, conditions string) *unstructured.Unstructured {
 	t.Helper()
 	f := testcatalog.Foo{Name: pkg}
@@ -216,7 +215,7 @@ func (s *stage) customIn(t *testing.T, namespace, pkg, name, conditions string) 
 	return out
 }
 
-// migrated has a custom resource say that it is Migrating no more.
+// migrated sets Migrating of a custom resource to False.
 func migrated(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`

@@ -19,9 +19,9 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestUpdate is the whole life of an operator: it is installed, an update is held while a custom resource is in critical
-// work and goes on by itself after that, what the old version owned moves to the new one, the old one is collected, and
-// in the end the operator goes and the custom resources stay.
+// TestUpdate verifies the life cycle of an operator: it is installed, an update is held while a custom resource is
+// Migrating and then continues, objects of the old version move to the new one, the old one is deleted, and
+// uninstalling the operator keeps its custom resources.
 func TestUpdate(t *testing.T) {
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo {
@@ -58,7 +58,7 @@ func TestUpdate(t *testing.T) {
 	manager.CheckAlive(t)
 }
 
-// TestOverride: an administrator's word ends a hold, for the version it names and no other.
+// TestOverride verifies that the allow-upgrade annotation ends a hold, but only for the version that it names.
 func TestOverride(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo {
@@ -86,7 +86,7 @@ func TestOverride(t *testing.T) {
 	s.hasEvent(t, v1alpha1.EventUpgradeOverridden, "")
 }
 
-// TestManual: a plan waits for a person, and says how to approve it.
+// TestManual verifies that a plan waits for approval and its message states how to approve it.
 func TestManual(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1 := testcatalog.Foo{Name: "manual", Version: "1.0.0"}
@@ -107,8 +107,8 @@ func TestManual(t *testing.T) {
 	s.installed(t, sub, v1.CSV())
 }
 
-// TestDependency is the example of the source: an operator whose custom resources another brings is installed with that
-// other, and with what keeps it up to date.
+// TestDependency verifies that an operator that requires another's custom resources is installed together with it and
+// with a Subscription that keeps the dependency up to date.
 func TestDependency(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	etcd := testcatalog.Foo{Name: "etcd", Version: "0.9.0"}
@@ -136,8 +136,7 @@ func TestDependency(t *testing.T) {
 	}
 }
 
-// absent checks that something is not there, and that nothing is about to bring it: the Subscription's status has told
-// why.
+// absent checks that an object does not exist. The caller has already waited for a status that explains why.
 func (s *stage) absent(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err == nil {
@@ -146,7 +145,7 @@ func (s *stage) absent(t *testing.T, o client.Object) {
 	}
 }
 
-// ownedBy creates a ConfigMap that a ClusterServiceVersion owns and controls, as operators do.
+// ownedBy creates a ConfigMap whose controller is a ClusterServiceVersion, as operators do.
 func ownedBy(t *testing.T, s *stage, name string) *corev1.ConfigMap {
 	t.Helper()
 	owner := &v1alpha1.ClusterServiceVersion{}
@@ -159,7 +158,7 @@ func ownedBy(t *testing.T, s *stage, name string) *corev1.ConfigMap {
 	return out
 }
 
-// holding is empty for a Probe that holds the update.
+// holding returns an empty string if a Probe reports Upgradeable as False.
 func holding(probe *v1alpha1.Probe) string {
 	for _, c := range probe.Status.Conditions {
 		if c.Type == v1alpha1.ConditionUpgradeable && c.Status == metav1.ConditionFalse {
@@ -169,7 +168,7 @@ func holding(probe *v1alpha1.Probe) string {
 	return fmt.Sprintf("its conditions are %+v", probe.Status.Conditions)
 }
 
-// runs checks a deployment: what it runs, for whom, and what it is told.
+// runs checks the image, the owner and the OPERATOR_CONDITION_NAME of a Deployment.
 func (s *stage) runs(t *testing.T, name, image, csv string) {
 	t.Helper()
 	d := &appsv1.Deployment{}
@@ -186,8 +185,8 @@ func (s *stage) runs(t *testing.T, name, image, csv string) {
 	}
 }
 
-// leavesNothing deletes a Subscription and its ClusterServiceVersion, and checks that what it made goes, and the custom
-// resource and its definition stay.
+// leavesNothing deletes a Subscription and its ClusterServiceVersion and checks that what they created is deleted,
+// except the custom resource and its CustomResourceDefinition.
 func (s *stage) leavesNothing(t *testing.T, sub *v1alpha1.Subscription, f testcatalog.Foo, cr client.Object) {
 	t.Helper()
 	for _, o := range []client.Object{sub, s.csv(f.CSV())} {

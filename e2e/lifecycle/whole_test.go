@@ -25,8 +25,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestRefusedUpdate: an update of which the API server, or a check of ours, refuses one object changes nothing at all. The
-// Subscription says what is refused, and once the cause is mended and the InstallPlan deleted, as it says, the update goes through.
+// TestRefusedUpdate verifies that an update changes nothing if one of its objects is rejected by the API server or our
+// own checks, and that the Subscription reports it. It succeeds once the cause is fixed and the InstallPlan is deleted.
 func TestRefusedUpdate(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	for name, tc := range map[string]struct {
@@ -100,7 +100,7 @@ func TestRefusedUpdate(t *testing.T) {
 				t.Errorf("%s: before the update was refused there was\n%s\nand afterwards\n%s", tc.reason, before, after)
 			}
 			if tc.before == nil {
-				return // a bundle that the API server does not take is for its author to mend
+				return // an invalid bundle can only be fixed by its author
 			}
 			mend()
 			deletes(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}})
@@ -109,7 +109,7 @@ func TestRefusedUpdate(t *testing.T) {
 	}
 }
 
-// TestSelectorChanged: a Deployment whose selector changes, which no Deployment can, is replaced. The report says so.
+// TestSelectorChanged verifies that a Deployment whose immutable selector changes is replaced, which the CSV reports.
 func TestSelectorChanged(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo {
@@ -147,7 +147,7 @@ func TestSelectorChanged(t *testing.T) {
 	}
 }
 
-// TestQuota: what a quota forbids is not refused for good: it is tried again, and the Subscription says why it waits.
+// TestQuota verifies that an object that exceeds a quota is retried and the Subscription reports why it waits.
 func TestQuota(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "quota", Version: "1.0.0", More: []string{"apiVersion: v1\nkind: Service\nmetadata: {name: more}\nspec: {ports: [{port: 80}]}\n"}}
@@ -171,7 +171,7 @@ func TestQuota(t *testing.T) {
 	s.installed(t, sub, f.CSV())
 }
 
-// TestNeighbour: what goes wrong with one Subscription does not delay those of its namespace that are younger.
+// TestNeighbour verifies that a problem with one Subscription does not delay younger ones in its namespace.
 func TestNeighbour(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	s := newStage(t, "neighbour", publish(t, testcatalog.Foo{Name: "elder", Version: "1.0.0"}), publish(t, testcatalog.Foo{Name: "junior", Version: "1.0.0"}))
@@ -196,7 +196,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 	s.installed(t, s.subscribe(t, "junior"), "junior-operator.v1.0.0")
 }
 
-// refuse has the API server refuse what a policy of that name says, and waits until it does.
+// refuse creates an admission policy with that name and waits until it takes effect.
 func refuse(t *testing.T, name, policy string) {
 	t.Helper()
 	cluster.Apply(t, "", policy)
@@ -216,7 +216,7 @@ func refuse(t *testing.T, name, policy string) {
 	}
 }
 
-// TestTerminatingTarget: an operator one of whose target namespaces is being deleted waits, and says for what.
+// TestTerminatingTarget verifies that an operator with a terminating target namespace waits and reports why.
 func TestTerminatingTarget(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "ending", Version: "1.0.0"}
@@ -243,8 +243,8 @@ func TestTerminatingTarget(t *testing.T) {
 	s.installed(t, sub, f.CSV())
 }
 
-// TestBrokenConversion: a kind whose custom resources cannot be read, since its conversion webhook does not answer, does not keep an
-// old version from being collected.
+// TestBrokenConversion verifies that an old version is deleted even if a kind's custom resources cannot be read because
+// its conversion webhook does not respond.
 func TestBrokenConversion(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "converted", Version: version} }
@@ -280,7 +280,7 @@ spec:
 	s.hasEvent(t, v1alpha1.EventNotHandedOver, "owns of Broken")
 }
 
-// TestRightsGone: an operator whose rights are narrowed by its next version has lost the others by the time that is installed.
+// TestRightsGone verifies that an update removes the rights that the new version does not request.
 func TestRightsGone(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo {
@@ -299,7 +299,7 @@ func TestRightsGone(t *testing.T) {
 	awaitNone(t, &rbacv1.ClusterRoleBindingList{}, labels)
 }
 
-// bare is what a package has in its namespace and of the cluster, but for InstallPlans and what only says how things stand.
+// bare returns the objects of a package, one per line, except InstallPlans and Subscriptions.
 func (s *stage) bare(t *testing.T, pkg string) string {
 	t.Helper()
 	var out []string
@@ -315,7 +315,6 @@ func (s *stage) bare(t *testing.T, pkg string) string {
 	return strings.Join(append(out, fmt.Sprintf("%d %s", crd.Generation, crd.UID)), "\n")
 }
 
-// patch merges something into an object.
 func (s *stage) patch(t *testing.T, o client.Object, patch string) {
 	t.Helper()
 	if err := cluster.Client.Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -323,7 +322,7 @@ func (s *stage) patch(t *testing.T, o client.Object, patch string) {
 	}
 }
 
-// deletes deletes an object, and waits until it is gone.
+// deletes deletes an object and waits until it does not exist.
 func deletes(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestApprovalGate: the InstallPlan of an update is not approved while the running operator objects. Nothing on the cluster
-// has changed until it does not any more, and then the update goes on by itself.
+// TestApprovalGate verifies that the InstallPlan of an update is not approved while the running operator is not
+// upgradeable. Nothing on the cluster changes until it is, and then the update continues.
 func TestApprovalGate(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "early", publish(t, "early", "1.0.0"))
@@ -34,7 +34,7 @@ func TestApprovalGate(t *testing.T) {
 	s.held(t, sub)
 	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
 	plan := s.plan(t, sub)
-	cluster.Await(t, plan, func() string { // which OLM says a little after it has made it
+	cluster.Await(t, plan, func() string { // OLM sets the phase a moment after it creates the plan
 		if plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
 			return fmt.Sprintf("it is %q, approved=%v", plan.Status.Phase, plan.Spec.Approved)
 		}
@@ -54,8 +54,7 @@ func TestApprovalGate(t *testing.T) {
 	}
 }
 
-// TestApprovalGateOverride: an administrator's word, for the version it names and no other, has an update approved that
-// would be held.
+// TestApprovalGateOverride verifies that allow-upgrade approves a held update, but only of the version that it names.
 func TestApprovalGateOverride(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "forced", publish(t, "forced", "1.0.0"))
@@ -72,7 +71,7 @@ func TestApprovalGateOverride(t *testing.T) {
 	s.event(t, v1alpha1.EventUpgradeOverridden)
 }
 
-// TestOperatorConditionGateOverride: the same word ends the hold of the other gate.
+// TestOperatorConditionGateOverride verifies that the same annotation ends a hold of the OperatorCondition gate.
 func TestOperatorConditionGateOverride(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "pushed", publish(t, "pushed", "1.0.0"))
@@ -87,8 +86,9 @@ func TestOperatorConditionGateOverride(t *testing.T) {
 	s.event(t, v1alpha1.EventUpgradeOverridden)
 }
 
-// TestNobodysWordIsGiven: OLM puts all updates of a namespace into one InstallPlan. One that a person wants to approve
-// himself is not approved by us, though nothing else in it is held; and who is waited for is said.
+// TestNobodysWordIsGiven verifies that an InstallPlan with all updates of a namespace is not approved by
+// operator-status if it updates a Subscription with manual approval, even if nothing in it is held, and that the
+// message names that Subscription.
 func TestNobodysWordIsGiven(t *testing.T) {
 	cluster.StartManager(t)
 	names := []string{"ours", "theirs", "free"}
@@ -132,7 +132,7 @@ func TestNobodysWordIsGiven(t *testing.T) {
 	}
 }
 
-// held waits until a Subscription says that the running operator's Probe holds its update, and the Probe by which gate.
+// held waits until a Subscription and the running operator's Probe report that the update is held, and by which gate.
 func (s *stage) held(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
 	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
@@ -154,7 +154,7 @@ func (s *stage) held(t *testing.T, sub *v1alpha1.Subscription) {
 	})
 }
 
-// approveUntil does what a person does who wants a version installed: approves whatever waits for it.
+// approveUntil approves every InstallPlan of a Subscription, as a user does, until a version runs.
 func (s *stage) approveUntil(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
 	cluster.Await(t, sub, func() string {
@@ -187,7 +187,7 @@ func annotate(t *testing.T, o client.Object, name, value string) {
 	}
 }
 
-// definition is the CustomResourceDefinition of a package.
+// definition returns the CustomResourceDefinition of a package.
 func definition(t *testing.T, pkg string) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	out := &apiextensions.CustomResourceDefinition{}
@@ -197,8 +197,7 @@ func definition(t *testing.T, pkg string) *apiextensions.CustomResourceDefinitio
 	return out
 }
 
-// absent checks that a ClusterServiceVersion is not there, and that nothing is about to bring it: the Subscription's
-// conditions have told why.
+// absent checks that a CSV does not exist. The caller has already waited for a condition that explains why.
 func (s *stage) absent(t *testing.T, csv string) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), s.key(csv), s.csv(csv)); !apierrors.IsNotFound(err) {
@@ -206,7 +205,7 @@ func (s *stage) absent(t *testing.T, csv string) {
 	}
 }
 
-// event checks that an Event of the namespace has that reason.
+// event checks that an Event in the namespace has a reason.
 func (s *stage) event(t *testing.T, reason string) {
 	t.Helper()
 	list := &corev1.EventList{}
@@ -222,8 +221,8 @@ func (s *stage) event(t *testing.T, reason string) {
 	}
 }
 
-// TestNeighbourOfAHold: OLM installs what is subscribed to in a namespace together with the updates that wait there, or not
-// at all. With the approval gate a neighbour waits, is told why, and goes on with the rest; nothing fails.
+// TestNeighbourOfAHold verifies that with the approval gate a new Subscription in the namespace of a held update waits,
+// reports why and is installed with the update, without failures. OLM installs both together or not at all.
 func TestNeighbourOfAHold(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "neighbour", publish(t, "held", "1.0.0"), publish(t, "next", "1.0.0"))

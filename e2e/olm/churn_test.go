@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
-// TestChurn: OLM overwrites the status of a Subscription whose spec changes from what it read before. Ours is written once,
-// when OLM has done, and takes nothing away from OLM's.
+// TestChurn verifies that our conditions are written at most once after OLM's last write, and overwrite nothing of
+// OLM's. While a Subscription's spec changes, OLM overwrites its status from what it read before.
 func TestChurn(t *testing.T) {
 	m := cluster.StartManager(t)
 	s := newStage(t, "churn", publish(t, "churn", "1.0.0"))
@@ -34,7 +34,7 @@ func TestChurn(t *testing.T) {
 	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionPackageChannelInvalid:   "True " + v1alpha1.ReasonChannelNotFound,
 		v1alpha1.SubscriptionUpToDate:                "False " + v1alpha1.ReasonNewestNotKnown,
-		v1alpha1.SubscriptionResolutionFailed:        "True ConstraintsNotSatisfiable", // OLM's own
+		v1alpha1.SubscriptionResolutionFailed:        "True ConstraintsNotSatisfiable", // set by OLM
 		v1alpha1.SubscriptionCatalogSourcesUnhealthy: "False AllCatalogSourcesHealthy",
 	})
 	cluster.AwaitIdle(t, 5*time.Second, manager.UserAgent)
@@ -46,7 +46,7 @@ func TestChurn(t *testing.T) {
 		}
 		switch {
 		case r.By(manager.UserAgent) && r.IsConflict():
-			refused++ // it was OLM's turn
+			refused++ // OLM wrote first
 		case r.By(manager.UserAgent):
 			after++
 			t.Logf("ours: %s %s at %s: %d", r.Verb, r.URI, r.Received.Format(time.RFC3339Nano), r.Response.Code)

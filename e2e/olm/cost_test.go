@@ -16,10 +16,10 @@ import (
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
-// byOLM are the user agents of OLM's two processes.
+// byOLM lists the user agents of OLM's two processes.
 var byOLM = []string{"olm/", "catalog/"}
 
-// observed is how long a cluster is watched, where nothing should happen: a minute, or what OBSERVE says.
+// observed returns how long to observe a cluster in which nothing should happen: OBSERVE, or a minute by default.
 func observed(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("OBSERVE")
@@ -33,8 +33,8 @@ func observed(t *testing.T) time.Duration {
 	return out
 }
 
-// TestIdle: that we are there costs OLM nothing while nothing happens. It wants an OLM that has nothing left to do of other
-// tests, and time: OBSERVE=10m go test -run TestIdle ./e2e/olm.
+// TestIdle verifies that operator-status adds no requests to OLM's while nothing happens. It needs an OLM without work
+// from other tests, and time: OBSERVE=10m go test -run TestIdle ./e2e/olm.
 func TestIdle(t *testing.T) {
 	if os.Getenv("OBSERVE") == "" {
 		t.Skip("OBSERVE does not say how long to watch an idle cluster")
@@ -69,11 +69,11 @@ func TestIdle(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-// requests waits until OLM rests, and counts what it asks from then on, by verb and resource.
+// requests waits until OLM is idle and counts its requests during a period, by verb and resource.
 func (s *stage) requests(t *testing.T, during time.Duration) map[string]int {
 	t.Helper()
 	start := cluster.AwaitIdle(t, 10*time.Second, byOLM...)
-	time.Sleep(during) // the passing of time is what is observed
+	time.Sleep(during) // there is no event to wait for
 	out := map[string]int{}
 	for _, r := range cluster.RequestsOf(t, start, byOLM...) {
 		if r.IsWork() {
@@ -83,7 +83,7 @@ func (s *stage) requests(t *testing.T, during time.Duration) map[string]int {
 	return out
 }
 
-// TestHolds is the same story with either gate: what it costs to hold an update, and what else it holds.
+// TestHolds compares the two gates: OLM's requests while an update is held, and what else the hold affects.
 func TestHolds(t *testing.T) {
 	cluster.StartManager(t)
 	type cost struct {
@@ -104,7 +104,7 @@ func TestHolds(t *testing.T) {
 		s.offer(t, changing(t, name), publish(t, next, "1.0.0"))
 		s.held(t, sub)
 		start := time.Now()
-		time.Sleep(during) // the passing of time is what is observed
+		time.Sleep(during) // there is no event to wait for
 		c := cost{changed: definition(t, name).Generation != before.Generation}
 		for _, r := range cluster.RequestsOf(t, start, byOLM...) {
 			if r.IsWork() {

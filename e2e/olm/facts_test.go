@@ -25,12 +25,12 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// The tests TestFact… state what operator-status relies on in OLM, and run no manager. Each logs what it measured, and fails
-// where OLM does otherwise, so that a move to another OLM shows what has changed: go test -v -run TestFact ./e2e/olm.
+// The tests TestFact… state what operator-status relies on in OLM. They run no manager. Each logs its measurements
+// and fails if OLM behaves differently, to show what a new version of OLM changes: go test -v -run TestFact ./e2e/olm.
 
-// TestFactResolverOverwritesStatus: OLM keeps conditions of types that it does not know, but its resolver writes the whole
-// status of every Subscription in the namespace from what it read before it began. A condition added meanwhile is lost, one
-// added once OLM has left the Subscriptions alone is not: so the bridge waits for restAfterOLM before it writes.
+// TestFactResolverOverwritesStatus verifies that OLM keeps conditions of types that it does not know, but that its
+// resolver writes the status of every Subscription in the namespace from what it read before it began. A condition that
+// is added meanwhile is lost; a later one is kept. So the bridge waits for restAfterOLM before it writes.
 func TestFactResolverOverwritesStatus(t *testing.T) {
 	const subscriptions, apart = 10, 100 * time.Millisecond
 	var packages []testcatalog.Package
@@ -42,7 +42,7 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 	for _, p := range packages {
 		subs = append(subs, s.subscribe(t, p.Name, func(sub *v1alpha1.Subscription) {
 			if len(subs) == 0 {
-				sub.Spec.Channel = "none" // one that cannot be resolved keeps OLM from installing any
+				sub.Spec.Channel = "none" // an unresolvable Subscription keeps OLM from installing any
 			}
 		}))
 	}
@@ -54,7 +54,7 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 	patch(t, subs[0], `{"spec":{"channel":"neither"}}`)
 	var delays []time.Duration
 	for i, sub := range subs {
-		time.Sleep(time.Until(start.Add(time.Duration(i) * apart))) // when a condition is added is what is varied
+		time.Sleep(time.Until(start.Add(time.Duration(i) * apart))) // the test varies when a condition is added
 		add(t, sub, "During")
 		delays = append(delays, time.Since(start).Round(10*time.Millisecond))
 	}
@@ -82,11 +82,11 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 	}
 }
 
-// TestFactOperatorConditionHoldsAfterInstallPlan: OLM asks the OperatorCondition of the running version once it has run the
-// InstallPlan. Until it lets go, the Subscription says AtLatestKnown and names the version that waits as installed, the
-// CustomResourceDefinition is the new one, OLM asks the API server without a pause, and nothing else of the namespace
-// resolves. What could not be resolved may stay so after the hold has ended, until something wakes the resolver, as the
-// bridge does when it writes that nothing is held.
+// TestFactOperatorConditionHoldsAfterInstallPlan verifies that OLM checks the OperatorCondition of the running version
+// only after it has run the InstallPlan. During the hold, the Subscription is AtLatestKnown with the pending version as
+// installedCSV, the CustomResourceDefinition is the new one, OLM sends requests without a pause, and no other
+// Subscription in the namespace resolves. After the hold, failed resolutions may persist until a change wakes the
+// resolver, as the bridge does when it reports that nothing is held.
 func TestFactOperatorConditionHoldsAfterInstallPlan(t *testing.T) {
 	s := newStage(t, "late", publish(t, "asked", "1.0.0"), publish(t, "beside", "1.0.0"), publish(t, "next", "1.0.0"))
 	sub, beside := s.subscribe(t, "asked"), s.subscribe(t, "beside")
@@ -103,7 +103,7 @@ func TestFactOperatorConditionHoldsAfterInstallPlan(t *testing.T) {
 		return ""
 	})
 	plan := s.plan(t, sub)
-	cluster.Await(t, plan, func() string { // it has applied the objects a little before it says so
+	cluster.Await(t, plan, func() string { // it applies the objects a moment before it sets the phase
 		if plan.Status.Phase != olm.InstallPlanPhaseComplete {
 			return fmt.Sprintf("while the update is held the InstallPlan is %s", plan.Status.Phase)
 		}
@@ -134,9 +134,9 @@ func TestFactOperatorConditionHoldsAfterInstallPlan(t *testing.T) {
 	s.succeeds(t, csvOf("next", "1.0.0"))
 }
 
-// TestFactRemovedConditionHoldsForEver: OLM copies what an OperatorCondition's spec lists into its status, and holds while
-// the status is of another generation. What is no longer listed is never copied again: so the gate turns its entry True
-// and does not remove it.
+// TestFactRemovedConditionHoldsForEver verifies that OLM copies the conditions in an OperatorCondition's spec to its
+// status, and holds an update while the status is of another generation. A removed condition is never copied again, so
+// the gate sets its condition to True instead of removing it.
 func TestFactRemovedConditionHoldsForEver(t *testing.T) {
 	s := newStage(t, "removed", publish(t, "removed", "1.0.0"))
 	s.subscribe(t, "removed")
@@ -150,7 +150,7 @@ func TestFactRemovedConditionHoldsForEver(t *testing.T) {
 	if !strings.Contains(message, "is outdated") {
 		t.Errorf("it is held for another reason: %s", message)
 	}
-	rate, of := s.asked(t, 100, "get") // OLM is not merely late: it has looked again that often
+	rate, of := s.asked(t, 100, "get") // so many retries show that OLM is not merely late
 	s.waits(t, csvOf("removed", "1.1.0"))
 	get(t, condition)
 	status := meta.FindStatusCondition(condition.Status.Conditions, operatorsv2.Upgradeable)
@@ -163,8 +163,8 @@ func TestFactRemovedConditionHoldsForEver(t *testing.T) {
 	s.succeeds(t, csvOf("removed", "1.1.0"))
 }
 
-// TestFactOneManualSubscription: where one Subscription of a namespace is Manual, OLM asks for the approval of every
-// InstallPlan in it, also of one that installs nothing for that Subscription.
+// TestFactOneManualSubscription verifies that with one Manual Subscription in a namespace, OLM requires approval for
+// every InstallPlan there, even for one that installs nothing for that Subscription.
 func TestFactOneManualSubscription(t *testing.T) {
 	s := newStage(t, "manual", publish(t, "strict", "1.0.0"), publish(t, "free", "1.0.0"))
 	strict := s.subscribe(t, "strict", manual)
@@ -186,8 +186,8 @@ func TestFactOneManualSubscription(t *testing.T) {
 	s.succeeds(t, csvOf("free", "1.0.0"))
 }
 
-// TestFactCatalogRunsNothing: a CatalogSource with an address, whose bundles have no image and their objects as properties, is
-// installed from without a Pod for the catalog, or a Job and a ConfigMap that unpack. The comparisons rely on it.
+// TestFactCatalogRunsNothing verifies that OLM installs inlined bundles from a CatalogSource with an address, and
+// creates no Pod for the catalog and no Job or ConfigMap to unpack bundles. The comparisons rely on it.
 func TestFactCatalogRunsNothing(t *testing.T) {
 	start := time.Now()
 	s := newStage(t, "inlined", publish(t, "inlined", "1.0.0"))
@@ -229,7 +229,7 @@ func (s *stage) succeeds(t *testing.T, name string) {
 	})
 }
 
-// waits waits until OLM holds a version because of the OperatorCondition of the one before it, and returns why.
+// waits waits until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's message.
 func (s *stage) waits(t *testing.T, name string) string {
 	t.Helper()
 	csv := s.csv(name)
@@ -246,11 +246,11 @@ func (s *stage) operatorCondition(csv string) *operatorsv2.OperatorCondition {
 	return &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
 }
 
-// upgradeable sets Upgradeable in the OperatorCondition of a version, as an operator does, and waits until OLM has read it.
+// upgradeable sets Upgradeable in the OperatorCondition of a version and waits until OLM has observed it.
 func (s *stage) upgradeable(t *testing.T, csv string, status metav1.ConditionStatus) {
 	t.Helper()
 	o := s.operatorCondition(csv)
-	cluster.Await(t, o, func() string { return "" }) // OLM makes it once the version is there
+	cluster.Await(t, o, func() string { return "" }) // OLM creates it once the version exists
 	patch(t, o, fmt.Sprintf(`{"spec":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":"a test sets it","lastTransitionTime":%q}]}}`,
 		operatorsv2.Upgradeable, status, time.Now().UTC().Format(time.RFC3339)))
 	cluster.Await(t, o, func() string {
@@ -261,7 +261,7 @@ func (s *stage) upgradeable(t *testing.T, csv string, status metav1.ConditionSta
 	})
 }
 
-// asked waits until OLM has sent that many requests of a verb about the namespace, and returns how many a second, and of what.
+// asked waits until OLM has sent that many requests in the namespace. It returns their rate and the top resources.
 func (s *stage) asked(t *testing.T, many int, verb string) (perSecond float64, of string) {
 	t.Helper()
 	start, resources, seen := time.Now(), map[string]int{}, 0
@@ -287,13 +287,13 @@ func (s *stage) asked(t *testing.T, many int, verb string) (perSecond float64, o
 	return perSecond, strings.Join(most[:min(3, len(most))], ", ")
 }
 
-// rest waits until OLM has nothing to do.
+// rest waits until OLM is idle.
 func (s *stage) rest(t *testing.T) {
 	t.Helper()
 	cluster.AwaitIdle(t, 2*time.Second, byOLM...)
 }
 
-// lastWrite is when OLM last wrote to a Subscription of the namespace.
+// lastWrite returns when OLM last wrote to a Subscription in the namespace.
 func (s *stage) lastWrite(t *testing.T, since time.Time) (last time.Time) {
 	t.Helper()
 	for _, r := range cluster.RequestsOf(t, since, byOLM...) {

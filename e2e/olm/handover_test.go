@@ -16,8 +16,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestOurDefinitionsOverOLMs: who applies config/lifecycle over an OLM has its CustomResourceDefinitions replaced by ours. OLM
-// goes on as before, and the built-in loops stay out of its way.
+// TestOurDefinitionsOverOLMs verifies that OLM keeps working if its CustomResourceDefinitions are replaced by those of
+// config/lifecycle, and that the built-in loops do not write anything then.
 func TestOurDefinitionsOverOLMs(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "over", publish(t, "over", "1.0.0"))
@@ -36,7 +36,7 @@ func TestOurDefinitionsOverOLMs(t *testing.T) {
 	}
 }
 
-// replace puts our definition of a kind in the place of OLM's, until the test ends.
+// replace replaces OLM's definition of a kind with ours until the test ends.
 func replace(t *testing.T, kind string) {
 	t.Helper()
 	name := kind + ".operators.coreos.com"
@@ -52,7 +52,7 @@ func replace(t *testing.T, kind string) {
 	t.Cleanup(func() { put(t, name, before) })
 }
 
-// put gives a CustomResourceDefinition the labels and the spec of another, and returns it as it was.
+// put sets the labels and spec of a CustomResourceDefinition and returns the previous version.
 func put(t *testing.T, name string, desired *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	actual := &apiextensions.CustomResourceDefinition{}

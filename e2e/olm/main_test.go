@@ -1,4 +1,4 @@
-// Package olm tests operator-status beside a real OLM, on a cluster with controllers and fake nodes.
+// Package olm tests operator-status together with a real OLM, on a cluster with controllers and fake nodes.
 package olm
 
 import (

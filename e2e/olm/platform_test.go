@@ -16,14 +16,14 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestPlatformOperator: a PlatformOperator is installed by OLM, with the approval gate on; its update waits before anything has
-// changed, and goes on by itself. Deleted, it takes the operator along.
+// TestPlatformOperator verifies that OLM installs a PlatformOperator with the approval gate on: an update is held
+// before anything changes and then continues. Deletion removes the operator.
 func TestPlatformOperator(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "platform", publish(t, "plain", "1.0.0"))
 	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "plain"}}
 	op.Spec.Package = v1alpha1.Package{Name: "plain", Catalog: &v1alpha1.CatalogReference{Name: catalogName, Namespace: s.namespace}}
-	op.Spec.Namespace = s.namespace // where the catalog is: OLM's are visible in their own namespace, and olm's everywhere
+	op.Spec.Namespace = s.namespace // the catalog is visible only there: only those in olm are visible everywhere
 	cluster.Create(t, op)
 	t.Cleanup(func() {
 		if err := cluster.Client.Delete(context.Background(), op); client.IgnoreNotFound(err) != nil {
@@ -50,7 +50,7 @@ func TestPlatformOperator(t *testing.T) {
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
-	platformSays(t, op, "1.1.0", "Synced=False/UsersData") // its operator runs until what it may have to clean up after is gone
+	platformSays(t, op, "1.1.0", "Synced=False/UsersData") // the operator runs until custom resources are deleted
 	if err := cluster.Rediscovered(t).Client.Delete(t.Context(), example); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestPlatformOperator(t *testing.T) {
 	cluster.AwaitGone(t, s.csv(csvOf("plain", "1.1.0")))
 }
 
-// TestPlatformOperatorMisspelt: what OLM's resolver says comes up.
+// TestPlatformOperatorMisspelt verifies that errors of OLM's resolver are reported on the PlatformOperator.
 func TestPlatformOperatorMisspelt(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "misspelt", publish(t, "amber", "1.0.0"))
@@ -89,7 +89,7 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 	platformSays(t, op, "1.0.0", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
 }
 
-// platformSays waits until a PlatformOperator is of that version, and its conditions are "Type=Status/Reason".
+// platformSays waits until a PlatformOperator has that version and conditions, as "Type=Status/Reason".
 func platformSays(t *testing.T, op *v1alpha1.PlatformOperator, version string, want ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {

@@ -9,8 +9,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestRelease: what is held goes on when operator-status lets go of it, also while a manager still runs; and what it leaves
-// for people to do is told.
+// TestRelease verifies that `manager release` lets held updates continue, even while a manager runs, and lists what is
+// left for users to do. `--undo` reverts it.
 func TestRelease(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "released", publish(t, "released", "1.0.0"), publish(t, "waiting", "1.0.0"))
@@ -35,7 +35,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// release runs `manager release` with the administrator's rights.
+// release runs `manager release` with the admin's rights and returns its output.
 func release(t *testing.T, flags ...string) string {
 	t.Helper()
 	command := exec.Command(filepath.Join(testcluster.Root(), "bin", "manager"),

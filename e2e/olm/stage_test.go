@@ -21,7 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// stage is a namespace with an OperatorGroup and a catalog of its own, so that no test's troubles are another's.
+// stage is a namespace with its own OperatorGroup and catalog, which isolates tests from each other.
 type stage struct {
 	namespace string
 	folder    string // of the catalog
@@ -45,7 +45,7 @@ func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *sta
 	return s
 }
 
-// offer serves packages in the catalog, in place of what was served before.
+// offer replaces the contents of the catalog with packages and waits until OLM has connected to it.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
 	if err := testcatalog.Write(s.folder, packages...); err != nil {
@@ -70,7 +70,7 @@ func (s *stage) serveNoLonger(t *testing.T) {
 	}
 }
 
-// publish is a package of versions, which asks to be held while a custom resource is Migrating.
+// publish returns a package whose annotation holds an update while a custom resource is Migrating.
 func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
 	t.Helper()
 	out, err := testcatalog.Publish(testcatalog.Holding(name, versions...)...)
@@ -80,7 +80,7 @@ func publish(t *testing.T, name string, versions ...string) testcatalog.Package 
 	return out
 }
 
-// changing are two versions of a package, the second with another CustomResourceDefinition.
+// changing returns two versions of a package, the second with a different CustomResourceDefinition.
 func changing(t *testing.T, name string) testcatalog.Package {
 	t.Helper()
 	first := testcatalog.Foo{Name: name, Version: "1.0.0", Upgradeable: "!Migrating"}
@@ -97,10 +97,10 @@ func changing(t *testing.T, name string) testcatalog.Package {
 	return out
 }
 
-// csvOf is the name of a version of a package.
+// csvOf returns the name of a version's ClusterServiceVersion.
 func csvOf(name, version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
 
-// subscribe subscribes to a package, by its name.
+// subscribe creates a Subscription with the name of its package.
 func (s *stage) subscribe(t *testing.T, pkg string, change ...func(*v1alpha1.Subscription)) *v1alpha1.Subscription {
 	t.Helper()
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pkg}}
@@ -120,10 +120,10 @@ func gated(sub *v1alpha1.Subscription) {
 	sub.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
 }
 
-// runs waits until a Subscription says that this is the newest and runs, and nothing else.
+// runs waits until a Subscription reports that a version runs and is the newest, without problems.
 func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
-	cluster.Await(t, sub, func() string { // what is said of an earlier version stands for two seconds
+	cluster.Await(t, sub, func() string { // conditions about an earlier version remain for two seconds
 		if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); sub.Status.CurrentCSV != csv || !strings.HasPrefix(c.Message, csv+" ") {
 			return fmt.Sprintf("OLM goes for %q: %s", sub.Status.CurrentCSV, c.Message)
 		}
@@ -172,7 +172,7 @@ func tells(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionC
 	}
 }
 
-// migrating creates a custom resource of a package, which is Migrating.
+// migrating creates a custom resource of a package that is Migrating.
 func (s *stage) migrating(t *testing.T, pkg string) *unstructured.Unstructured {
 	t.Helper()
 	_, group, _ := strings.Cut(testcatalog.Foo{Name: pkg}.CRD(), ".")
@@ -186,7 +186,7 @@ func (s *stage) migrating(t *testing.T, pkg string) *unstructured.Unstructured {
 	return out
 }
 
-// hasMigrated has a custom resource say that it is Migrating no more.
+// hasMigrated sets Migrating of a custom resource to False.
 func hasMigrated(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`
@@ -195,7 +195,7 @@ func hasMigrated(t *testing.T, o *unstructured.Unstructured) {
 	}
 }
 
-// objects waits until the Probe of a version says that it is not to be updated.
+// objects waits until the Probe of a version reports that it is not upgradeable.
 func (s *stage) objects(t *testing.T, csv string) {
 	t.Helper()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
@@ -215,7 +215,7 @@ func (s *stage) csv(name string) *v1alpha1.ClusterServiceVersion {
 	return &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-// plan is the InstallPlan that a Subscription refers to.
+// plan waits until a Subscription refers to an InstallPlan and returns it.
 func (s *stage) plan(t *testing.T, sub *v1alpha1.Subscription) *olm.InstallPlan {
 	t.Helper()
 	cluster.Await(t, sub, func() string {
@@ -231,7 +231,7 @@ func (s *stage) plan(t *testing.T, sub *v1alpha1.Subscription) *olm.InstallPlan 
 	return out
 }
 
-// tell logs how a namespace stands.
+// tell logs the state of a namespace.
 func (s *stage) tell(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()

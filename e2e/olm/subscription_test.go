@@ -17,8 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestOperatorConditionGate: OLM says AtLatestKnown while the update it has begun is held, and the Subscription says in our
-// conditions what is so.
+// TestOperatorConditionGate verifies that our conditions report a held update while OLM reports AtLatestKnown.
 func TestOperatorConditionGate(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "late", publish(t, "late", "1.0.0"))
@@ -30,7 +29,7 @@ func TestOperatorConditionGate(t *testing.T) {
 	s.offer(t, publish(t, "late", "1.0.0", "1.1.0"))
 	s.held(t, sub)
 	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "OperatorCondition gate", "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
-	cluster.Await(t, sub, func() string { // which OLM says once it has begun the update; it was held before that
+	cluster.Await(t, sub, func() string { // OLM reports this once it has begun the update, which is held before that
 		if sub.Status.State != olm.SubscriptionStateAtLatest || sub.Status.InstalledCSV != csvOf("late", "1.1.0") {
 			return fmt.Sprintf("while the update that OLM has begun is held, its state is %s with %s installed", sub.Status.State, sub.Status.InstalledCSV)
 		}
@@ -41,7 +40,7 @@ func TestOperatorConditionGate(t *testing.T) {
 	s.runs(t, sub, csvOf("late", "1.1.0"))
 }
 
-// TestManual: an InstallPlan waits for a person, and the Subscription says how to approve it.
+// TestManual verifies that an InstallPlan waits for approval and the Subscription reports how to approve it.
 func TestManual(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "manual", publish(t, "manual", "1.0.0"))
@@ -55,8 +54,7 @@ func TestManual(t *testing.T) {
 	s.runs(t, sub, csvOf("manual", "1.0.0"))
 }
 
-// TestInvalidSubscriptions: what cannot be resolved says which word of the Subscription is wrong. OLM's own condition stays
-// as OLM wrote it.
+// TestInvalidSubscriptions verifies that conditions report a Subscription's invalid field and keep OLM's own condition.
 func TestInvalidSubscriptions(t *testing.T) {
 	cluster.StartManager(t)
 	cases := map[string]struct {
@@ -103,8 +101,8 @@ func TestInvalidSubscriptions(t *testing.T) {
 	}
 }
 
-// TestFailedCSV: that an operator does not run is told, and that it is over. OLM fails one that does not support the
-// OperatorGroup's namespaces, and looks again when these change.
+// TestFailedCSV verifies that a failed CSV is reported, and that it has recovered. OLM fails a CSV that does not
+// support the target namespaces, and checks again when they change.
 func TestFailedCSV(t *testing.T) {
 	cluster.StartManager(t)
 	everywhere := testcatalog.Foo{Name: "everywhere", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {
@@ -132,20 +130,20 @@ func TestFailedCSV(t *testing.T) {
 	s.runs(t, sub, everywhere.CSV())
 }
 
-// TestMissingCSV: so is that what was installed is gone.
+// TestMissingCSV verifies that a deleted CSV is reported.
 func TestMissingCSV(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "missing", publish(t, "missing", "1.0.0"))
 	sub := s.subscribe(t, "missing")
 	s.runs(t, sub, csvOf("missing", "1.0.0"))
 	plan := s.plan(t, sub)
-	cluster.Await(t, plan, func() string { // until then OLM makes the ClusterServiceVersion anew
+	cluster.Await(t, plan, func() string { // until then OLM would create the ClusterServiceVersion again
 		if plan.Status.Phase != olm.InstallPlanPhaseComplete {
 			return fmt.Sprintf("it is %s", plan.Status.Phase)
 		}
 		return ""
 	})
-	cluster.AwaitIdle(t, 3*time.Second, byOLM...) // and also while it still has the plan as it was before
+	cluster.AwaitIdle(t, 3*time.Second, byOLM...) // it would also while its cache has the earlier plan
 	if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("missing", "1.0.0"))); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +154,7 @@ func TestMissingCSV(t *testing.T) {
 	tells(t, sub, v1alpha1.SubscriptionInstalledCSVMissing, csvOf("missing", "1.0.0"))
 }
 
-// TestInstallPlanMissing: OLM makes another InstallPlan for one that is gone, and our conditions follow.
+// TestInstallPlanMissing verifies that our conditions refer to the InstallPlan that replaces a deleted one.
 func TestInstallPlanMissing(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "planless", publish(t, "planless", "1.0.0"))
@@ -182,12 +180,12 @@ func TestInstallPlanMissing(t *testing.T) {
 	s.runs(t, sub, csvOf("planless", "1.0.0"))
 }
 
-// TestUnhealthyCatalog: a catalog that does not answer is told, on the Subscription that wants something from it.
+// TestUnhealthyCatalog verifies that an unreachable catalog is reported on the Subscriptions that refer to it.
 func TestUnhealthyCatalog(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "mute", publish(t, "mute", "1.0.0"))
 	source := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "mute"}}
-	source.Spec.SourceType, source.Spec.Address = olm.SourceTypeGrpc, "127.0.0.1:1" // where nobody listens
+	source.Spec.SourceType, source.Spec.Address = olm.SourceTypeGrpc, "127.0.0.1:1" // no server listens there
 	cluster.Create(t, source)
 	sub := s.subscribe(t, "mute", func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = source.Name })
 	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{

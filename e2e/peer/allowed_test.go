@@ -2,14 +2,14 @@ package peer
 
 import "slices"
 
-// belonging says to which ClusterServiceVersion something belongs.
+// belonging is the reason for differences in the labels of objects that belong to a ClusterServiceVersion.
 const belonging = "here everything that belongs to a ClusterServiceVersion says so alike"
 
-// certificates are made anew by everybody.
+// certificates is the reason for differences in certificates.
 const certificates = "each makes its own certificates"
 
-// allowed are the differences there may be between what the built-in loops make and what OLM makes: each one field of one
-// kind, with its reason.
+// allowed lists the differences that may exist between what the built-in loops create and what OLM creates: each is one
+// field of one kind, with its reason.
 var allowed = slices.Concat(
 	of("metadata.annotations[operatorstatus.io/applied]", "by it the loops know what they applied, and see at a glance that it is as it should be",
 		"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingWebhookConfiguration", "OperatorCondition", "PriorityClass",
@@ -69,20 +69,20 @@ var allowed = slices.Concat(
 	left("RoleBinding", "service-binding-operator-"),
 )
 
-// allowedRights are the service accounts whose rights may differ.
+// allowedRights lists the service accounts whose rights may differ, with the reason.
 var allowedRights = map[string]string{
 	"b-mongodb-enterprise/mongodb-enterprise-appdb": leftover,
 }
 
-// leftover is why OLM has something that the loops have not.
+// leftover is the reason for objects that OLM has and the loops do not.
 const leftover = "the older version brought it and the newer does not: OLM leaves it, and the loops take it away"
 
-// left is something that OLM leaves.
+// left allows an object that only OLM has.
 func left(kind, name string) []allowance {
 	return []allowance{{kind: kind, name: name, reason: leftover}}
 }
 
-// of is one field that may differ in several kinds.
+// of allows a field to differ in several kinds.
 func of(field, reason string, kinds ...string) []allowance {
 	var out []allowance
 	for _, kind := range kinds {
@@ -99,7 +99,7 @@ func allowedFor(d difference) (allowance, bool) {
 	return allowed[i], true
 }
 
-// mayBeNamedOtherwise is true where the name of such an object may differ.
+// mayBeNamedOtherwise reports whether the name of an object may differ.
 func mayBeNamedOtherwise(i identity) bool {
 	_, ok := allowedFor(difference{object: i, field: "metadata.name"})
 	return ok

@@ -20,10 +20,10 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// applying is the user agent of who applies manifests directly.
+// applying is the user agent and field manager of direct apply.
 const applying = "direct-apply"
 
-// direct applies manifests of packages: each package's one after the other as kubectl does, all packages at once.
+// direct applies manifests as kubectl does: those of one package in sequence, several packages in parallel.
 type direct struct {
 	*contender
 	client client.Client
@@ -42,7 +42,7 @@ func newDirect(t testing.TB) *direct {
 	return &direct{contender: c, client: applier}
 }
 
-// prepare makes the namespaces of packages.
+// prepare creates the namespaces of packages.
 func (d *direct) prepare(t testing.TB, packages ...testcatalog.Package) {
 	t.Helper()
 	for _, p := range packages {
@@ -50,7 +50,7 @@ func (d *direct) prepare(t testing.TB, packages ...testcatalog.Package) {
 	}
 }
 
-// apply applies manifests, waits until what they make runs, and says how long that took.
+// apply applies manifests, waits until what they create runs, and returns how long that took.
 func (d *direct) apply(ctx context.Context, manifests []*unstructured.Unstructured) (time.Duration, error) {
 	start := time.Now()
 	for _, o := range manifests {
@@ -66,7 +66,7 @@ func (d *direct) apply(ctx context.Context, manifests []*unstructured.Unstructur
 	return time.Since(start), nil
 }
 
-// await waits until something that has to start has.
+// await waits until a CustomResourceDefinition is established or a Deployment is available. Other kinds need no wait.
 func (d *direct) await(ctx context.Context, o *unstructured.Unstructured) error {
 	var actual client.Object
 	var runs func() bool
@@ -96,7 +96,7 @@ func available(d *appsv1.Deployment) bool {
 	return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= *d.Spec.Replicas && d.Status.UpdatedReplicas >= *d.Spec.Replicas
 }
 
-// order is that in which kinds are applied. Those that it does not name come before what runs.
+// order is the order in which kinds are applied. Other kinds take the place of the empty entry, before Deployments.
 var order = []string{
 	"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"", "Deployment", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
@@ -109,8 +109,8 @@ func rank(kind string) int {
 	return slices.Index(order, "")
 }
 
-// manifests are what the operators of packages consist of, by package, as one would apply it: taken from a cluster where
-// they are installed, without what the installer, Kubernetes and the API server have for themselves.
+// manifests returns, by package, the objects of the operators as a user would apply them. They are read from a cluster
+// where the packages are installed, without the objects that the installer and Kubernetes create for themselves.
 func manifests(installed state, packages []testcatalog.Package) map[string][]*unstructured.Unstructured {
 	owners := ownersOf(packages)
 	out := map[string][]*unstructured.Unstructured{}
@@ -128,7 +128,7 @@ func manifests(installed state, packages []testcatalog.Package) map[string][]*un
 	return out
 }
 
-// manifest is an object without what the API server and its controllers put in.
+// manifest returns an object without the fields that the API server and controllers set.
 func manifest(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := o.DeepCopy()
 	delete(out.Object, "status")

@@ -25,27 +25,27 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// contender is one who installs operators, on a cluster of its own.
+// contender is an installer of operators with a cluster of its own.
 type contender struct {
 	name    string
 	cluster *testcluster.Cluster
 	watcher client.WithWatch
 	folder  string   // of its devcluster
-	agents  []string // how the API server's audit log names it
+	agents  []string // its user agents in the API server's audit log
 
-	manager *testcluster.Manager // nil but for the built-in loops
+	manager *testcluster.Manager // nil except for the built-in loops
 
-	// peakMemory is the most memory that it has had, in bytes, and memory what it has.
+	// peakMemory returns its peak memory in bytes, and memory its current memory.
 	peakMemory, memory func(t testing.TB) int64
 }
 
-// global is the namespace whose catalogs all namespaces see, of OLM and of the built-in loops.
+// global is the namespace of catalogs that are visible from every namespace, in OLM and in the built-in loops.
 const global = "olm"
 
-// catalogName is the CatalogSource that all packages come from.
+// catalogName is the name of the CatalogSource of all packages.
 const catalogName = "packages"
 
-// builtIn are the loops of operator-status.
+// builtIn returns a contender that uses the built-in loops of operator-status.
 func builtIn(t testing.TB) *contender {
 	t.Helper()
 	c := onCluster(t, "operator-status")
@@ -60,7 +60,7 @@ func builtIn(t testing.TB) *contender {
 	return c
 }
 
-// realOLM is OLM as it was released, with copied ClusterServiceVersions disabled.
+// realOLM returns a contender that uses a released OLM, with copied ClusterServiceVersions disabled.
 func realOLM(t testing.TB) *contender {
 	t.Helper()
 	c := onCluster(t, "OLM", "--olm")
@@ -97,13 +97,13 @@ func onCluster(t testing.TB, name string, flags ...string) *contender {
 	return c
 }
 
-// memoryOf is the most memory that a process of the devcluster has had, in bytes.
+// memoryOf returns the peak memory of a process of the devcluster in bytes.
 func (c *contender) memoryOf(t testing.TB, name string) int64 {
 	t.Helper()
 	return testcluster.PeakMemory(t, c.processes(t)[name])
 }
 
-// processes are the process ids of the cluster's components, and of the manager.
+// processes returns the process IDs of the cluster's components and of the manager, by name.
 func (c *contender) processes(t testing.TB) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.folder, "state.json"))
@@ -129,7 +129,7 @@ func (c *contender) processes(t testing.TB) map[string]int {
 	return out
 }
 
-// offer serves packages in the catalog, in place of what was served before, and waits until they can be had.
+// offer replaces the contents of the catalog with packages and waits until the catalog is ready.
 func (c *contender) offer(t testing.TB, packages ...testcatalog.Package) {
 	t.Helper()
 	folder := filepath.Join(c.folder, "offered")
@@ -145,10 +145,10 @@ func (c *contender) offer(t testing.TB, packages ...testcatalog.Package) {
 	})
 }
 
-// namespaceOf is where a package is installed.
+// namespaceOf returns the namespace that a package is installed in.
 func namespaceOf(p testcatalog.Package) string { return "b-" + p.Name }
 
-// prepare makes a namespace for each package, with an OperatorGroup that the package supports.
+// prepare creates, for each package, a namespace with an OperatorGroup that the package supports.
 func (c *contender) prepare(t testing.TB, packages ...testcatalog.Package) {
 	t.Helper()
 	for _, p := range packages {
@@ -160,7 +160,7 @@ func (c *contender) prepare(t testing.TB, packages ...testcatalog.Package) {
 	}
 }
 
-// subscribe subscribes to packages, all at once.
+// subscribe creates Subscriptions to packages, without waiting in between.
 func (c *contender) subscribe(t testing.TB, packages ...testcatalog.Package) {
 	t.Helper()
 	for _, p := range packages {
@@ -172,26 +172,25 @@ func (c *contender) subscribe(t testing.TB, packages ...testcatalog.Package) {
 	}
 }
 
-// verdict is what became of a package's newest version.
+// verdict is the outcome for a package's newest version.
 type verdict struct {
 	csv    string
 	phase  string
 	reason string
-	after  time.Duration // from the beginning until it was so
+	after  time.Duration // since the start
 }
 
 func (v verdict) succeeded() bool { return v.phase == string(olm.CSVPhaseSucceeded) }
 
-// patience is how long packages may take to end anywhere, and resting how long those that have not succeeded must stay as
-// they are to have ended there.
+// patience is the timeout for all packages, and resting how long unsuccessful ones must stay unchanged to be settled.
 const (
 	patience = 10 * time.Minute
 	resting  = 30 * time.Second
 )
 
-// settle waits until all packages have Succeeded in their newest version, or nothing changes any more, and says how each
-// did, by name. A contender that is slow may seem to rest: where it is known how others did, it is waited for as long as
-// it has not come to the same. It watches, lest the asking disturb what it measures.
+// settle waits until all packages have Succeeded in their newest version, or nothing changes any more, and returns the
+// verdicts by package. Since a slow contender may seem to be settled, it waits until the phases are those in others,
+// unless others is nil. It watches instead of polling, so as not to disturb the measurement.
 func (c *contender) settle(t testing.TB, since time.Time, others map[string]verdict, packages ...testcatalog.Package) map[string]verdict {
 	t.Helper()
 	events, err := c.watcher.Watch(t.Context(), &v1alpha1.ClusterServiceVersionList{})
@@ -227,7 +226,7 @@ func (c *contender) settle(t testing.TB, since time.Time, others map[string]verd
 	return out
 }
 
-// note takes down how a ClusterServiceVersion is, and says whether that is news.
+// note records the state of a ClusterServiceVersion and reports whether it changed.
 func note(verdicts map[string]verdict, csv *v1alpha1.ClusterServiceVersion, after time.Duration) bool {
 	pkg := strings.TrimPrefix(csv.Namespace, namespaceOf(testcatalog.Package{}))
 	now := verdict{csv: csv.Name, phase: string(csv.Status.Phase), reason: string(csv.Status.Reason), after: after}
@@ -239,7 +238,7 @@ func note(verdicts map[string]verdict, csv *v1alpha1.ClusterServiceVersion, afte
 	return true
 }
 
-// like is true where each package ended as it did with the others.
+// like reports whether each package in others has the same phase in verdicts.
 func like(verdicts, others map[string]verdict) bool {
 	for p, v := range others {
 		if verdicts[p].phase != v.phase {
@@ -258,10 +257,10 @@ func all[K comparable, V any](of map[K]V, is func(V) bool) bool {
 	return true
 }
 
-// processorTime is how much of a processor each process of the cluster has used so far.
+// processorTime returns the processor time that each process of the cluster has used so far.
 func (c *contender) processorTime(t testing.TB) map[string]time.Duration {
 	t.Helper()
-	const tick = 10 * time.Millisecond // Linux reports in hundredths of a second, whatever its clock
+	const tick = 10 * time.Millisecond // Linux reports hundredths of a second, regardless of its clock
 	out := map[string]time.Duration{}
 	for name, pid := range c.processes(t) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

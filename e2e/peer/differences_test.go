@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// difference is one field of one object that is not the same in two clusters.
+// difference is a field of an object that differs between two clusters.
 type difference struct {
 	object identity
-	field  string // as in metadata.labels[app]; empty for the object itself, which only one of them has
+	field  string // as in metadata.labels[app]; empty if only one cluster has the object
 	ours   string
 	theirs string
 }
 
-// allowance is one field of one kind that may differ, and why. A star in the field stands for anything; no field, for
-// the object, which only one of them has.
+// allowance is a field of a kind that may differ, with the reason. A star in the field matches any text. An empty field
+// allows the object to exist in only one of the clusters.
 type allowance struct {
 	kind   string
 	field  string
 	reason string
 
-	// name is part of the name of the objects that it is for; empty for all of the kind.
+	// name is a part of the names of the objects that it covers; empty for all objects of the kind.
 	name string
 }
 
@@ -40,7 +40,7 @@ func (a allowance) covers(d difference) bool {
 	return len(d.field) >= len(before)+len(after) && strings.HasPrefix(d.field, before) && strings.HasSuffix(d.field, after)
 }
 
-// compare says where two states differ. Objects of a kind whose name may differ are paired with those most like them.
+// compare returns the differences of two states. An object whose name may differ is paired with the most similar one.
 func compare(ours, theirs state, nameMayDiffer func(identity) bool) []difference {
 	var out []difference
 	var unpaired []identity
@@ -69,7 +69,7 @@ func compare(ours, theirs state, nameMayDiffer func(identity) bool) []difference
 	return out
 }
 
-// mostAlike is the object of the same kind and namespace that differs in the fewest fields.
+// mostAlike returns the object of the same kind and namespace that differs in the fewest fields.
 func mostAlike(o *unstructured.Unstructured, i identity, among state) (identity, bool) {
 	var best identity
 	fewest := -1
@@ -88,7 +88,7 @@ func sorted(s state) []identity {
 	return slices.SortedFunc(maps.Keys(s), func(a, b identity) int { return cmp.Compare(a.String(), b.String()) })
 }
 
-// fields are the differences of two objects, but for what the API server gives each object for itself.
+// fields returns the differences of two objects, except in fields that the API server sets for each object.
 func fields(i identity, ours, theirs *unstructured.Unstructured) []difference {
 	left, right := map[string]string{}, map[string]string{}
 	flatten("", essence(ours), left)
@@ -108,7 +108,7 @@ func fields(i identity, ours, theirs *unstructured.Unstructured) []difference {
 	return out
 }
 
-// essence is an object without what every API server makes up, and without its status, but for a phase.
+// essence returns an object without the metadata that each API server sets, and only with the phase of its status.
 func essence(o *unstructured.Unstructured) map[string]any {
 	out := o.DeepCopy().Object
 	metadata, _, _ := unstructured.NestedMap(out, "metadata")
@@ -122,12 +122,12 @@ func essence(o *unstructured.Unstructured) map[string]any {
 		delete(o, "uid")
 		for _, flag := range []string{"controller", "blockOwnerDeletion"} {
 			if o[flag] == false {
-				delete(o, flag) // which means the same
+				delete(o, flag) // false is the same as absent
 			}
 		}
 		byOwner[strings.ToLower(fmt.Sprint(o["kind"]))+" "+fmt.Sprint(o["name"])] = o
 	}
-	metadata["ownerReferences"] = byOwner // their order means nothing
+	metadata["ownerReferences"] = byOwner // their order has no meaning
 	out["metadata"] = metadata
 	phase, found, _ := unstructured.NestedString(out, "status", "phase")
 	delete(out, "status")
@@ -137,12 +137,12 @@ func essence(o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// flatten gives every leaf of a value by its path. Keys that are names are in brackets.
+// flatten adds every leaf of a value to out, by its path. Keys that are names are in brackets.
 func flatten(path string, value any, out map[string]string) {
 	switch value := value.(type) {
 	case map[string]any:
 		if len(value) == 0 {
-			return // the same as absent, to all who read it
+			return // the same as absent for every reader
 		}
 		for key, v := range value {
 			flatten(join(path, key), v, out)

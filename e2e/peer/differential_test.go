@@ -12,15 +12,15 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// moment is how a cluster is, once all has come to rest.
+// moment is the state of a settled cluster.
 type moment struct {
 	verdicts map[string]verdict
 	objects  state
 	rights   rights
 }
 
-// TestDifferential has the same catalog installed, and then updated, by the built-in loops and by a real OLM, and fails
-// on every difference but those in allowed.
+// TestDifferential verifies that the built-in loops and a real OLM install and then update the same catalog with no
+// differences except those in allowed.
 func TestDifferential(t *testing.T) {
 	packages := packages(t)
 	var ours, theirs []moment
@@ -37,8 +37,8 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// record installs the older version of every package, then the newer of those that run, and tells how the cluster is
-// after each. Where it is known how another did, it is waited for until it has come as far.
+// record installs the oldest version of every package, then updates those that succeeded, and returns the state of the
+// cluster after each. It waits until the verdicts are those in other, if other is not nil.
 func record(t *testing.T, c *contender, packages []testcatalog.Package, other []moment) []moment {
 	before := c.read(t)
 	older := oldest(subscribed(packages))
@@ -53,8 +53,8 @@ func record(t *testing.T, c *contender, packages []testcatalog.Package, other []
 	return []moment{installed, c.moment(t, before, start, updatable(subscribed(newer)), other, 1)}
 }
 
-// newest are all versions of packages, but only the oldest of those that did not succeed: what a contender does about an
-// update of what never ran is not the same thing, and no question here.
+// newest returns all versions of packages, but only the oldest of those that did not succeed: how contenders update an
+// operator that never ran differs and is not compared.
 func newest(t *testing.T, packages []testcatalog.Package, verdicts map[string]verdict) []testcatalog.Package {
 	var out []testcatalog.Package
 	for _, p := range packages {
@@ -80,15 +80,14 @@ func (c *contender) moment(t *testing.T, before state, start time.Time, packages
 	return out
 }
 
-// atRest reads the cluster until nothing has changed from one reading to the next and the garbage collector has taken what
-// lost its owner. In a young cluster it learns of new kinds only every half a minute; what it has not taken by then it
-// leaves.
+// atRest reads the cluster until two readings are the same and the garbage collector has deleted objects without
+// owners. In a new cluster it discovers new kinds only every 30 seconds. Orphans that it has not deleted by then stay.
 func (c *contender) atRest(t *testing.T) state {
 	t.Helper()
 	const interval, learned = 3 * time.Second, 45 * time.Second
 	last, lastChange := c.read(t), time.Now()
 	for start := time.Now(); time.Since(start) < patience; {
-		time.Sleep(interval) // that nothing happens meanwhile is what is looked for
+		time.Sleep(interval) // there is no event to wait for
 		now := c.read(t)
 		orphans := now.orphans()
 		if len(compare(now, last, func(identity) bool { return false })) > 0 {
@@ -103,8 +102,8 @@ func (c *contender) atRest(t *testing.T) state {
 	return last
 }
 
-// unfinished are the packages that did not succeed. Of those the phase alone is compared: OLM gives rights before what an
-// operator requires is there, and has people use its API once it runs; the loops do both when they install it.
+// unfinished returns the packages that did not succeed. Only their phase is compared: OLM grants rights before an
+// operator's requirements are met, and access to its APIs once it runs, while the loops do both on installation.
 func (m moment) unfinished() map[string]bool {
 	out := map[string]bool{}
 	for name, v := range m.verdicts {
@@ -113,7 +112,7 @@ func (m moment) unfinished() map[string]bool {
 	return out
 }
 
-// without is a moment without what belongs to some packages.
+// without returns the moment without the objects and rights of the packages in left.
 func (m moment) without(left map[string]bool, owners owners) moment {
 	m.objects, m.rights = maps.Clone(m.objects), maps.Clone(m.rights)
 	maps.DeleteFunc(m.objects, func(i identity, o *unstructured.Unstructured) bool { return left[owners.of(i, o)] })
@@ -148,7 +147,7 @@ func short(s string) string {
 	return s
 }
 
-// counts says how many objects of which kinds there are.
+// counts returns the number of objects by kind, as text.
 func counts(s state) string {
 	by := map[string]int{}
 	var order, out []string

@@ -17,9 +17,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// BenchmarkInstallOne is how long it takes from a Subscription until its ClusterServiceVersion has Succeeded, while
-// nothing else is installed: for one package after the other, the built-in loops against applying the same manifests,
-// and against OLM. What is reported is the package in the middle.
+// BenchmarkInstallOne measures the time from a Subscription until its ClusterServiceVersion has Succeeded, for one
+// package at a time: with the built-in loops, direct apply of the same manifests, and OLM. It reports the median.
 func BenchmarkInstallOne(b *testing.B) {
 	offered := packages(b)
 	for b.Loop() {
@@ -71,8 +70,8 @@ func BenchmarkInstallOne(b *testing.B) {
 	}
 }
 
-// BenchmarkInstallAll is how long it takes from the first Subscription until all that can have Succeeded, when all
-// packages are subscribed to at once; and the memory and the requests it takes.
+// BenchmarkInstallAll measures the time from the first Subscription until all packages that can have Succeeded, with
+// all Subscriptions created together, and the memory and requests that it takes.
 func BenchmarkInstallAll(b *testing.B) {
 	offered := packages(b)
 	for b.Loop() {
@@ -115,7 +114,7 @@ func BenchmarkInstallAll(b *testing.B) {
 	}
 }
 
-// alone has something done while nothing else of the benchmark runs: what it started has ended when it returns.
+// alone runs a function while nothing else of the benchmark runs: its cleanups have run when alone returns.
 func alone(b *testing.B, do func(testing.TB)) {
 	b.Helper()
 	scope := &scope{B: b}
@@ -123,19 +122,19 @@ func alone(b *testing.B, do func(testing.TB)) {
 	do(scope)
 }
 
-// rest waits until Kubernetes has done with what was installed before: it gathers the rules of cluster roles for a while.
+// rest waits until Kubernetes has finished with the previous package: it aggregates cluster roles for a while.
 func (c *contender) rest(t testing.TB) {
 	t.Helper()
 	c.cluster.AwaitIdle(t, time.Second, "kube-controller-manager")
 }
 
-// scope is a benchmark whose cleanups are run before it ends.
+// scope is a benchmark with cleanups that run before the benchmark ends.
 type scope struct {
 	*testing.B
 	cleanups []func()
 }
 
-// Cleanup keeps a function until the scope ends.
+// Cleanup registers a function that runs when the scope ends.
 func (s *scope) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
 
 func (s *scope) end() {
@@ -144,7 +143,7 @@ func (s *scope) end() {
 	}
 }
 
-// installs subscribes to a package, and says how long it took until it has Succeeded, and whether it has.
+// installs subscribes to a package and returns how long it took to settle and whether it has Succeeded.
 func (c *contender) installs(t testing.TB, p testcatalog.Package) (time.Duration, bool) {
 	t.Helper()
 	start := time.Now()
@@ -153,11 +152,11 @@ func (c *contender) installs(t testing.TB, p testcatalog.Package) (time.Duration
 	return v.after, v.succeeded()
 }
 
-// effort is what it took to install all packages.
+// effort is the cost of installing all packages.
 type effort struct {
 	took          time.Duration
 	processors    map[string]time.Duration // by process of the cluster
-	memory, idle  int64                    // bytes at the peak, and afterwards
+	memory, idle  int64                    // bytes, at the peak and afterwards
 	requests      int
 	verdicts      map[string]verdict
 	wrong         int
@@ -165,7 +164,7 @@ type effort struct {
 	quietWrites   int
 }
 
-// installAll subscribes to all packages at once.
+// installAll subscribes to all packages and returns the cost until they have settled.
 func (c *contender) installAll(t testing.TB, packages []testcatalog.Package, others map[string]verdict) effort {
 	t.Helper()
 	c.prepare(t, packages...)
@@ -188,7 +187,7 @@ func (c *contender) installAll(t testing.TB, packages []testcatalog.Package, oth
 	return out
 }
 
-// since is how much more of a processor each process has used.
+// since returns the processor time that each process has used between two readings.
 func since(before, after map[string]time.Duration) map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for name, used := range after {
@@ -197,7 +196,7 @@ func since(before, after map[string]time.Duration) map[string]time.Duration {
 	return out
 }
 
-// applyAll applies all manifests.
+// applyAll applies the manifests of all packages in parallel.
 func (d *direct) applyAll(t testing.TB, packages []testcatalog.Package, parts map[string][]*unstructured.Unstructured) effort {
 	t.Helper()
 	d.prepare(t, packages...)
@@ -221,7 +220,7 @@ func (d *direct) applyAll(t testing.TB, packages []testcatalog.Package, parts ma
 	return out
 }
 
-// wrongUpToDate counts the Subscriptions whose UpToDate is not the truth.
+// wrongUpToDate counts the Subscriptions whose status.upToDate is wrong.
 func (c *contender) wrongUpToDate(t testing.TB, verdicts map[string]verdict) int {
 	t.Helper()
 	return c.count(t, func(sub *v1alpha1.Subscription) bool {
@@ -229,7 +228,7 @@ func (c *contender) wrongUpToDate(t testing.TB, verdicts map[string]verdict) int
 	})
 }
 
-// wrongAtLatestKnown counts those on which OLM says that all is well, while the newest version does not run.
+// wrongAtLatestKnown counts the Subscriptions that OLM reports as AtLatestKnown while the newest version does not run.
 func (c *contender) wrongAtLatestKnown(t testing.TB, verdicts map[string]verdict) int {
 	t.Helper()
 	return c.count(t, func(sub *v1alpha1.Subscription) bool {
@@ -253,11 +252,11 @@ func (c *contender) count(t testing.TB, which func(*v1alpha1.Subscription) bool)
 	return n
 }
 
-// quiet counts the requests, and the writes among them, of half a minute in which nothing happens.
+// quiet counts the requests, and the writes among them, in 30 seconds without changes.
 func (c *contender) quiet(t testing.TB) (requests, writes int) {
 	t.Helper()
 	since := c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
-	time.Sleep(30 * time.Second) // that nothing happens is what is looked for
+	time.Sleep(30 * time.Second) // there is no event to wait for
 	for _, r := range c.cluster.RequestsOf(t, since, c.agents...) {
 		if !r.IsWork() {
 			continue
@@ -270,7 +269,7 @@ func (c *contender) quiet(t testing.TB) (requests, writes int) {
 	return requests, writes
 }
 
-// median is that of durations in seconds, or of their ratios to others.
+// median returns the median of durations in seconds or, if to is not nil, of their ratios to those in to.
 func median(of, to map[string]time.Duration) float64 {
 	var values []float64
 	for name, d := range of {
@@ -319,7 +318,7 @@ func efforts(applied, ours, theirs effort) string {
 	})
 }
 
-// printed is a table.
+// printed returns a table as text.
 func printed(head string, rows func(line func(string, ...any))) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)

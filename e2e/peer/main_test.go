@@ -1,6 +1,6 @@
-// Package peer holds the built-in loops against a real OLM, and both against the mere application of the same manifests.
-// Each gets a cluster of its own, on fake nodes, and the same catalog of packages: those of the folder BUNDLES, or, where
-// that names none, a few that are made up to have one of everything.
+// Package peer compares the built-in loops with a real OLM, and both with direct apply of the same manifests. Each runs
+// on a cluster of its own with fake nodes and the same catalog: the packages in the folder that the environment
+// variable BUNDLES names, or else a few made-up packages that cover everything a bundle may contain.
 package peer
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// packages are those of the folder BUNDLES, or the made-up ones.
+// packages returns the packages in the folder that BUNDLES names, or made-up ones.
 func packages(t testing.TB) []testcatalog.Package {
 	t.Helper()
 	folder := os.Getenv("BUNDLES")
@@ -27,7 +27,7 @@ func packages(t testing.TB) []testcatalog.Package {
 	return out
 }
 
-// subscribed are the packages that are asked for by name. The others come along with one that needs them.
+// subscribed returns the packages that get a Subscription. The others are installed as dependencies.
 func subscribed(packages []testcatalog.Package) []testcatalog.Package {
 	var out []testcatalog.Package
 	for _, p := range packages {
@@ -38,7 +38,7 @@ func subscribed(packages []testcatalog.Package) []testcatalog.Package {
 	return out
 }
 
-// oldest is the first version of each.
+// oldest returns the packages with only their oldest version.
 func oldest(packages []testcatalog.Package) []testcatalog.Package {
 	var out []testcatalog.Package
 	for _, p := range packages {
@@ -48,7 +48,7 @@ func oldest(packages []testcatalog.Package) []testcatalog.Package {
 	return out
 }
 
-// updatable are those of which there is more than one version.
+// updatable returns the packages with more than one version.
 func updatable(packages []testcatalog.Package) []testcatalog.Package {
 	var out []testcatalog.Package
 	for _, p := range packages {
@@ -59,10 +59,10 @@ func updatable(packages []testcatalog.Package) []testcatalog.Package {
 	return out
 }
 
-// needed is a made-up package that another needs.
+// needed is a made-up package that another one requires.
 const needed = "needed"
 
-// madeUp are packages that have between them one of everything that a bundle may have.
+// madeUp returns packages that together cover everything a bundle may contain.
 func madeUp(t testing.TB) []testcatalog.Package {
 	t.Helper()
 	var out []testcatalog.Package
@@ -87,15 +87,15 @@ func madeUp(t testing.TB) []testcatalog.Package {
 	return out
 }
 
-// ownNamespace has the operator look after its own namespace alone.
+// ownNamespace is a Change: the operator supports only OwnNamespace.
 func ownNamespace(csv, _ *unstructured.Unstructured) {
 	set(csv, []any{map[string]any{"type": "OwnNamespace", "supported": true}}, "spec", "installModes")
 	unstructured.RemoveNestedField(csv.Object, "spec", "install", "spec", "clusterPermissions")
 }
 
-// webhooks has the operator serve one webhook of each type.
+// webhooks is a Change: the operator serves one webhook of each type.
 func webhooks(csv, crd *unstructured.Unstructured) {
-	set(csv, []any{map[string]any{"type": "AllNamespaces", "supported": true}}, "spec", "installModes") // conversion asks for it
+	set(csv, []any{map[string]any{"type": "AllNamespaces", "supported": true}}, "spec", "installModes") // conversion requires it
 	rules := []any{map[string]any{
 		"apiGroups": []any{"hooked.example.com"}, "apiVersions": []any{"v1"}, "resources": []any{"hookeds"}, "operations": []any{"CREATE"},
 	}}
@@ -117,11 +117,11 @@ func webhooks(csv, crd *unstructured.Unstructured) {
 
 func set(o *unstructured.Unstructured, value any, path ...string) {
 	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
-		panic(err) // of a path that is written here
+		panic(err) // the paths are constants of this file
 	}
 }
 
-// more are objects that a bundle may bring.
+// more holds the manifests of further objects in a bundle.
 const more = `
 apiVersion: v1
 kind: ConfigMap
@@ -164,7 +164,7 @@ metadata: {name: loaded-metrics}
 rules: [{apiGroups: [""], resources: [services], verbs: [get]}]
 `
 
-// configs are what Subscriptions ask for beside their package, by its name.
+// configs holds the spec.config of Subscriptions, by package.
 var configs = map[string]*olm.SubscriptionConfig{
 	"configured": {
 		Env:          []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://proxy.example.com"}, {Name: "OPERATOR_CONDITION_NAME", Value: "mine"}},

@@ -16,17 +16,16 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// rights are what service accounts may do: by account and namespace, one verb on one resource a line.
+// rights holds what service accounts may do: one line per verb and resource, by account and namespace.
 type rights map[holder]map[string]bool
 
-// holder is a service account, and the namespace where it may do something.
+// holder is a service account and a namespace in which it has rights.
 type holder struct {
 	account types.NamespacedName
 	in      string
 }
 
-// readRights asks the API server itself, in the name of every service account of every package: what it may do in its
-// own namespace, in one of Kubernetes, and in one that is nobody's.
+// readRights queries the API server, as every service account, for its rights in three namespaces.
 func (c *contender) readRights(t testing.TB, packages ...testcatalog.Package) rights {
 	t.Helper()
 	out := rights{}
@@ -73,7 +72,7 @@ func (c *contender) rightsOf(t testing.TB, account corev1.ServiceAccount, namesp
 	return out
 }
 
-// each calls do with every way of taking one of each list.
+// each calls do with every combination of one element of each list.
 func each(do func(...string), lists ...[]string) {
 	if len(lists) == 0 {
 		do()
@@ -84,7 +83,7 @@ func each(do func(...string), lists ...[]string) {
 	}
 }
 
-// differ says which rights only one of two has.
+// differ returns the rights that only one of the two has, except those of allowedRights.
 func (r rights) differ(from rights) []string {
 	var out []string
 	for h := range union(r, from) {

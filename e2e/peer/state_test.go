@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// uncompared are the kinds that are not looked at, and why.
+// uncompared lists the kinds that are not compared, with the reason.
 var uncompared = map[string]string{
 	"Event":              "tells of what happened, in the words of who did it",
 	"Lease":              "a heartbeat",
@@ -32,7 +32,7 @@ var uncompared = map[string]string{
 	"Probe":              "of operator-status alone",
 }
 
-// identity is what an object is known by.
+// identity identifies an object across clusters.
 type identity struct {
 	kind      schema.GroupKind
 	namespace string
@@ -43,7 +43,7 @@ func (i identity) String() string {
 	return strings.TrimSuffix(i.kind.Kind+"."+i.kind.Group, ".") + " " + strings.TrimPrefix(i.namespace+"/"+i.name, "/")
 }
 
-// state is all that a cluster holds.
+// state holds all objects of a cluster that are compared.
 type state map[identity]*unstructured.Unstructured
 
 // read lists every object of every kind that is compared.
@@ -92,7 +92,7 @@ func (c *contender) read(t testing.TB) state {
 	return out
 }
 
-// since is what was not there before.
+// since returns the objects that did not exist before.
 func (s state) since(before state) state {
 	out := state{}
 	for i, o := range s {
@@ -103,7 +103,7 @@ func (s state) since(before state) state {
 	return out
 }
 
-// orphans are the objects whose owners are gone.
+// orphans returns the objects all of whose owners are missing.
 func (s state) orphans() []identity {
 	there := map[types.UID]bool{}
 	for _, o := range s {
@@ -119,10 +119,10 @@ func (s state) orphans() []identity {
 	return out
 }
 
-// owners know which package an object belongs to.
+// owners maps objects to the packages that they belong to.
 type owners struct {
 	byNamespace map[string]string
-	byObject    map[string]string // what a bundle brings, by kind and name
+	byObject    map[string]string // objects in bundles, by kind and name
 }
 
 func ownersOf(packages []testcatalog.Package) owners {
@@ -138,7 +138,7 @@ func ownersOf(packages []testcatalog.Package) owners {
 	return out
 }
 
-// of is the package that an object belongs to; empty for none.
+// of returns the package that an object belongs to; empty for none.
 func (w owners) of(i identity, o *unstructured.Unstructured) string {
 	switch namespace, owners := o.GetLabels()["olm.owner.namespace"], o.GetOwnerReferences(); {
 	case namespace != "":

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestEditedByHand: what somebody changes or deletes is put right again; what he adds is his.
+// TestEditedByHand verifies that changed fields and deleted objects are restored, and that added fields are kept.
 func TestEditedByHand(t *testing.T) {
 	newStage(t, publish(t, "edited", "1.0.0"))
 	op := create(t, "edited")
@@ -41,7 +41,8 @@ func TestEditedByHand(t *testing.T) {
 	runs(t, op, "1.0.0")
 }
 
-// TestGitOpsLabels: what a GitOps tool marks a PlatformOperator with is not on what that is composed of, which it would delete.
+// TestGitOpsLabels verifies that the labels and annotations that a GitOps tool sets on a PlatformOperator are not
+// copied to its resources, which the tool would delete.
 func TestGitOpsLabels(t *testing.T) {
 	newStage(t, publish(t, "tracked", "1.0.0"))
 	const label, annotation = "app.kubernetes.io/instance", "argocd.argoproj.io/tracking-id"
@@ -58,7 +59,8 @@ func TestGitOpsLabels(t *testing.T) {
 	}
 }
 
-// TestForeignSubscription: what somebody else subscribed to is left alone, and he is told how to hand it over. It can be observed.
+// TestForeignSubscription verifies that another user's Subscription is left alone, with a message about how to hand it
+// over. A PlatformOperator can observe it.
 func TestForeignSubscription(t *testing.T) {
 	s := newStage(t, publish(t, "foreign", "1.0.0"))
 	namespace := cluster.Namespace(t, "foreign")
@@ -88,7 +90,7 @@ func TestForeignSubscription(t *testing.T) {
 		}
 		return ""
 	})
-	// The namespace and the group stay theirs.
+	// The namespace and the OperatorGroup stay with their creator.
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +104,8 @@ func TestForeignSubscription(t *testing.T) {
 	})
 }
 
-// TestDuplicate: two PlatformOperators for one package both say so, and the older goes on. The younger keeps what it has made, for
-// when it is the only one.
+// TestDuplicate verifies that two PlatformOperators for one package both report the duplicate and only the older is
+// reconciled. The younger keeps its resources until it is the only one.
 func TestDuplicate(t *testing.T) {
 	newStage(t, publish(t, "twin", "1.0.0"))
 	first := create(t, "twin", func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })
@@ -123,8 +125,8 @@ func TestDuplicate(t *testing.T) {
 	runs(t, first, "1.0.0")
 }
 
-// TestResources: what belongs to an operator besides waits for the kind that the operator brings along; its own reason comes up;
-// one that is taken out of the spec is deleted.
+// TestResources verifies that spec.resources wait until the operator's CRD exists, that the reason of an unready
+// resource is reported, and that a resource that is removed from the spec is deleted.
 func TestResources(t *testing.T) {
 	newStage(t, publish(t, "widget", "1.0.0"))
 	op := create(t, "widget", func(op *v1alpha1.PlatformOperator) {
@@ -179,7 +181,8 @@ func TestResources(t *testing.T) {
 	runs(t, op, "1.0.0")
 }
 
-// TestClusterExtension: an extension of OLM v1 is as ready as it says itself, in its own words.
+// TestClusterExtension verifies that a ClusterExtension of OLM v1 is ready if its own conditions report so, and that
+// their reason and message are reported.
 func TestClusterExtension(t *testing.T) {
 	cluster.Apply(t, "", clusterExtensions)
 	newStage(t, publish(t, "modern", "1.0.0"))
@@ -208,7 +211,7 @@ func TestClusterExtension(t *testing.T) {
 	tells(t, op, v1alpha1.ConditionReady, "Blocked", "the catalog is gone")
 }
 
-// clusterExtensions is OLM v1's kind, without its schema.
+// clusterExtensions is the CustomResourceDefinition of OLM v1's ClusterExtension, without its schema.
 const clusterExtensions = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -227,7 +230,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// TestInstallModes: an operator that cannot look after all namespaces looks after its own.
+// TestInstallModes verifies that an operator that does not support AllNamespaces is installed for its own namespace.
 func TestInstallModes(t *testing.T) {
 	own := testcatalog.Foo{Name: "homely", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {
 		csv.Object["spec"].(map[string]any)["installModes"] = []any{
@@ -239,7 +242,7 @@ func TestInstallModes(t *testing.T) {
 	runs(t, create(t, "homely"), "1.0.0")
 }
 
-// live is an object as it is.
+// live returns the current object that a reference points to.
 func live(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
 	t.Helper()
 	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
@@ -249,10 +252,10 @@ func live(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
 	return out
 }
 
-// csvOf is the name of the ClusterServiceVersion that most tests install.
+// csvOf returns the name of version 1.0.0's ClusterServiceVersion, which most tests install.
 func csvOf(name string) string { return testcatalog.Foo{Name: name, Version: "1.0.0"}.CSV() }
 
-// raw is a manifest in YAML.
+// raw returns a manifest that is written in YAML.
 func raw(text string) runtime.RawExtension {
 	out, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {

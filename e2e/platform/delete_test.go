@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestDelete: with deletionPolicy Delete nothing of the operator is left but its CustomResourceDefinition, whose custom resources
-// are the user's.
+// TestDelete verifies that deletionPolicy Delete leaves nothing of the operator except its CustomResourceDefinition,
+// because custom resources belong to the user.
 func TestDelete(t *testing.T) {
 	newStage(t, publish(t, "deleted", "1.0.0"))
 	op := create(t, "deleted", func(op *v1alpha1.PlatformOperator) {
@@ -43,7 +43,7 @@ func TestDelete(t *testing.T) {
 	cluster.Await(t, crd, func() string { return "" })
 }
 
-// TestOrphan: with deletionPolicy Orphan the operator runs on, and may be adopted by another PlatformOperator.
+// TestOrphan verifies that deletionPolicy Orphan keeps the operator running, and that it can be adopted again.
 func TestOrphan(t *testing.T) {
 	newStage(t, publish(t, "orphaned", "1.0.0"))
 	op := create(t, "orphaned", func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
@@ -69,8 +69,8 @@ func TestOrphan(t *testing.T) {
 	runs(t, op, "1.0.0")
 }
 
-// TestUsersData: before anything is uninstalled, what users have must be gone: custom resources of the operator, which runs on and
-// cleans up after them, and whatever they put into its namespace.
+// TestUsersData verifies that nothing is uninstalled while there is users' data: custom resources, which the running
+// operator still cleans up after, and other objects in its namespace.
 func TestUsersData(t *testing.T) {
 	op := deleteWithData(t, "kept")
 	says(t, op, "Synced=False/UsersData", "Ready=False/UsersData")
@@ -109,7 +109,7 @@ func TestUsersData(t *testing.T) {
 	cluster.AwaitGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}})
 }
 
-// TestDeleteAnyway: who asks for it has the operator uninstalled at once; what users have stays, and the namespace that it is in.
+// TestDeleteAnyway verifies that the delete-anyway annotation uninstalls the operator and keeps users' data.
 func TestDeleteAnyway(t *testing.T) {
 	op := deleteWithData(t, "left")
 	says(t, op, "Synced=False/UsersData")
@@ -137,10 +137,10 @@ func TestDeleteAnyway(t *testing.T) {
 	}
 }
 
-// unfinished removes the finalizer, as the operator does when it has cleaned up.
+// unfinished removes the finalizer, as an operator does after its cleanup.
 var unfinished = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`))
 
-// deleteWithData installs an operator, makes what a user may have of it and in its namespace, and deletes the PlatformOperator.
+// deleteWithData installs an operator, creates users' data in its namespace, and deletes the PlatformOperator.
 func deleteWithData(t *testing.T, name string) *v1alpha1.PlatformOperator {
 	t.Helper()
 	newStage(t, publish(t, name, "1.0.0"))

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestInstallAndUpdate: the name of a package is enough. The update waits for the operator's custom resource, and goes on by
-// itself.
+// TestInstallAndUpdate verifies that a package name is enough to install an operator, that an update is held by the
+// operator's custom resource, and that it continues once the custom resource permits.
 func TestInstallAndUpdate(t *testing.T) {
 	s := newStage(t, publish(t, "simple", "1.0.0"))
 	op := create(t, "simple")
@@ -37,14 +37,14 @@ func TestInstallAndUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs(t, op, "1.1.0")
-	if err := cluster.Rediscovered(t).Client.Delete(t.Context(), example); err != nil { // which a deletion would wait for
+	if err := cluster.Rediscovered(t).Client.Delete(t.Context(), example); err != nil { // it would block deletion
 		t.Fatal(err)
 	}
 	s.manager.CheckAlive(t)
 }
 
-// TestMisspeltPackage: the administrator reads what is wrong and how it may have been meant. Another package would be another
-// operator, so that is another PlatformOperator.
+// TestMisspeltPackage verifies that the conditions report a package that is not found and suggest a similar name. The
+// package is immutable, because another package is another operator.
 func TestMisspeltPackage(t *testing.T) {
 	s := newStage(t, publish(t, "pearl", "1.0.0"))
 	op := create(t, "perl")

@@ -1,4 +1,4 @@
-// Package platform tests PlatformOperators on a cluster with controllers and fake nodes, whose loops are the built-in ones.
+// Package platform tests PlatformOperators with the built-in loops, on a cluster with controllers and fake nodes.
 package platform
 
 import (
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// composed lets the manager make what these tests have in spec.resources.
+// composed lets the manager write the kinds that these tests have in spec.resources.
 var composed = &rbacv1.ClusterRole{
 	ObjectMeta: metav1.ObjectMeta{Name: "composed", Labels: map[string]string{"operatorstatus.io/aggregate-to-compose": "true"}},
 	Rules: []rbacv1.PolicyRule{{

@@ -18,9 +18,9 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestQuiet: once PlatformOperators are as they should be the API server is asked for nothing but watches, and nothing is written;
-// and a manager that starts anew finds all as it should be, and says once on the Probe that it is the one now who reads. A custom
-// resource that is part of the PlatformOperator goes with it.
+// TestQuiet verifies that the manager sends only watches while nothing changes, and that a restarted manager writes
+// once to the Probe, which records that it now reads it, and nothing else. It also verifies that a custom resource in
+// spec.resources is deleted with its PlatformOperator.
 func TestQuiet(t *testing.T) {
 	const observed = 20 * time.Second
 	cluster.InstallClusterOperator(t)
@@ -33,7 +33,7 @@ func TestQuiet(t *testing.T) {
 		}
 	})
 	runs(t, op, "1.0.0")
-	// A trouble that is over is forgotten after a while, which is a write.
+	// A problem that has ended is cleared from the status after the inertia, which is a write.
 	cluster.AwaitWithin(t, degradedWithin, op, func() string {
 		if op.Status.QuietSince != nil {
 			return "it is not over yet"
@@ -42,7 +42,7 @@ func TestQuiet(t *testing.T) {
 	})
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
-	// That nothing happens is what is to be seen, so there is nothing to wait for but the time.
+	// There is no event to wait for: the test observes that nothing happens.
 	time.Sleep(observed)
 
 	for _, r := range cluster.Requests(t, since) {
@@ -62,11 +62,11 @@ func TestQuiet(t *testing.T) {
 	cluster.AwaitGone(t, op)
 }
 
-// ofPlatform are the requests for what a PlatformOperator is made of, and for itself.
+// ofPlatform matches the paths of requests for PlatformOperators and the objects that they consist of.
 var ofPlatform = regexp.MustCompile(`/platformoperators/|/namespaces/[^/]+$|/operatorgroups|/subscriptions|/clusterserviceversions/[^/]+$`)
 
-// TestKilledAfterEveryWrite has a PlatformOperator come and go while the manager is killed after its first write, another while it
-// is killed after the second, and so on, until one has come and gone without that many: each runs, and of none is anything left.
+// TestKilledAfterEveryWrite creates and deletes a PlatformOperator while the manager is killed after its first write,
+// another one after the second, and so on until one needs fewer writes. Each must run and leave nothing behind.
 func TestKilledAfterEveryWrite(t *testing.T) {
 	const most = 60
 	s := newCatalog(t)
@@ -110,7 +110,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 	t.Errorf("a PlatformOperator takes more than %d writes", most)
 }
 
-// awaitOr waits until something is done, or the manager killed.
+// awaitOr waits until done returns true or the manager was killed.
 func awaitOr(t *testing.T, killed <-chan struct{}, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testcluster.Timeout)
@@ -121,7 +121,7 @@ func awaitOr(t *testing.T, killed <-chan struct{}, done func() bool) {
 			return
 		case <-ctx.Done():
 			t.Fatal("neither was the manager killed nor all done")
-		case <-time.After(20 * time.Millisecond): // the interval of a poll
+		case <-time.After(20 * time.Millisecond): // the poll interval
 		}
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// inertia is the DegradedInertia that these tests have: as short as lets what comes before it be seen.
+// inertia is the DegradedInertia of these tests: short, but long enough for a test to see the state before.
 const inertia = 20 * time.Second
 
-// degradedWithin is how long it takes at most until a trouble, or its end, is told: that, and what is under way.
+// degradedWithin is the longest time until a problem, or its end, is reported: the inertia plus the time to reconcile.
 const degradedWithin = inertia + testcluster.Timeout
 
-// TestRollUp plays the source's scenarios: until every PlatformOperator has installed, the installation of the cluster does not
-// succeed, and says which is failing and why. After that it stays Available, whatever happens.
+// TestRollUp verifies that the ClusterOperator is not Available until every PlatformOperator is installed, and reports
+// which ones fail and why. After that it stays Available regardless of later failures.
 func TestRollUp(t *testing.T) {
 	co := cluster.InstallClusterOperator(t)
 	cvotest.Watch(t, cluster.Config, cluster.Client.Scheme())
@@ -32,7 +32,7 @@ func TestRollUp(t *testing.T) {
 	perl := create(t, "perl")
 	broken, refused, stuck := create(t, "broken"), create(t, "refused"), create(t, "stuck")
 	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
-	// Each says what is wrong with it.
+	// Each PlatformOperator reports what is wrong with it.
 	runs(t, fine, "1.0.0")
 	for op, words := range map[*v1alpha1.PlatformOperator][]string{
 		perl:    {"perl", "pearl"},
@@ -48,7 +48,7 @@ func TestRollUp(t *testing.T) {
 		})
 		tells(t, op, v1alpha1.ConditionInstalled, words...)
 	}
-	// And so does the ClusterOperator, of all of them.
+	// The ClusterOperator reports all of them.
 	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling")
 	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing} {
 		explains(t, co, kind, "4 of 5 PlatformOperators", `perl \(PackageNotFound\)`, `broken \(ImagePullFailed\)`, `refused \(InstallComponentFailed\)`,
@@ -60,7 +60,7 @@ func TestRollUp(t *testing.T) {
 	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Degraded=True/PlatformOperatorsFailing")
 	explains(t, co, configv1.OperatorDegraded, `perl \(PackageNotFound\)`, "broken", "refused", "stuck")
 
-	// One is mended, the others are given up: that is a successful installation. What has been failing is not forgotten at once.
+	// One is fixed and the others are deleted, so the installation succeeds. A recent failure is still reported.
 	for _, op := range []*v1alpha1.PlatformOperator{broken, refused, stuck} {
 		if err := cluster.Client.Delete(t.Context(), op); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestRollUp(t *testing.T) {
 		t.Errorf("the version is not written: %+v", co.Status.Versions)
 	}
 
-	// From then on it stays Available.
+	// From now on it stays Available.
 	late := create(t, "ruby")
 	says(t, late, "Ready=False/Failed")
 	awaits(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=True/PlatformOperatorsUpdating")
@@ -88,8 +88,8 @@ func TestRollUp(t *testing.T) {
 	}
 }
 
-// troubled is a catalog in which one package is fine. Of the others one cannot be unpacked, one has a manifest that the API server
-// refuses, and one has a Deployment that never becomes available.
+// troubled returns a catalog with valid packages, one whose bundle image cannot be pulled, one with a manifest that the
+// API server rejects, and one whose Deployment never becomes available.
 func troubled(t *testing.T) declcfg.DeclarativeConfig {
 	t.Helper()
 	config, err := testcatalog.Config(
@@ -103,14 +103,14 @@ func troubled(t *testing.T) declcfg.DeclarativeConfig {
 	for i := range config.Bundles {
 		if config.Bundles[i].Package == "broken" {
 			only := declcfg.DeclarativeConfig{Bundles: []declcfg.Bundle{config.Bundles[i]}}
-			testcatalog.Refer(&only, func(string) string { return "127.0.0.1:1/broken" }) // where nobody listens
+			testcatalog.Refer(&only, func(string) string { return "127.0.0.1:1/broken" }) // no server listens there
 			config.Bundles[i] = only.Bundles[0]
 		}
 	}
 	return config
 }
 
-// awaits waits until conditions of the ClusterOperator are "Type=Status/Reason".
+// awaits waits until the ClusterOperator has conditions, as "Type=Status/Reason".
 func awaits(t *testing.T, co *configv1.ClusterOperator, want ...string) {
 	t.Helper()
 	cluster.AwaitWithin(t, degradedWithin, co, func() string {
@@ -130,7 +130,7 @@ func awaits(t *testing.T, co *configv1.ClusterOperator, want ...string) {
 	})
 }
 
-// explains waits until the message of a condition tells all of the words.
+// explains waits until the message of a condition matches all the regular expressions.
 func explains(t *testing.T, co *configv1.ClusterOperator, kind configv1.ClusterStatusConditionType, words ...string) {
 	t.Helper()
 	cluster.Await(t, co, func() string {

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestSample: the README shows the sample of config, and that does what the README says.
+// TestSample verifies that the README shows the sample of config and that the sample does what the README states.
 func TestSample(t *testing.T) {
 	sample, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "samples", "platform_v1alpha1_platformoperator.yaml"))
 	if err != nil {

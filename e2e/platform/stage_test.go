@@ -22,16 +22,16 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// global is the namespace of the catalogs that every namespace can see.
+// global is the namespace of catalogs that are visible from every namespace.
 const global = "olm"
 
-// stage is a catalog that is the manager's default one.
+// stage is a catalog and a manager that uses it as its default catalog.
 type stage struct {
 	catalog types.NamespacedName
 	manager *testcluster.Manager
 }
 
-// newStage serves packages, and starts a manager for which they are those that PlatformOperators mean.
+// newStage serves packages and starts a manager with them as its default catalog.
 func newStage(t *testing.T, packages ...testcatalog.Package) *stage {
 	t.Helper()
 	config, err := testcatalog.Config(packages...)
@@ -41,7 +41,7 @@ func newStage(t *testing.T, packages ...testcatalog.Package) *stage {
 	return newStageOf(t, config)
 }
 
-// newStageOf does so with a catalog.
+// newStageOf is newStage with a catalog instead of packages.
 func newStageOf(t *testing.T, config declcfg.DeclarativeConfig) *stage {
 	t.Helper()
 	s := newCatalog(t)
@@ -50,12 +50,12 @@ func newStageOf(t *testing.T, config declcfg.DeclarativeConfig) *stage {
 	return s
 }
 
-// flags are those of its manager.
+// flags returns the flags of the stage's manager.
 func (s *stage) flags() []string {
 	return []string{"--default-catalog=" + s.catalog.String(), "--degraded-inertia=" + inertia.String()}
 }
 
-// newCatalog is a stage whose catalog is still to be offered, and without a manager.
+// newCatalog returns a stage without catalog contents or a manager.
 func newCatalog(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{catalog: types.NamespacedName{Namespace: global, Name: "catalog-" + rand.String(5)}}
@@ -70,7 +70,7 @@ func newCatalog(t *testing.T) *stage {
 	return s
 }
 
-// offer puts packages into the catalog, in place of what is there.
+// offer replaces the contents of the catalog with packages.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
 	config, err := testcatalog.Config(packages...)
@@ -80,13 +80,13 @@ func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	s.offerConfig(t, config)
 }
 
-// offerConfig puts a catalog in the place of the one that is there.
+// offerConfig replaces the contents of the catalog.
 func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
 	t.Helper()
 	cluster.OfferCatalog(t, s.catalog, config)
 }
 
-// publish is a package of versions, which asks to be held while a custom resource is Migrating.
+// publish returns a package whose annotation holds an update while a custom resource is Migrating.
 func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
 	t.Helper()
 	return foosOf(t, testcatalog.Holding(name, versions...)...)
@@ -101,7 +101,7 @@ func foosOf(t *testing.T, foos ...testcatalog.Foo) testcatalog.Package {
 	return out
 }
 
-// create creates a PlatformOperator under the name of its package.
+// create creates a PlatformOperator with the name of its package and deletes it after the test.
 func create(t *testing.T, name string, change ...func(*v1alpha1.PlatformOperator)) *v1alpha1.PlatformOperator {
 	t.Helper()
 	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -119,10 +119,10 @@ func create(t *testing.T, name string, change ...func(*v1alpha1.PlatformOperator
 	return op
 }
 
-// registered are the values of the API's constants.
+// registered holds the values of the API's constants.
 var registered = testcluster.Registered()
 
-// says waits until conditions are "Type=Status/Reason".
+// says waits until the status is current and has conditions, as "Type=Status/Reason".
 func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
@@ -138,7 +138,7 @@ func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
 	})
 }
 
-// runs waits until a PlatformOperator says that this version runs, is the newest, and all is well.
+// runs waits until a PlatformOperator reports that a version runs and is the newest, and that there are no problems.
 func runs(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
@@ -151,7 +151,7 @@ func runs(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
 	resolvable(t, op)
 }
 
-// tells checks that the message of a condition contains the words.
+// tells checks that the message of a condition matches all the regular expressions.
 func tells(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words ...string) {
 	t.Helper()
 	c := meta.FindStatusCondition(op.Status.Conditions, condition)
@@ -162,7 +162,7 @@ func tells(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words 
 	}
 }
 
-// resolvable checks that the related objects are there.
+// resolvable checks that the related objects exist.
 func resolvable(t *testing.T, op *v1alpha1.PlatformOperator) {
 	t.Helper()
 	if len(op.Status.RelatedObjects) == 0 {
@@ -178,12 +178,11 @@ func resolvable(t *testing.T, op *v1alpha1.PlatformOperator) {
 	}
 }
 
-// subscriptionOf is the Subscription that a PlatformOperator is made of.
+// subscriptionOf returns the Subscription of a PlatformOperator, with only its name and namespace.
 func subscriptionOf(op *v1alpha1.PlatformOperator) *operatorsv1alpha1.Subscription {
 	return &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: op.GetNamespaceToInstallIn(), Name: op.Name}}
 }
 
-// patch changes an object by a merge patch.
 func patch(t *testing.T, o client.Object, text string) {
 	t.Helper()
 	if err := cluster.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
@@ -191,13 +190,13 @@ func patch(t *testing.T, o client.Object, text string) {
 	}
 }
 
-// apply creates objects in the namespace of a PlatformOperator, with kinds that may have come just now.
+// apply creates objects in the namespace of a PlatformOperator. Their kinds may be new.
 func apply(t *testing.T, op *v1alpha1.PlatformOperator, manifests string) {
 	t.Helper()
 	cluster.Rediscovered(t).Apply(t, op.GetNamespaceToInstallIn(), manifests)
 }
 
-// hasMigrated has a custom resource say that it is Migrating no more.
+// hasMigrated is a patch that sets Migrating of a custom resource to False.
 var hasMigrated = client.RawPatch(types.MergePatchType,
 	[]byte(`{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`))
 

@@ -18,14 +18,14 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestBundle: what a bundle of a tenant's own catalog brings is not installed without a service account, and with one no further than
-// that one's rights. Where a cluster admin gives the account the right, it is installed.
+// TestBundle verifies that a bundle from a tenant's own catalog is not installed without a service account, and with
+// one only as far as the account has the rights. It is installed once a cluster admin grants them.
 func TestBundle(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	for name, tc := range map[string]struct {
 		reason  string
 		objects func(*tenant) []string
-		never   string // why even an account that may is refused
+		never   string // the reason for which it is refused regardless of the account's rights
 		words   []string
 		made    func(*tenant) client.Object
 	}{
@@ -97,7 +97,7 @@ webhooks: []
 			if tc.never != "" {
 				return
 			}
-			// What a cluster admin lets the account do is done.
+			// It is installed once a cluster admin grants the account the rights.
 			trust(t, weak.namespace, "weak")
 			cluster.Await(t, sub, func() string {
 				if sub.Status.InstalledCSV != "evil.v1.0.0" {
@@ -112,7 +112,7 @@ webhooks: []
 	}
 }
 
-// trust has a cluster admin bind a service account to cluster-admin.
+// trust binds a service account to cluster-admin, as a cluster admin.
 func trust(t *testing.T, namespace, account string) {
 	t.Helper()
 	cluster.Create(t, &rbacv1.ClusterRoleBinding{
@@ -136,7 +136,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
 `, user)
 }
 
-// spoof is a CustomResourceDefinition of a kind that Kubernetes has, which says that it is of a namespace.
+// spoof returns a CustomResourceDefinition that declares a built-in kind to be namespaced.
 func spoof(group, kind string) string {
 	return fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -153,8 +153,8 @@ spec:
 `, group, kind)
 }
 
-// TestForeignData: the check of a CustomResourceDefinition against the custom resources that are there tells nobody what is in those
-// that his account may not read.
+// TestForeignData verifies that checking a CustomResourceDefinition against the existing custom resources reveals
+// nothing about those that the service account may not read.
 func TestForeignData(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	vault := func(password string) string {
@@ -193,8 +193,8 @@ spec:
 	}
 }
 
-// TestForgedPlan: what whoever may do everything in a namespace writes into the status of an InstallPlan is not applied, even where no
-// policy keeps him from writing it.
+// TestForgedPlan verifies that a status that a user with every right in a namespace writes to an InstallPlan is not
+// applied, even if no admission policy rejects the write.
 func TestForgedPlan(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	unbound(t, "operator-status-lifecycle-status")
@@ -225,7 +225,7 @@ func TestForgedPlan(t *testing.T) {
 	absent(t, clusterBindingOf(n.user))
 }
 
-// unbound takes a policy out of force for the time of a test.
+// unbound deletes the binding of an admission policy until the test ends.
 func unbound(t *testing.T, policy string) {
 	t.Helper()
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy}}
@@ -241,7 +241,7 @@ func unbound(t *testing.T, policy string) {
 	})
 }
 
-// TestAccountTaken: a plan that was made while the OperatorGroup named an account does not run without one.
+// TestAccountTaken verifies that a plan that was created for a service account does not run without one.
 func TestAccountTaken(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	n := newTenant(t, "swapper", "weak")
@@ -262,7 +262,7 @@ func TestAccountTaken(t *testing.T) {
 	absent(t, clusterBindingOf(n.user))
 }
 
-// TestOperatorGroupRewritten: a bundle does not change the OperatorGroup that a cluster admin made.
+// TestOperatorGroupRewritten verifies that a bundle does not change the OperatorGroup that a cluster admin created.
 func TestOperatorGroupRewritten(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	const rewrite = "apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: group}\nspec: {targetNamespaces: [kube-system]}\n"

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestPointedInside: a CatalogSource of a tenant has the manager ask nothing that only the manager reaches, and what a server answers is
-// not told.
+// TestPointedInside verifies that a tenant's CatalogSource does not make the manager connect to an address that only
+// the manager can reach, and that the status does not contain the server's response.
 func TestPointedInside(t *testing.T) {
 	asked := make(chan string, 100)
 	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func TestPointedInside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for len(asked) > 0 {
-				<-asked // by the manager of another case, which has ended
+				<-asked // requests by the manager of the previous case, which has exited
 			}
 			cluster.StartManager(t, append([]string{"--catalog-dir=" + t.TempDir()}, tc.flags...)...)
 			cs := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: name}, Spec: tc.spec}

@@ -1,5 +1,5 @@
-// Package tenant tests that who administers a namespace, and no more than that, gets no further by way of the manager. Each test is an
-// attack that once went through. The tenants have the roles that Kubernetes and config/lifecycle aggregate to a namespace's admin.
+// Package tenant verifies that a user who administers only a namespace gains no further rights through the manager.
+// Most tests are attacks that once succeeded. Tenants have the roles that are aggregated to `admin`.
 package tenant
 
 import (
@@ -30,14 +30,14 @@ func TestMain(m *testing.M) {
 	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, _ string) { cluster = c }))
 }
 
-// tenant administers a namespace, whose OperatorGroup a cluster admin made.
+// tenant is a user who administers a namespace. A cluster admin created its OperatorGroup.
 type tenant struct {
 	client.Client
 	user, namespace string
 }
 
-// newTenant is one whose OperatorGroup names a service account, which may do what the tenant may, and make ClusterServiceVersions; none
-// where that is empty.
+// newTenant creates a tenant whose OperatorGroup names a service account, unless account is empty. The service account
+// has the tenant's rights and may write ClusterServiceVersions.
 func newTenant(t *testing.T, user, account string) *tenant {
 	t.Helper()
 	out := &tenant{Client: as(t, user), user: user, namespace: cluster.Namespace(t, user)}
@@ -61,7 +61,7 @@ func newTenant(t *testing.T, user, account string) *tenant {
 	return out
 }
 
-// as is a client of a user.
+// as returns a client that impersonates a user.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(cluster.Config)
@@ -73,7 +73,6 @@ func as(t *testing.T, user string) client.Client {
 	return out
 }
 
-// bind binds a ClusterRole to a subject, in a namespace.
 func bind(t *testing.T, namespace string, to rbacv1.Subject, role string) {
 	t.Helper()
 	cluster.Create(t, &rbacv1.RoleBinding{
@@ -83,7 +82,7 @@ func bind(t *testing.T, namespace string, to rbacv1.Subject, role string) {
 	})
 }
 
-// group is its OperatorGroup, as it is now.
+// group returns the current OperatorGroup of the tenant's namespace.
 func (n *tenant) group(t *testing.T) *operatorsv1.OperatorGroup {
 	t.Helper()
 	out := &operatorsv1.OperatorGroup{}
@@ -93,7 +92,7 @@ func (n *tenant) group(t *testing.T) *operatorsv1.OperatorGroup {
 	return out
 }
 
-// evil is the ClusterServiceVersion of what tenants offer.
+// evil is the ClusterServiceVersion in the catalogs of tenants.
 const evil = `
 apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
@@ -109,7 +108,7 @@ spec:
   install: {strategy: deployment, spec: {deployments: []}}
 `
 
-// offers has the tenant make a catalog with an operator and more objects in its bundle, and subscribe to it.
+// offers creates, as the tenant, a catalog with the evil CSV and further objects, and an automatic Subscription.
 func (n *tenant) offers(t *testing.T, objects ...string) *v1alpha1.Subscription {
 	t.Helper()
 	return n.offersCSV(t, evil, olm.ApprovalAutomatic, objects...)
@@ -134,7 +133,7 @@ func (n *tenant) offersCSV(t *testing.T, csv string, approval olm.Approval, obje
 	return sub
 }
 
-// catalogOf is a catalog of one package with one bundle.
+// catalogOf returns a file-based catalog of one package with one bundle.
 func catalogOf(t *testing.T, manifests []string) string {
 	t.Helper()
 	properties := []any{map[string]any{"type": "olm.package", "value": map[string]any{"packageName": "evil", "version": "1.0.0"}}}
@@ -151,7 +150,7 @@ func catalogOf(t *testing.T, manifests []string) string {
 ` + string(bundle)
 }
 
-// refused waits until a condition of a Subscription is True for that reason, and says the words.
+// refused waits until a condition of a Subscription is True with that reason and its message contains the words.
 func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
 	t.Helper()
 	cluster.Await(t, sub, func() string {
@@ -168,20 +167,20 @@ func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Subscriptio
 	})
 }
 
-// needsAccount waits until a Subscription says that a bundle of its catalog is not installed without a service account.
+// needsAccount waits until a Subscription reports that a bundle is not installed without a service account.
 func needsAccount(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
 	refused(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
 }
 
-// isForbidden waits until a Subscription says that the account of its OperatorGroup may not make something.
+// isForbidden waits until a Subscription reports that its OperatorGroup's account lacks the rights to install it.
 func isForbidden(t *testing.T, sub *v1alpha1.Subscription, words ...string) {
 	t.Helper()
 	refused(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden,
 		append([]string{"system:serviceaccount:" + sub.Namespace}, words...)...)
 }
 
-// isNoAdmin fails where the tenant may do what only a cluster admin may.
+// isNoAdmin fails the test if the tenant has a right that only a cluster admin should have.
 func (n *tenant) isNoAdmin(t *testing.T) {
 	t.Helper()
 	err := n.List(t.Context(), &corev1.SecretList{}, client.InNamespace("kube-system"))
@@ -190,7 +189,7 @@ func (n *tenant) isNoAdmin(t *testing.T) {
 	}
 }
 
-// absent fails where an object is there.
+// absent fails the test unless an object is not found.
 func absent(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
@@ -198,7 +197,7 @@ func absent(t *testing.T, o client.Object) {
 	}
 }
 
-// deletes deletes an object, and waits until it is gone.
+// deletes deletes an object and waits until it does not exist.
 func deletes(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {

@@ -19,8 +19,8 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestNamespaceOfOthers: a PlatformOperator installs nothing into the namespace of somebody who made it first, and then had the
-// operator's accounts; nor into those of the cluster itself.
+// TestNamespaceOfOthers verifies that a PlatformOperator installs nothing into a namespace that another user created
+// first, who could use the operator's service accounts, nor into reserved namespaces.
 func TestNamespaceOfOthers(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	squatted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "squatted", Labels: map[string]string{"owner": "intruder"}}}
@@ -59,7 +59,7 @@ func TestNamespaceOfOthers(t *testing.T) {
 	}
 }
 
-// author may write PlatformOperators, and has the rules in a namespace besides.
+// author returns a client of a user who may write PlatformOperators and has further rules in a namespace.
 func author(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) client.Client {
 	t.Helper()
 	name, in := metav1.ObjectMeta{Name: user}, metav1.ObjectMeta{Namespace: namespace, Name: user}
@@ -77,7 +77,7 @@ func author(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) cl
 	return as(t, user)
 }
 
-// impersonates is the right to impersonate the installer of a namespace.
+// impersonates is the right to impersonate the service account `installer`.
 var impersonates = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"installer"}, Verbs: []string{"impersonate"}}
 
 // installer creates a service account that has no rights yet.
@@ -88,7 +88,7 @@ func installer(t *testing.T, namespace string) (*corev1.ServiceAccount, rbacv1.S
 	return out, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: out.Name}
 }
 
-// composing is a PlatformOperator of objects, each named after its kind.
+// composing returns a PlatformOperator with the manifests as spec.resources, each named after its kind.
 func composing(t *testing.T, name, namespace, account string, manifests ...string) *platformv1alpha1.PlatformOperator {
 	t.Helper()
 	out := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -106,7 +106,7 @@ func composing(t *testing.T, name, namespace, account string, manifests ...strin
 	return out
 }
 
-// synced waits until Synced of a PlatformOperator has a reason, and says the words.
+// synced waits until Synced of a PlatformOperator is current, has that reason, and its message contains the words.
 func synced(t *testing.T, op *platformv1alpha1.PlatformOperator, reason string, words ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
@@ -125,8 +125,8 @@ const (
   roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: author}]}`
 )
 
-// TestNamesAccount: who may write PlatformOperators has objects applied as a service account, or others applied as it, only where he may
-// impersonate it.
+// TestNamesAccount verifies that a user who may write PlatformOperators can name a service account, or change what is
+// applied as one, only with the right to impersonate it.
 func TestNamesAccount(t *testing.T) {
 	namespace := cluster.Namespace(t, "names")
 	refused := []string{"impersonate serviceaccounts installer in namespace " + namespace}
@@ -134,7 +134,7 @@ func TestNamesAccount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		by     client.Client
-		before string // the account that an admin has named already
+		before string // the account that an admin has already set; "-" to create the PlatformOperator
 		change func(*platformv1alpha1.PlatformOperator)
 		want   []string
 	}{
@@ -170,7 +170,7 @@ func TestNamesAccount(t *testing.T) {
 	}
 }
 
-// composesAll lets the manager make every kind for spec.resources.
+// composesAll lets the manager write every kind in spec.resources.
 func composesAll(t *testing.T) {
 	t.Helper()
 	all := &rbacv1.ClusterRole{
@@ -181,8 +181,8 @@ func composesAll(t *testing.T) {
 	t.Cleanup(func() { deletes(t, all) })
 }
 
-// TestResourcesOfManager: who may write PlatformOperators grants nothing through the manager, even where that may make everything, nor
-// has it name an account on another PlatformOperator.
+// TestResourcesOfManager verifies that a user who may write PlatformOperators can neither grant rights through the
+// manager, even if the manager may write every kind, nor make it name an account on another PlatformOperator.
 func TestResourcesOfManager(t *testing.T) {
 	composesAll(t)
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -205,7 +205,7 @@ func TestResourcesOfManager(t *testing.T) {
 			}
 			t.Cleanup(func() { deletes(t, op) })
 			synced(t, op, tc.reason, tc.words...)
-			cluster.Await(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}}, func() string { return "" }) // as before
+			cluster.Await(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}}, func() string { return "" }) // still applied
 		})
 	}
 	absent(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "takeover"}})
@@ -213,7 +213,7 @@ func TestResourcesOfManager(t *testing.T) {
 	absent(t, &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-inner"}})
 }
 
-// TestResourcesOfAccount: a service account applies and deletes what it may, and no more than that.
+// TestResourcesOfAccount verifies that objects are applied and deleted with the rights of the service account only.
 func TestResourcesOfAccount(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace := cluster.Namespace(t, "account")
@@ -239,7 +239,7 @@ func TestResourcesOfAccount(t *testing.T) {
 		cluster.Await(t, o, func() string { return "" })
 	}
 
-	before := op.DeepCopy() // more than it may itself it cannot grant
+	before := op.DeepCopy() // it cannot grant more rights than it has
 	op.Spec.Resources = append(op.Spec.Resources, composing(t, "", "", "", takeover).Spec.Resources...)
 	if err := writer.Patch(t.Context(), op, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestResourcesOfAccount(t *testing.T) {
 	}
 }
 
-// awaitForbidden waits until the authorizer knows that a user may not read an object any more.
+// awaitForbidden waits until the authorizer no longer lets a user read an object.
 func awaitForbidden(t *testing.T, user string, o client.Object) {
 	t.Helper()
 	reads := as(t, user)
@@ -282,7 +282,7 @@ func awaitForbidden(t *testing.T, user string, o client.Object) {
 	})
 }
 
-// TestResourcesOfMissing: where the account does not exist any more the manager deletes what was written as it, if it may.
+// TestResourcesOfMissing verifies that the manager deletes what a missing account applied, if it has the rights.
 func TestResourcesOfMissing(t *testing.T) {
 	composesAll(t)
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -293,7 +293,7 @@ func TestResourcesOfMissing(t *testing.T) {
 	cluster.Create(t, op)
 	synced(t, op, platformv1alpha1.ReasonSynced)
 	deletes(t, account)
-	before := op.DeepCopy() // what is taken out of the spec, too
+	before := op.DeepCopy() // resources that are removed from the spec as well
 	op.Spec.Resources = op.Spec.Resources[:1]
 	if err := cluster.Client.Patch(t.Context(), op, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestResourcesOfMissing(t *testing.T) {
 	absent(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}})
 }
 
-// TestResourcesByDefault: the account of a flag applies the objects of PlatformOperators that name none, and not the manager.
+// TestResourcesByDefault verifies that PlatformOperators without an account are applied as --default-resources-account.
 func TestResourcesByDefault(t *testing.T) {
 	namespace := cluster.Namespace(t, "default")
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--default-resources-account="+namespace+"/installer")

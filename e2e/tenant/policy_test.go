@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestStatusOfOurs: what operator-status says of an object nobody else can say, though he may do everything in the namespace. What an
-// operator says of itself on its own Probe it can.
+// TestStatusOfOurs verifies that no other user can write the status that operator-status reports, regardless of their
+// rights in the namespace. An operator can write the status of its own Probe.
 func TestStatusOfOurs(t *testing.T) {
 	namespace := cluster.Namespace(t, "statuses")
 	user := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "teller"}
@@ -70,7 +70,7 @@ func TestStatusOfOurs(t *testing.T) {
 				}
 				return
 			}
-			cluster.Await(t, tc.object, func() string { // a policy is in force a moment after it is bound
+			cluster.Await(t, tc.object, func() string { // a policy takes effect a moment after its binding is created
 				err := teller.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
 				if apierrors.IsForbidden(err) && contains(err.Error(), "controller-manager alone") {
 					return ""
@@ -81,7 +81,7 @@ func TestStatusOfOurs(t *testing.T) {
 	}
 }
 
-// TestAskedForMore: words on an object that have operator-status do more than its writer may do are refused.
+// TestAskedForMore verifies that fields that make operator-status do more than their writer may do are rejected.
 func TestAskedForMore(t *testing.T) {
 	namespace := cluster.Namespace(t, "asking")
 	may := func(user string, rules ...rbacv1.PolicyRule) client.Client {
@@ -140,7 +140,7 @@ func TestAskedForMore(t *testing.T) {
 	}
 }
 
-// TestManagersRights: only the account of the built-in loops has every right.
+// TestManagersRights verifies that the account of the built-in loops has every right, and the manager's none of these.
 func TestManagersRights(t *testing.T) {
 	for account, every := range map[types.NamespacedName]bool{testcluster.ManagerAccount: false, testcluster.LifecycleAccount: true} {
 		for what, attributes := range map[string]authorizationv1.ResourceAttributes{
@@ -165,7 +165,7 @@ func TestManagersRights(t *testing.T) {
 	}
 }
 
-// TestManagerDeletes: the account of the manager deletes no Namespace but those that it made.
+// TestManagerDeletes verifies that the manager may delete only Namespaces that it created for a PlatformOperator.
 func TestManagerDeletes(t *testing.T) {
 	manager := as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace(t, "users")}}

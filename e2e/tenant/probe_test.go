@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestManyWatches: one Probe of many resources in many namespaces once took 10,240 watches and 614 MiB. It is told how many there are, and
-// others are read all the same. Namespaces that do not exist take none.
+// TestManyWatches verifies that a Probe with too many resources and namespaces, which once took 10,240 watches and 614
+// MiB, is rejected with TooManyWatches while others are still read. Namespaces that do not exist need no watches.
 func TestManyWatches(t *testing.T) {
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace := cluster.Namespace(t, "fan")
@@ -66,7 +66,8 @@ spec:
 	}
 }
 
-// TestLateProbe: a Probe that is made once the account has lost the right to read does not read by the watch that another holds open.
+// TestLateProbe verifies that a Probe that is created after its account lost its rights does not read through a watch
+// that another Probe started before.
 func TestLateProbe(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	cluster.Apply(t, "", `

@@ -16,8 +16,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// TestStalled: a registry that answers and then stalls delays what is installed from it, and nothing of other tenants, however many
-// Subscriptions there are to it.
+// TestStalled verifies that a registry that accepts requests and then stalls delays only what is installed from it, and
+// no other tenant, regardless of the number of Subscriptions to it.
 func TestStalled(t *testing.T) {
 	const many = 120
 	over := make(chan struct{})
@@ -86,7 +86,7 @@ func TestStalled(t *testing.T) {
 	manager.CheckAlive(t)
 }
 
-// creates has a tenant create objects.
+// creates creates objects as a tenant.
 func creates(t *testing.T, n *tenant, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {

@@ -1,6 +1,6 @@
 package main
 
-// goal is the bound of a figure that is good enough. One of the two is set.
+// goal is a bound for a figure. Exactly one of the fields is set.
 type goal struct {
 	AtMost  *float64 `json:"atMost,omitempty"`
 	AtLeast *float64 `json:"atLeast,omitempty"`
@@ -22,7 +22,7 @@ func (g goal) String() string {
 	case g.AtLeast != nil:
 		return "≥ " + number(*g.AtLeast)
 	case *g.AtMost == 0:
-		return "0" // nothing that is counted here can be less
+		return "0" // these figures cannot be negative
 	}
 	return "≤ " + number(*g.AtMost)
 }

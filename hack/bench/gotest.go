@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// benchmark is one that `go test` runs.
+// benchmark identifies a benchmark that `go test` runs.
 type benchmark struct {
 	pkg   string // relative to the project's folder
 	name  string
 	flags string // more flags of `go test`, separated by spaces
 }
 
-// args are those of the go command. It is told to be verbose because only then it tells of a benchmark that skips itself.
+// args returns the arguments of the go command. Only with -v does it report that a benchmark skips itself.
 func (b benchmark) args() []string {
 	args := []string{"test", "-v", "-run=^$", "-bench=^" + b.name + "$", "-count=1", "-timeout=60m"}
 	return append(append(args, strings.Fields(b.flags)...), b.pkg)
 }
 
-// run runs a benchmark in the project's folder, and returns what it printed, where a path in that folder is relative to it.
+// run runs a benchmark in the project's folder. It returns the output, with paths relative to that folder.
 func (b benchmark) run(ctx context.Context, root string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "go", b.args()...)
 	cmd.Dir = root
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// The go command does not pass an interrupt on: the benchmark itself gets it as a member of the same group.
+	// The go command does not forward an interrupt, so it is sent to the whole process group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = time.Minute
@@ -38,7 +38,7 @@ func (b benchmark) run(ctx context.Context, root string) (output string, err err
 	return strings.ReplaceAll(out.String(), root+"/", ""), err
 }
 
-// runAll runs every benchmark that rows need, one after the other, and tells progress of it.
+// runAll runs every benchmark that rows need, in sequence, and writes its progress. It stops early if ctx is canceled.
 func runAll(ctx context.Context, root string, rows []row, progress io.Writer) map[benchmark]outcome {
 	out := map[benchmark]outcome{}
 	for _, b := range benchmarksOf(rows) {
@@ -46,7 +46,7 @@ func runAll(ctx context.Context, root string, rows []row, progress io.Writer) ma
 		began := time.Now()
 		text, err := b.run(ctx, root)
 		if ctx.Err() != nil {
-			return out // its failure is nothing but the interruption
+			return out // the interruption made it fail
 		}
 		out[b] = read(b, text, err)
 		fmt.Fprintf(progress, "  %s %.1f s\n", out[b].word(), time.Since(began).Seconds())
@@ -57,7 +57,7 @@ func runAll(ctx context.Context, root string, rows []row, progress io.Writer) ma
 	return out
 }
 
-// benchmarksOf are those that report the figures of rows, in the order of the rows.
+// benchmarksOf returns the benchmarks that report the figures of rows, each once, in the order of the rows.
 func benchmarksOf(rows []row) []benchmark {
 	var out []benchmark
 	seen := map[benchmark]bool{}
@@ -70,7 +70,7 @@ func benchmarksOf(rows []row) []benchmark {
 	return out
 }
 
-// tail is the end of an output, for who wonders what went wrong.
+// tail returns the last lines of an output, which help to explain a failure.
 func tail(output string) string {
 	const most = 40
 	lines := strings.Split(strings.TrimRight(output, "\n"), "\n")

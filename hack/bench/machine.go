@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// machine is what figures depend on beside the code: no two reports compare without it.
+// machine describes what figures depend on besides the code. Reports from different machines cannot be compared.
 type machine struct {
 	Date   time.Time `json:"date"`
-	Commit string    `json:"commit,omitempty"` // ends in -dirty where the checkout has changes that are in no commit
+	Commit string    `json:"commit,omitempty"` // ends in -dirty if there are uncommitted changes
 	Go     string    `json:"go"`
 	Cores  int       `json:"cores"`
 	CPU    string    `json:"cpu,omitempty"`
@@ -27,7 +27,7 @@ func thisMachine(ctx context.Context, root string, outcomes map[benchmark]outcom
 	return out
 }
 
-// commit is empty where there is no git, or the project was got without it.
+// commit returns the current commit; empty without git or a checkout.
 func commit(ctx context.Context, root string) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
 	cmd.Dir = root

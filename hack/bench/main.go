@@ -1,5 +1,5 @@
-// Command bench runs the project's benchmarks, prints what they measure as one table, and writes it to bin/bench.json.
-// It is run in the project's folder. A figure beyond its goal is told; one that is missing fails the command.
+// Command bench runs the project's benchmarks, prints their figures as a table and writes them to bin/bench.json. Run
+// it in the project's folder. It reports a figure that misses its goal, and fails if a figure is missing.
 package main
 
 import (

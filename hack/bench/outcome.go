@@ -9,13 +9,13 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// outcome is what came of a benchmark.
+// outcome is the result of a benchmark.
 type outcome struct {
-	figures map[string]map[string]float64 // by the name of the benchmark, sub-benchmarks apart, and by metric
-	cpu     string                        // as the benchmark's head names it
-	ran     bool                          // false if there is no such benchmark
-	skipped string                        // why it skipped itself, if it did
-	err     error                         // why it failed
+	figures map[string]map[string]float64 // by the name of the benchmark or sub-benchmark, and by metric
+	cpu     string                        // as in the header of the output
+	ran     bool                          // false if the benchmark does not exist
+	skipped string                        // the reason why it skipped itself; empty if it did not
+	err     error                         // the reason why it failed
 }
 
 func (o outcome) word() string {
@@ -30,12 +30,12 @@ func (o outcome) word() string {
 	return "took"
 }
 
-// read reads the verbose output of `go test`, and what its exit said.
+// read parses the verbose output of `go test`. exit is the error that the command returned.
 func read(b benchmark, output string, exit error) outcome {
 	out := outcome{figures: map[string]map[string]float64{}}
 	reader := benchfmt.NewReader(strings.NewReader(output), b.name)
 	for reader.Scan() {
-		// A line that merely begins like a result is of no interest: a figure that is missing is noticed anyway.
+		// Ignore lines that merely start like a result: a missing figure is reported anyway.
 		if result, ok := reader.Result().(*benchfmt.Result); ok {
 			out.cpu = result.GetConfig("cpu")
 			out.figures[nameOf(result)] = figuresOf(result)
@@ -54,7 +54,7 @@ func read(b benchmark, output string, exit error) outcome {
 	return out
 }
 
-// nameOf is a benchmark's whole name, without the number of CPUs that the testing package appends.
+// nameOf returns the full name of a benchmark, without the number of CPUs that the testing package appends.
 func nameOf(result *benchfmt.Result) string {
 	base, parts := result.Name.Parts()
 	name := append([]byte("Benchmark"), base...)
@@ -66,8 +66,8 @@ func nameOf(result *benchfmt.Result) string {
 	return string(name)
 }
 
-// figuresOf are those of a result under the units that the benchmark gave them: benchfmt makes seconds of what it takes for
-// nanoseconds, within a name as well.
+// figuresOf returns the figures of a result by the units that the benchmark reported: benchfmt converts nanoseconds to
+// seconds, even within the name of a unit.
 func figuresOf(result *benchfmt.Result) map[string]float64 {
 	out := map[string]float64{}
 	for _, v := range result.Values {
@@ -80,10 +80,10 @@ func figuresOf(result *benchfmt.Result) map[string]float64 {
 	return out
 }
 
-// logged is a line of a benchmark's log, and its message.
+// logged matches a line of a benchmark's log and captures its message.
 var logged = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
 
-// lastLogged is the last message of the lines.
+// lastLogged returns the last logged message in the lines, or otherwise if there is none.
 func lastLogged(lines []string, otherwise string) string {
 	for _, line := range slices.Backward(lines) {
 		if m := logged.FindStringSubmatch(line); m != nil {
@@ -93,12 +93,11 @@ func lastLogged(lines []string, otherwise string) string {
 	return otherwise
 }
 
-// reason says in a line why `go test` failed: what the compiler says, what the benchmark logged last, the panic, or else
-// what was printed last.
+// reason returns why `go test` failed: a compiler error, the benchmark's last message, a panic, or the last line.
 func reason(lines []string, exit error) error {
 	if slices.ContainsFunc(lines, isUnbuilt) {
 		if head := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "# ") }); head >= 0 {
-			return errors.New(lines[head+1]) // there is one: the line that says unbuilt
+			return errors.New(lines[head+1]) // exists: at least the line that isUnbuilt matches
 		}
 	}
 	const failure = "--- FAIL: "
@@ -116,7 +115,7 @@ func reason(lines []string, exit error) error {
 	return errors.New(last)
 }
 
-// isUnbuilt is true for the line that says that a package does not build, or is not there.
+// isUnbuilt reports whether a line states that a package does not build or does not exist.
 func isUnbuilt(line string) bool {
 	return strings.HasSuffix(line, "[build failed]") || strings.HasSuffix(line, "[setup failed]")
 }

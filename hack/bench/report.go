@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 )
 
-// report is what is written to bin/bench.json.
+// report is the content of bin/bench.json.
 type report struct {
 	Machine machine       `json:"machine"`
 	Rows    []measurement `json:"rows"`
 }
 
-// verdict says whether a figure is as good as its goal. It is empty for a figure that has none.
+// verdict states whether a figure meets its goal; empty if it has no goal.
 type verdict string
 
 const (
@@ -36,10 +36,10 @@ type measurement struct {
 	Reason    string   `json:"reason,omitempty"` // why there is no figure
 
 	suffix  string
-	missing bool // there should be a figure: it was not the benchmark's own wish to skip it
+	missing bool // a figure is expected: the benchmark did not skip itself
 }
 
-// measure gives rows their figures.
+// measure returns the rows with their figures.
 func measure(rows []row, outcomes map[benchmark]outcome) []measurement {
 	out := make([]measurement, 0, len(rows))
 	for _, r := range rows {
@@ -68,7 +68,7 @@ func (r row) measure(o outcome) measurement {
 	return out
 }
 
-// benchmark is the whole name of the one that reports the figure.
+// benchmark returns the full name of the benchmark that reports the figure, including the sub-benchmark.
 func (r row) benchmark() string {
 	if r.sub == "" {
 		return r.of.name
@@ -76,7 +76,7 @@ func (r row) benchmark() string {
 	return r.of.name + "/" + r.sub
 }
 
-// absence says why an outcome has no figure for the row, if so, and whether that is an error.
+// absence returns why an outcome has no figure for the row, empty if it has one, and whether that is an error.
 func (r row) absence(o outcome) (reason string, isError bool) {
 	figure, ok := o.figures[r.benchmark()][r.metric]
 	switch {
@@ -94,7 +94,7 @@ func (r row) absence(o outcome) (reason string, isError bool) {
 	return "", false
 }
 
-// table is what is printed.
+// table returns the measurements as a text table.
 func table(measurements []measurement) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -134,7 +134,7 @@ func orDash(s string) string {
 	return s
 }
 
-// number has four digits that count, as many as the testing package prints.
+// number formats a figure with four significant digits, as the testing package does.
 func number(f float64) string {
 	if math.Abs(f) >= 1000 {
 		return strconv.FormatFloat(f, 'f', 0, 64)

@@ -15,7 +15,7 @@ import (
 
 var foo = benchmark{pkg: "./foo", name: "BenchmarkFoo"}
 
-// reports is the outcome of a benchmark that went well.
+// reports returns the outcome of a successful benchmark.
 func reports(figures map[string]float64) outcome {
 	return outcome{ran: true, figures: map[string]map[string]float64{foo.name: figures}}
 }
@@ -119,7 +119,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// sample has a row of each sort.
+// sample returns a measurement of each sort.
 func sample() []measurement {
 	return measure([]row{
 		{work: "flip → status", against: "bare watch", of: foo, metric: "x-of-bare", suffix: "x", goal: atMost(1.3)},

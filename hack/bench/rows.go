@@ -1,19 +1,19 @@
 package main
 
-// row is a figure of the table: what is measured, against what, and what it ought to be.
+// row is a figure of the table: what is measured, what it is compared with, and its goal.
 type row struct {
 	work    string
-	against string // a limit that nobody can beat, or a peer that does the same work; "" for a figure that stands alone
+	against string // a theoretical limit or a peer that does the same work; empty for an absolute figure
 	of      benchmark
-	sub     string // the sub-benchmark that reports the figure, where there are some
-	metric  string // its unit, as b.ReportMetric has it
-	suffix  string // what is printed behind the figure
-	goal    *goal  // nil for what is shown beside
+	sub     string // the sub-benchmark that reports the figure, if any
+	metric  string // its unit in b.ReportMetric
+	suffix  string // printed after the figure
+	goal    *goal  // nil if the figure is only shown
 }
 
 // The benchmarks that the figures come from.
 //
-// Those with 1000x would run less often in Go's usual second, and a p99 of a hundred flips is merely the slowest but one.
+// Those with 1000x would run less often in Go's default second: p99 of a hundred flips is merely the second slowest.
 var (
 	flipToStatus      = benchmark{pkg: "./internal/manager", name: "BenchmarkFlipToStatus", flags: "-benchtime=1000x"}
 	flip              = benchmark{pkg: "./internal/watch", name: "BenchmarkFlip", flags: "-benchtime=1000x"}
@@ -30,7 +30,7 @@ var (
 	subscribeFifty    = benchmark{pkg: "./e2e/lifecycle", name: "BenchmarkSubscribeFifty", flags: "-benchtime=1x"}
 )
 
-// rows is all that is measured. A benchmark runs once, for all its rows.
+// rows lists all figures. A benchmark runs once for all its rows.
 var rows = []row{
 	{work: "condition flips → Probe status visible, p50", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p50", suffix: "x", goal: atMost(1.15)},
 	{work: "condition flips → Probe status visible, p99", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p99", suffix: "x", goal: atMost(1.5)},

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
 }
 
-// TestConformance: every spec of the suite ends as the table has it.
+// TestConformance verifies that the result of every spec of the suite is the one in the table.
 func TestConformance(t *testing.T) {
 	if !*really {
 		t.Skip("`make conformance` runs it")
@@ -87,7 +87,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// prepare creates what the suite expects of a cluster: that, and a global catalog that is ready.
+// prepare creates what the suite expects of a cluster: an OperatorGroup for all namespaces and a global catalog.
 func prepare(t *testing.T) {
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}},
 		&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "global-operators"}})
@@ -102,7 +102,7 @@ func prepare(t *testing.T) {
 	cluster.OfferCatalog(t, types.NamespacedName{Namespace: globalNamespace, Name: "operatorhubio-catalog"}, config)
 }
 
-// runAll runs the files of the suite one after the other, as far as they have specs to run, and returns the results of every spec.
+// runAll runs the files of the suite that have specs to run, in sequence, and returns the results of all specs.
 func runAll(t *testing.T, want table, specs map[key]result, p process) map[key]result {
 	wanted := map[string]bool{}
 	skip := map[string][]key{}
@@ -132,7 +132,7 @@ func runAll(t *testing.T, want table, specs map[key]result, p process) map[key]r
 	return specs
 }
 
-// summary counts what passed, what failed as expected by class, and the rest.
+// summary returns the numbers of specs that passed, failed unexpectedly, and are excused, by class.
 func summary(want table, results map[key]result) string {
 	count := map[string]int{}
 	for k, r := range results {

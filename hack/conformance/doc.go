@@ -1,8 +1,8 @@
-// Package conformance runs Operator Lifecycle Manager's own end-to-end suite against the built-in loops, and compares the outcome of
-// every spec with the table in specs.tsv. One that starts or stops passing fails the run.
+// Package conformance runs Operator Lifecycle Manager's own end-to-end suite against the built-in loops and compares
+// the result of every spec with the table in specs.tsv. A spec that starts or stops passing fails the run.
 //
-// What is excused has a class. A: a pod truly has to run, or an image to be pulled. B: a decision of the design. C, D: ours to mend, C
-// where people who move from OLM would notice. S: the suite skips it itself. What fails by waiting in vain is run with -all only;
-// -focus runs the specs that match a regular expression; -update writes the outcomes into the table, where what is new is to be
-// classified.
+// Excused specs have a class. A: needs a running pod or an image pull. B: a design decision. C and D: to be fixed here,
+// C if users who migrate from OLM would notice. S: skipped by the suite itself. Specs that fail by timing out run only
+// with -all; -focus runs the specs that match a regular expression; -update writes the outcomes to the table, in which
+// new failures must then be classified.
 package conformance

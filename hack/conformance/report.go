@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// state is how a spec ended.
+// state is the result of a spec.
 type state string
 
 const (
 	passed  state = "passed"
 	skipped state = "skipped"
-	failed  state = "failed" // also panicked, timed out, interrupted
+	failed  state = "failed" // also panicked, timed out or interrupted
 )
 
-// result is what a run reports of one spec.
+// result is the report of one spec.
 type result struct {
 	state   state
-	message string // the first line of why it failed
+	message string // the start of the failure message, on one line
 	took    time.Duration
 }
 
-// report is the part of Ginkgo's JSON report that is read.
+// report holds the fields of Ginkgo's JSON report that are read.
 type report struct {
 	SpecReports []struct {
 		ContainerHierarchyTexts []string
@@ -38,7 +38,7 @@ type report struct {
 	}
 }
 
-// readReport reads the results of specs from a JSON report.
+// readReport returns the results of the specs in a JSON report. It fails if a setup node has failed.
 func readReport(path string) (map[key]result, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func stateOf(ginkgo string) state {
 	return failed
 }
 
-// firstLine is the beginning of a message, on one line.
+// firstLine returns the start of a message, on one line.
 func firstLine(message string) string {
 	const most = 200
 	out := strings.Join(strings.Fields(message), " ")

@@ -13,31 +13,31 @@ import (
 	"time"
 )
 
-// The namespaces that the suite works with.
+// The namespaces that the suite uses.
 const (
-	// globalNamespace is where the manager, and the suite, have the catalogs that every namespace can see.
+	// globalNamespace is the namespace of catalogs that are visible from every namespace.
 	globalNamespace = "olm"
 
-	// testNamespace is where the suite expects an OperatorGroup for all namespaces.
+	// testNamespace is the namespace in which the suite expects an OperatorGroup for all namespaces.
 	testNamespace = "operators"
 )
 
-// process is what one run of the suite needs. A run has one file of the suite, so that one that hangs or panics takes no other with
-// it. Two cannot run at the same time on one cluster: the suite deletes CustomResourceDefinitions of specs that are not its own.
+// process configures a run of the suite. A run is limited to one file, so that a spec that hangs or panics affects no
+// other file. Runs on one cluster must not overlap: the suite deletes CustomResourceDefinitions of other specs.
 type process struct {
 	binary     string
-	sources    string // the folder of the suite, which reads its test data
+	sources    string // the folder of the suite's sources and test data
 	kubeconfig string
-	file       string // of the suite, without _test.go
-	skip       []key  // specs not to run
-	focus      string // a regular expression of the specs to run; empty for all
-	folder     string // where report and output are written
+	file       string // a file of the suite, without _test.go
+	skip       []key  // specs to skip
+	focus      string // a regular expression that selects specs; empty for all
+	folder     string // where the report and the output are written
 }
 
-// deadline ends the run of a file. Ginkgo then interrupts the spec and leaves out those after it.
+// deadline is the timeout of a file. Ginkgo then interrupts the current spec and skips the remaining ones.
 const deadline = 40 * time.Minute
 
-// run runs the specs of a file, and returns the results of the whole suite: those of other files are skipped.
+// run runs the specs of a file. It returns the results of the whole suite, with the specs of other files as skipped.
 func (p process) run(ctx context.Context) (map[key]result, error) {
 	reportPath := filepath.Join(p.folder, p.file+".json")
 	output, err := os.Create(filepath.Join(p.folder, p.file+".log"))
@@ -66,7 +66,7 @@ func (p process) run(ctx context.Context) (map[key]result, error) {
 	suite.Stdout, suite.Stderr = output, output
 	suite.Cancel = func() error { return suite.Process.Signal(syscall.SIGINT) }
 	suite.WaitDelay = time.Minute
-	ended := suite.Run() // fails as well where a spec does
+	ended := suite.Run() // also fails if a spec fails
 	results, err := readReport(reportPath)
 	if err != nil {
 		return nil, fmt.Errorf("running %s: %w", p.file, errors.Join(ended, err))
@@ -81,7 +81,7 @@ func clusterFlags(kubeconfig, sources string) []string {
 	}
 }
 
-// list returns every spec of the suite, none of which is run.
+// list returns every spec of the suite as skipped, without running any.
 func list(binary, sources, folder string) (map[key]result, error) {
 	path := filepath.Join(folder, "list.json")
 	dry := exec.Command(binary, "-ginkgo.dry-run", "-ginkgo.json-report="+path)
@@ -96,7 +96,7 @@ func list(binary, sources, folder string) (map[key]result, error) {
 	return out, err
 }
 
-// expression is a regular expression of the specs whose text is that, or ends with it.
+// expression returns a regular expression for the specs whose text equals spec or ends with it.
 func expression(spec string) string {
 	words := strings.Fields(spec)
 	for i, w := range words {

@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// module has the suite, in the version that suite/go.mod requires.
+// module is the Go module of the suite, in the version that suite/go.mod requires.
 const module = "github.com/operator-framework/operator-lifecycle-manager"
 
-// edit replaces one piece of a file of the suite.
+// edit replaces a piece of text in a file of the suite.
 type edit struct {
 	file, from, to string
 }
 
-// edits are what the suite cannot be run without here. The pieces have to occur exactly once, so that another version of the suite
-// in which they differ does not build.
+// edits lists the changes that the suite needs to run here. Each piece must occur exactly once, so that a version of
+// the suite with other text does not build.
 var edits = []edit{
-	// A catalog without a registry pod is read in the manager, and has no service whose pod the suite could ask.
+	// The manager reads a catalog without a registry pod, so there is no Service whose pod the suite could query.
 	{"util.go", "if registry != nil && connState != nil &&", "if registry == nil && state == \"READY\" {\n\t\t\treturn true\n\t\t}\n\t\tif registry != nil && connState != nil &&"},
-	// What passes takes seconds, or waits as long as this to see that nothing happens.
+	// Specs that pass take seconds, or wait this long to verify that nothing happens.
 	{"util.go", "pollDuration = 5 * time.Minute", "pollDuration = 30 * time.Second"},
 }
 
-// build builds the suite with the edits in a folder, and returns its binary and the folder of its sources. Go's build cache makes
-// a second build short.
+// build builds the edited suite in a folder and returns its binary and the folder of its sources.
 func build(root, folder string) (binary, sources string, err error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir, list.Stderr = filepath.Join(root, "hack", "conformance", "suite"), os.Stderr
@@ -35,7 +34,7 @@ func build(root, folder string) (binary, sources string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("finding the suite: %w", err)
 	}
-	// Go builds nothing edited in its module cache, not by an overlay either.
+	// Go does not build edited files in its module cache, even with an overlay.
 	copied := filepath.Join(folder, "olm")
 	if err := copyModule(strings.TrimSpace(string(out)), copied); err != nil {
 		return "", "", fmt.Errorf("copying the suite: %w", err)
@@ -62,7 +61,7 @@ func copyModule(from, to string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
 	}
-	// The files of Go's module cache cannot be written, nor folders of them removed.
+	// Files in Go's module cache are read-only, and so are its folders.
 	return filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
 			return err

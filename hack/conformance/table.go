@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// outcome is what the table expects of a spec.
+// outcome is the expected result of a spec.
 type outcome string
 
 const (
-	// pass is expected to pass.
+	// pass is the outcome of a spec that is expected to pass.
 	pass outcome = "pass"
-	// excused is run and expected to fail. The row has a class and a reason.
+	// excused is the outcome of a spec that is run and expected to fail. The row has a class and a reason.
 	excused outcome = "excused"
-	// waits is excused as well, and run only with -all: it fails by waiting in vain.
+	// waits is like excused, but the spec runs only with -all, because it fails by timing out.
 	waits outcome = "waits"
 )
 
-// classes of what is excused.
+// classes describes the classes of excused specs.
 var classes = map[string]string{
 	"A": "a pod truly has to run, or an image to be pulled",
 	"B": "a decision of the design",
@@ -30,25 +30,25 @@ var classes = map[string]string{
 	"S": "the suite skips it itself",
 }
 
-// row is one spec of the table.
+// row is the expectation for one spec.
 type row struct {
 	outcome outcome
-	class   string // of classes; empty for pass
+	class   string // a key of classes; empty for pass
 	reason  string // empty for pass
 }
 
 // key identifies a spec.
 type key struct {
 	file string // without _test.go
-	spec string // the texts of its containers and its own
+	spec string // the texts of its containers and its own text
 }
 
-// table is what is expected of every spec.
+// table holds the expectations for all specs.
 type table map[key]row
 
 const header = "file\toutcome\tclass\treason\tspec\n"
 
-// parseTable reads tab-separated rows.
+// parseTable parses tab-separated rows.
 func parseTable(text string) (table, error) {
 	rest, ok := strings.CutPrefix(text, header)
 	if !ok {
@@ -84,7 +84,7 @@ func (r row) check() error {
 	return nil
 }
 
-// String returns the table as it is kept, sorted.
+// String returns the table as it is in the file, sorted.
 func (t table) String() string {
 	var out strings.Builder
 	out.WriteString(header)
@@ -101,7 +101,7 @@ func (t table) keys() []key {
 	})
 }
 
-// readTable reads the table from a file.
+// readTable reads a table from a file.
 func readTable(path string) (table, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -114,8 +114,8 @@ func readTable(path string) (table, error) {
 	return out, nil
 }
 
-// compare returns what in the results is not as the table expects, sorted. Specs that were not run are not judged, but that they
-// are listed.
+// compare returns the differences between the results and the table, sorted. Skipped specs must be in the table, and
+// are a difference only if they are expected to pass.
 func (t table) compare(results map[key]result) []string {
 	var out []string
 	tell := func(k key, format string, args ...any) {
@@ -146,7 +146,7 @@ func (t table) compare(results map[key]result) []string {
 	return out
 }
 
-// update returns the table with the outcomes of the results. Classes and reasons of what goes on failing stay.
+// update returns the table with the outcomes of the results. Specs that still fail keep their class and reason.
 func (t table) update(results map[key]result) table {
 	out := table{}
 	for k, got := range results {

@@ -1,6 +1,6 @@
-// Command crds writes the CustomResourceDefinitions of the built-in loops: OLM's own, so that what people apply today
-// is accepted to the letter. Those of Subscriptions and ClusterServiceVersions get the status of the kinds that
-// controller-gen made of the api folder, and columns that tell the story.
+// Command crds writes the CustomResourceDefinitions of the built-in loops: OLM's own, so that every manifest that OLM
+// accepts is accepted. Those of Subscriptions and ClusterServiceVersions get the status that controller-gen generated
+// from the api folder, and printer columns for it.
 //
 // Usage: crds GENERATED_FOLDER OUTPUT_FOLDER
 package main
@@ -48,8 +48,7 @@ func file(crd *apiextensions.CustomResourceDefinition) string {
 	return crd.Spec.Group + "_" + crd.Spec.Names.Plural + ".yaml"
 }
 
-// takeStatus gives OLM's definition the status and the description of ours, columns, and the label that says who
-// runs the loops.
+// takeStatus sets our status schema, description, printer columns and lifecycle label in one of OLM's definitions.
 func takeStatus(crd *apiextensions.CustomResourceDefinition, path string) error {
 	ours, err := ourVersion(path, crd)
 	if err != nil {
@@ -73,8 +72,8 @@ func takeStatus(crd *apiextensions.CustomResourceDefinition, path string) error 
 	return fmt.Errorf("OLM's CustomResourceDefinition %s has no version %s", crd.Name, ours.Name)
 }
 
-// terse leaves out the descriptions below a field of the spec: with those of the whole pod template the definition is
-// longer than an annotation may be, in which `kubectl apply` keeps what it applied.
+// terse removes the descriptions below a field of the spec. With those of the pod template, the definition would exceed
+// the size limit of the annotation in which `kubectl apply` stores it.
 func terse(s apiextensions.JSONSchemaProps) apiextensions.JSONSchemaProps {
 	for name, property := range s.Properties {
 		property.Description = ""
@@ -93,8 +92,7 @@ func terse(s apiextensions.JSONSchemaProps) apiextensions.JSONSchemaProps {
 	return s
 }
 
-// columns are what `kubectl get` prints, by kind. They stand here and not as markers on the kinds, since controller-gen
-// mixes OLM's in.
+// columns holds the printer columns by kind. They are not markers on the types, because controller-gen would add OLM's.
 var columns = map[string][]apiextensions.CustomResourceColumnDefinition{
 	v1alpha1.SubscriptionKind: {
 		{Name: "Package", Type: "string", JSONPath: ".spec.name"},
@@ -114,8 +112,8 @@ var columns = map[string][]apiextensions.CustomResourceColumnDefinition{
 	},
 }
 
-// ourVersion is the version of ours: the one whose status has a field that OLM's has not. controller-gen puts that of
-// OLM's package beside it, in any order, since our types use it.
+// ourVersion returns the version whose status has a field that OLM's does not have. controller-gen adds OLM's version,
+// in any order, because our types use its package.
 func ourVersion(path string, olms *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinitionVersion, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -140,7 +138,7 @@ func statusOf(v apiextensions.CustomResourceDefinitionVersion) map[string]apiext
 	return v.Schema.OpenAPIV3Schema.Properties["status"].Properties
 }
 
-// write leaves out the status, which an API server fills in.
+// write writes a definition without its status, which the API server sets.
 func write(crd *apiextensions.CustomResourceDefinition, path string) error {
 	data, err := yaml.Marshal(map[string]any{
 		"apiVersion": apiextensions.SchemeGroupVersion.String(),

@@ -23,7 +23,7 @@ import (
 
 const folder = "../../config/lifecycle/crd"
 
-// maxAnnotations is how many bytes the annotations of an object may have. `kubectl apply` keeps in one what it applied.
+// maxAnnotations is the limit for all annotations of an object in bytes. `kubectl apply` stores the object in one.
 const maxAnnotations = 256 << 10
 
 func olms() []*apiextensions.CustomResourceDefinition {
@@ -32,7 +32,7 @@ func olms() []*apiextensions.CustomResourceDefinition {
 	}
 }
 
-// generated is what config/lifecycle has under the name of a definition of OLM's.
+// generated returns the CustomResourceDefinition in config/lifecycle for one of OLM's, and the text of its file.
 func generated(t *testing.T, of *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, []byte) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, file(of)))
@@ -46,7 +46,7 @@ func generated(t *testing.T, of *apiextensions.CustomResourceDefinition) (*apiex
 	return out, data
 }
 
-// isOurs is true for the kinds whose status is ours.
+// isOurs reports whether a kind has our own status.
 func isOurs(crd *apiextensions.CustomResourceDefinition) bool {
 	return crd.Spec.Names.Kind == v1alpha1.SubscriptionKind || crd.Spec.Names.Kind == v1alpha1.ClusterServiceVersionKind
 }
@@ -95,7 +95,7 @@ func TestEveryDefinition(t *testing.T) {
 	}
 }
 
-// TestOurs: what people apply today is accepted to the letter, since all but the status is OLM's.
+// TestOurs verifies that the definitions accept every manifest that OLM's accept: only the status differs.
 func TestOurs(t *testing.T) {
 	words := cmpopts.IgnoreFields(apiextensions.JSONSchemaProps{}, "Description")
 	for _, olm := range olms()[:2] {
@@ -119,7 +119,7 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// TestDescriptions: `kubectl explain` still tells what the fields of a spec are.
+// TestDescriptions verifies that `kubectl explain` still describes the fields of a spec.
 func TestDescriptions(t *testing.T) {
 	for _, olm := range olms()[:2] {
 		got, _ := generated(t, olm)
@@ -168,7 +168,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// lacking are the fields of a type that a schema does not have, all the way down.
+// lacking returns the paths of the fields of a type that a schema does not have, recursively.
 func lacking(path string, schema apiextensions.JSONSchemaProps, of reflect.Type) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -203,7 +203,7 @@ func lacking(path string, schema apiextensions.JSONSchemaProps, of reflect.Type)
 	return out
 }
 
-// fieldsOf are the fields of a struct by their names in JSON.
+// fieldsOf returns the fields of a struct by their JSON names.
 func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for f := range of.Fields() {
@@ -217,7 +217,7 @@ func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	return out
 }
 
-// TestColumns: what `kubectl get` prints is there to be printed.
+// TestColumns verifies that the printer columns refer to existing fields.
 func TestColumns(t *testing.T) {
 	for _, olm := range olms()[:2] {
 		got, _ := generated(t, olm)
@@ -263,7 +263,7 @@ func TestTerse(t *testing.T) {
 	}
 }
 
-// TestRun: what is not there is said, and nothing is written.
+// TestRun verifies that missing arguments or files are an error and nothing is written.
 func TestRun(t *testing.T) {
 	for name, args := range map[string][]string{"NoArguments": nil, "OneArgument": {t.TempDir()}, "NothingGenerated": {t.TempDir(), t.TempDir()}} {
 		if err := run(args); err == nil {
@@ -277,7 +277,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOurVersion: controller-gen puts OLM's version of a kind beside ours, in any order.
+// TestOurVersion verifies that our version is found beside OLM's, which controller-gen adds, in any order.
 func TestOurVersion(t *testing.T) {
 	version := func(fields ...string) apiextensions.CustomResourceDefinitionVersion {
 		status := map[string]apiextensions.JSONSchemaProps{}

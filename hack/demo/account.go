@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// userName is how the API server calls a service account.
+// userName returns the user name of a service account.
 func userName(account types.NamespacedName) string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name)
 }
 
-// token is one by which the API server knows a service account.
+// token creates and returns a token of a service account.
 func (s *stage) token(ctx context.Context, account types.NamespacedName) (string, error) {
 	o := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
 	request := &authenticationv1.TokenRequest{}
@@ -34,7 +34,7 @@ func (s *stage) token(ctx context.Context, account types.NamespacedName) (string
 	return request.Status.Token, nil
 }
 
-// as is a client that is a service account, and has its rights alone.
+// as returns a client with the rights of a service account and no others.
 func (s *stage) as(ctx context.Context, account types.NamespacedName) (client.Client, error) {
 	token, err := s.token(ctx, account)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *stage) as(ctx context.Context, account types.NamespacedName) (client.Cl
 	return out, nil
 }
 
-// writeKubeconfig writes one that holds a service account's token and nothing more.
+// writeKubeconfig writes a kubeconfig with only a service account's token and returns its path.
 func (s *stage) writeKubeconfig(ctx context.Context, account types.NamespacedName) (path string, err error) {
 	token, err := s.token(ctx, account)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *stage) writeKubeconfig(ctx context.Context, account types.NamespacedNam
 	return path, nil
 }
 
-// readersOfFoos are the users in whose names the manager has made requests for Foos, as the audit log tells of them.
+// readersOfFoos returns the users that the manager has requested Foos as, from the audit log, sorted.
 func (s *stage) readersOfFoos() ([]string, error) {
 	log, err := os.ReadFile(filepath.Join(s.clusterDir(), "audit.log"))
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *stage) readersOfFoos() ([]string, error) {
 			ObjectRef              struct{ Resource string }
 		}
 		if err := json.Unmarshal(line, &request); err != nil {
-			continue // the last one, which is being written
+			continue // the last line may be incomplete
 		}
 		if request.ObjectRef.Resource != "foos" || request.User.Username != userName(managerAccount) {
 			continue

@@ -16,10 +16,10 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// expression is what the author annotates the CRD of Foos with.
+// expression is the value of the annotation on the CRD of Foos.
 const expression = "!Migrating"
 
-// What the Probe says while the Foo migrates, when an update waits for that, and when there is nothing to say.
+// The Probe's states: while the Foo migrates, while an update is held because of it, and without anything to report.
 const (
 	migrating = notNow + theFoo
 	holding   = notNow + " Holding=True/ApprovalGate" + theFoo
@@ -76,7 +76,7 @@ func (s *stage) offerFirst(ctx context.Context) error {
 	return s.awaitCatalog(ctx)
 }
 
-// offer has the catalog offer these packages, and no others.
+// offer replaces the contents of the catalog with packages.
 func (s *stage) offer(ctx context.Context, packages ...offered) error {
 	text, err := fileBasedCatalog(packages...)
 	if err != nil {
@@ -249,8 +249,7 @@ func (s *stage) mend(ctx context.Context) error {
 	return err
 }
 
-// operatorWrites has foo-operator, with its own token, give a Foo the status it has in a scene. It tells when the write
-// began.
+// operatorWrites updates the status of a Foo from a manifest as foo-operator. It returns when the update began.
 func (s *stage) operatorWrites(ctx context.Context, name string) (began time.Time, err error) {
 	objects, err := scene(name)
 	if err != nil {
@@ -274,7 +273,7 @@ func (s *stage) operatorWrites(ctx context.Context, name string) (began time.Tim
 	return began, nil
 }
 
-// annotate states in the CRD when the operator is upgradeable.
+// annotate sets the Upgradeable expression on the CRD.
 func (s *stage) annotate(ctx context.Context, expression string) error {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := s.admin.Get(ctx, crdKey, crd); err != nil {
@@ -288,12 +287,12 @@ func (s *stage) annotate(ctx context.Context, expression string) error {
 	return nil
 }
 
-// get shows what kubectl prints of the story's namespace.
+// get shows the output of kubectl get in the demo's namespace.
 func (s *stage) get(ctx context.Context, args ...string) error {
 	return s.kubectl(ctx, append([]string{"get", "-n", namespace}, args...)...)
 }
 
-// only are the conditions of that type.
+// only returns the conditions of that type.
 func only(conditions []metav1.Condition, conditionType string) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type != conditionType })
 }

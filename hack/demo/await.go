@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// patience is how long a step waits for what should come at once.
+// patience is how long a step waits for something that should happen immediately.
 const patience = time.Minute
 
-// await watches an object until it says what is wanted, and returns it as it is then.
+// await watches an object until says returns want, and returns the object in that state.
 func await[T client.Object](ctx context.Context, s *stage, o T, want string, says func(T) string) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -51,7 +51,7 @@ func await[T client.Object](ctx context.Context, s *stage, o T, want string, say
 	}
 }
 
-// awaitGone returns when there is no such object any more.
+// awaitGone waits until an object does not exist.
 func (s *stage) awaitGone(ctx context.Context, o client.Object, key types.NamespacedName) error {
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := s.admin.Get(ctx, key, o)
@@ -64,8 +64,8 @@ func (s *stage) awaitGone(ctx context.Context, o client.Object, key types.Namesp
 	return nil
 }
 
-// watchOnce passes an object to look, as it is and whenever it changes, nil if it is deleted, until look is content. It
-// returns early where the API server ends the watch, and fails where the manager ends by itself.
+// watchOnce calls look with an object initially and after every change, with nil if it is deleted, until look returns
+// true. It returns false if the API server ends the watch, and an error if a manager exits by itself.
 func watchOnce(ctx context.Context, s *stage, o client.Object, look func(client.Object) bool) (done bool, err error) {
 	list, err := listOf(s.admin, o)
 	if err != nil {
@@ -110,7 +110,7 @@ func listOf(c client.Client, o client.Object) (client.ObjectList, error) {
 	return list.(client.ObjectList), nil
 }
 
-// withoutNoise is an object without what no reader looks for.
+// withoutNoise returns an object without its managed fields.
 func withoutNoise(o client.Object) client.Object {
 	o = o.DeepCopyObject().(client.Object)
 	o.SetManagedFields(nil)

@@ -9,14 +9,14 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 )
 
-// The packages of the story's catalog, and the only channel of each.
+// The packages of the demo's catalog and the only channel of each.
 const (
 	fooPackage  = "foo-operator"
 	barPackage  = "bar-operator"
 	channelName = "stable"
 )
 
-// offered is a package as the catalog offers it: its versions, the oldest first, each in place of the one before it.
+// offered is a package in the catalog with its versions, oldest first. Each replaces the one before it.
 type offered struct {
 	name     string
 	versions []string
@@ -24,7 +24,7 @@ type offered struct {
 
 func in(name string, versions ...string) offered { return offered{name, versions} }
 
-// fileBasedCatalog offers packages. Their manifests are in it, so that there is no image to pull.
+// fileBasedCatalog returns a catalog of packages as YAML. Manifests are inlined, so that no image needs to be pulled.
 func fileBasedCatalog(packages ...offered) (string, error) {
 	catalog := declcfg.DeclarativeConfig{}
 	for _, p := range packages {
@@ -50,7 +50,7 @@ func fileBasedCatalog(packages ...offered) (string, error) {
 	return out.String(), nil
 }
 
-// bundle is a version of a package, with the manifests of its folder.
+// bundle returns a version of a package with the manifests in its folder.
 func (p offered) bundle(version string) (declcfg.Bundle, error) {
 	out := declcfg.Bundle{
 		Schema:     declcfg.SchemaBundle,

@@ -1,5 +1,5 @@
-// Command demo plays the story of an operator that is installed, of an update that waits, and of a platform that is summed
-// up, on a control plane of its own, and checks every step of it. It leaves nothing behind, unless KEEP=1 asks it to.
+// Command demo shows, on its own control plane, how an operator is installed, how its update is held, and how a
+// platform's status is rolled up. It checks every step. It removes everything at the end, unless KEEP=1 is set.
 package main
 
 import (
@@ -15,17 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// exitInterrupted is what a shell expects of a program that Ctrl-C ended.
+// exitInterrupted is the exit code that shells expect of a program that was interrupted by Ctrl-C.
 const exitInterrupted = 130
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	// SIGPIPE is the reader going away (make demo | head): an interruption like the others.
+	// SIGPIPE means that the reader has exited (make demo | head). It is handled as an interruption.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 
-	log.SetLogger(logr.Discard()) // the story tells what went wrong
+	log.SetLogger(logr.Discard()) // the demo itself reports what went wrong
 	n := newNarrator(os.Stdout)
 	s, err := newStage(n)
 	if err != nil {
@@ -68,7 +68,7 @@ func run() int {
 	return 0
 }
 
-// play plays the story, step by step, up to the first that is not as expected.
+// play runs the steps in sequence and returns the error of the first that fails.
 func play(ctx context.Context, s *stage) error {
 	for i, step := range story {
 		began := time.Now()

@@ -21,27 +21,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Service accounts of the managers: of config/rbac, and of the built-in loops.
+// Service accounts of the managers: that of config/rbac and that of the built-in loops.
 var (
 	managerAccount   = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
 	lifecycleAccount = types.NamespacedName{Namespace: managerAccount.Namespace, Name: "operator-status-lifecycle-controller-manager"}
 )
 
-// managers are the running processes of operator-status, one for each Deployment of config/lifecycle. Empty, none has been started yet.
+// managers holds the running processes, one for each Deployment of config/lifecycle; empty before the first start.
 type managers []*process
 
 // process is a running bin/manager.
 type process struct {
-	name   string // of the controllers that it runs
+	name   string // the controllers that it runs
 	cmd    *exec.Cmd
 	log    string
 	health string
 	done   chan struct{}
 }
 
-// startManagers starts both managers, each with the rights of its service account, and returns when they have read the cluster.
+// startManagers starts both managers with the rights of their service accounts and waits until they are ready.
 func (s *stage) startManagers(ctx context.Context) error {
-	// A manager that was killed has left its lease behind: nobody needs to wait until it expires.
+	// Delete the leases of killed managers, so that the new ones need not wait until they expire.
 	if err := s.admin.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(managerAccount.Namespace)); err != nil {
 		return fmt.Errorf("deleting the leases of managers that were killed: %w", err)
 	}
@@ -81,7 +81,7 @@ func (s *stage) startManager(ctx context.Context, controllers string, account ty
 		return nil, fmt.Errorf("opening the manager's log: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the manager has its own handle
-	// Not of ctx: it is ended by leave, in its turn, or stays.
+	// It does not use ctx: leave stops it, or it is kept running.
 	m.cmd = exec.Command(s.bin("manager"),
 		"--kubeconfig="+kubeconfig, "--controllers="+controllers, "--leader-elect", "--leader-election-namespace="+account.Namespace,
 		"--health-probe-bind-address="+health, "--catalog-dir="+filepath.Join(s.dir, "catalogs"), "--default-catalog="+catalogKey.String())
@@ -91,7 +91,7 @@ func (s *stage) startManager(ctx context.Context, controllers string, account ty
 		return nil, fmt.Errorf("starting bin/manager: %w", err)
 	}
 	go func() {
-		_ = m.cmd.Wait() // whoever waits for done judges how it ended
+		_ = m.cmd.Wait() // callers that wait for done check the process state
 		close(m.done)
 		ended()
 	}()
@@ -115,7 +115,7 @@ func (m *process) awaitReady(ctx context.Context) error {
 			last = err
 			return false, nil
 		}
-		defer func() { _ = response.Body.Close() }() // nothing of it is read
+		defer func() { _ = response.Body.Close() }() // the body is not read
 		last = fmt.Errorf("%s answers %s", m.health, response.Status)
 		return response.StatusCode == http.StatusOK, nil
 	})
@@ -125,9 +125,9 @@ func (m *process) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// kill ends the managers as kill -9 does. Those that are dead already are no error.
+// kill ends the managers with SIGKILL. It is no error if they have exited already.
 func (s *stage) kill() error {
-	s.exited = nil // as they should
+	s.exited = nil // their exit is expected
 	for _, m := range s.managers {
 		if err := m.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return fmt.Errorf("killing the manager: %w", err)
@@ -137,7 +137,7 @@ func (s *stage) kill() error {
 	return nil
 }
 
-// pids are the process ids of the managers, for a command line.
+// pids returns the process IDs of the managers, separated by spaces.
 func (all managers) pids() string {
 	var out []string
 	for _, m := range all {
@@ -146,7 +146,7 @@ func (all managers) pids() string {
 	return strings.Join(out, " ")
 }
 
-// logged adds the ends of the managers' logs to an error.
+// logged adds the last lines of the managers' logs to an error.
 func (all managers) logged(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -164,7 +164,7 @@ func (all managers) logged(err error) error {
 	return err
 }
 
-// freeAddress is one that nobody listened on a moment ago.
+// freeAddress returns a loopback address whose port was free a moment ago.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scenes are the manifests of the story, for a reader to open.
+// scenes holds the manifests of the demo.
 //
 //go:embed story
 var scenes embed.FS
 
-// scene reads the objects of one of them.
+// scene returns the objects of one of the manifests.
 func scene(name string) ([]*unstructured.Unstructured, error) {
 	text, err := scenes.ReadFile("story/" + name)
 	if err != nil {
@@ -58,7 +58,7 @@ func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// configLifecycle is what config/lifecycle installs on a cluster without OLM, but for the managers' Deployments.
+// configLifecycle returns the objects of config/lifecycle without the managers' Deployments.
 func (s *stage) configLifecycle(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	build := command(ctx, s.bin("kustomize"), "build", "config/lifecycle")
 	build.Dir = s.root
@@ -75,10 +75,10 @@ func (s *stage) configLifecycle(ctx context.Context) ([]*unstructured.Unstructur
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), nil
 }
 
-// clusterOperatorCRD is the file of the kind ClusterOperator in the module of OpenShift's API.
+// clusterOperatorCRD is the path of ClusterOperator's CustomResourceDefinition in the module of OpenShift's API.
 const clusterOperatorCRD = "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"
 
-// clusterOperator is what the Cluster Version Operator brings along: the kind, and the object of config/clusteroperator.
+// clusterOperator returns what the Cluster Version Operator creates: the kind and the object in config/clusteroperator.
 func (s *stage) clusterOperator(ctx context.Context) (kind, object []*unstructured.Unstructured, err error) {
 	list := command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api")
 	list.Dir = s.root
@@ -105,7 +105,7 @@ func manifestsOf(file string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// create creates objects, as an admin does. When it returns, the API server serves those that are new kinds.
+// create creates objects with all rights and waits until new kinds are served.
 func (s *stage) create(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
 		if err := s.admin.Create(ctx, o); err != nil {
@@ -122,7 +122,7 @@ func (s *stage) create(ctx context.Context, objects []*unstructured.Unstructured
 	return nil
 }
 
-// awaitServed returns when every served version of a CustomResourceDefinition can be listed.
+// awaitServed waits until every served version of a CustomResourceDefinition can be listed.
 func (s *stage) awaitServed(ctx context.Context, o *unstructured.Unstructured) error {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd); err != nil {

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// narrator tells the story to whoever reads the terminal.
+// narrator writes the progress of the demo to the terminal.
 type narrator struct {
 	out                           io.Writer
 	bold, dim, green, red, normal string
 }
 
-// newNarrator writes in colour where out is a terminal, unless NO_COLOR is set.
+// newNarrator returns a narrator that uses color if out is a terminal, unless NO_COLOR is set.
 func newNarrator(out *os.File) *narrator {
 	n := &narrator{out: out}
 	info, err := out.Stat()
@@ -35,7 +35,7 @@ func (n *narrator) passed(what string, took time.Duration) {
 	fmt.Fprintf(n.out, "  %s✓%s %s %s(%s)%s\n", n.green, n.normal, what, n.dim, duration(took), n.normal)
 }
 
-// failed tells what was not as expected: its first line, and what explains it below.
+// failed prints an error: its first line, and the details below.
 func (n *narrator) failed(err error) {
 	first, rest, _ := strings.Cut(err.Error(), "\n")
 	fmt.Fprintf(n.out, "  %s✗ %s%s\n", n.red, first, n.normal)
@@ -53,18 +53,18 @@ func (n *narrator) note(format string, args ...any) {
 	fmt.Fprintf(n.out, "%s%s%s\n", n.dim, indent(fmt.Sprintf(format, args...), "      "), n.normal)
 }
 
-// command shows a command and what it printed.
+// command shows a command and its output.
 func (n *narrator) command(line, output string) {
 	fmt.Fprintf(n.out, "      $ %s\n%s\n", line, indent(output, "      "))
 }
 
-// show shows part of an object.
+// show shows a part of an object as YAML.
 func (n *narrator) show(what string, part any) {
 	n.note("%s:", what)
 	fmt.Fprintln(n.out, indent(toYAML(part), "      "))
 }
 
-// progress takes the lines of a program that runs meanwhile, as they come, but for those that begin with skip.
+// progress returns a writer that shows the lines of a running program, except those that start with skip.
 func (n *narrator) progress(skip string) io.WriteCloser {
 	return &lines{line: func(line string) {
 		if !strings.HasPrefix(line, skip) {
@@ -73,7 +73,7 @@ func (n *narrator) progress(skip string) io.WriteCloser {
 	}}
 }
 
-// lines passes on what is written to it line by line, and leaves out the empty ones.
+// lines passes on its input line by line, without empty lines.
 type lines struct {
 	line func(string)
 	rest []byte
@@ -123,11 +123,11 @@ func toYAML(o any) string {
 	return string(text)
 }
 
-// unexpected is something that is not as the story has it.
+// unexpected is the error about a state that is not the expected one.
 type unexpected struct {
 	what      string
 	want, saw string
-	object    any // in full, if there is one
+	object    any // the whole object, if any
 }
 
 func (u *unexpected) Error() string {
@@ -138,7 +138,7 @@ func (u *unexpected) Error() string {
 	return out
 }
 
-// expect is nil where want was seen.
+// expect returns an error unless saw equals want.
 func expect(what, want, saw string) error {
 	if want == saw {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// What the PlatformOperators say: foo all along, bar before and after it is made anew.
+// The conditions of the PlatformOperators: of foo throughout, and of bar before and after it is recreated.
 const (
 	fooWell = "Synced=True/ObserveOnly Ready=True/Available Installed=True/Installed Progressing=False/AsDesired " +
 		"Upgradeable=True/AllUpgradeable UpToDate=True/NewestRuns Important=False/NothingImportant"
@@ -24,7 +24,7 @@ const (
 		"Upgradeable=True/NoProbe UpToDate=True/NewestRuns Important=False/NoProbe"
 )
 
-// What the ClusterOperator says before and after it.
+// The status of the ClusterOperator before and after that.
 const (
 	platformWaits = "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling " +
 		"Degraded=False/AsExpected, versions []"
@@ -32,8 +32,8 @@ const (
 		"Degraded=False/AsExpected, versions [operator]"
 )
 
-// declare comes before the ClusterOperator, which would be Available at once, and for ever, where there is nothing to
-// wait for.
+// declare creates the PlatformOperators before the ClusterOperator, which otherwise would be Available at once, and
+// stay so, because there would be nothing to wait for.
 func (s *stage) declare(ctx context.Context) error {
 	if err := s.offer(ctx, in(fooPackage, first, second), in(barPackage, first)); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *stage) rollUp(ctx context.Context) error {
 	if err := s.kubectl(ctx, "get", "clusteroperator", co.Name); err != nil {
 		return err
 	}
-	available := co.Status.Conditions[:1] // which it is, as expected
+	available := co.Status.Conditions[:1] // the Available condition, as awaited above
 	s.narrator.show("of its status", map[string]any{"conditions": available})
 	return nil
 }
@@ -112,8 +112,7 @@ func (s *stage) mendName(ctx context.Context) error {
 	return s.kubectl(ctx, "get", "platformoperators")
 }
 
-// awaitPlatformOperator returns when the conditions of a PlatformOperator are those, and the message of Installed
-// contains the words.
+// awaitPlatformOperator waits until a PlatformOperator has the conditions in want and the words in Installed's message.
 func (s *stage) awaitPlatformOperator(ctx context.Context, name, want string, words ...string) error {
 	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := await(ctx, s, op, want+telling(strings.Join(words, " "), words), func(op *v1alpha1.PlatformOperator) string {
@@ -129,8 +128,7 @@ func (s *stage) awaitPlatformOperator(ctx context.Context, name, want string, wo
 	return err
 }
 
-// awaitClusterOperator returns when the ClusterOperator says that: its conditions, and which versions it has. The message
-// of Available contains the words.
+// awaitClusterOperator does the same for the ClusterOperator's conditions and versions, and the message of Available.
 func (s *stage) awaitClusterOperator(ctx context.Context, want string, words ...string) (*configv1.ClusterOperator, error) {
 	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.ClusterOperatorName}}
 	return await(ctx, s, co, want+telling(strings.Join(words, " "), words), func(co *configv1.ClusterOperator) string {
@@ -151,7 +149,7 @@ func (s *stage) awaitClusterOperator(ctx context.Context, want string, words ...
 	})
 }
 
-// telling names those of the words that a message contains.
+// telling returns text that lists the words that a message contains.
 func telling(message string, words []string) string {
 	found := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.Contains(message, word) })
 	return fmt.Sprintf(", telling %q", found)

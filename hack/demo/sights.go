@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// awaitCatalog returns when the catalog has been read as its ConfigMap is now.
+// awaitCatalog waits until the current content of the catalog's ConfigMap has been read.
 func (s *stage) awaitCatalog(ctx context.Context) error {
 	catalog := &corev1.ConfigMap{}
 	if err := s.admin.Get(ctx, catalogKey, catalog); err != nil {
@@ -34,7 +34,7 @@ func (s *stage) awaitCatalog(ctx context.Context) error {
 	return err
 }
 
-// awaitRunning returns when a version of foo-operator is the one that is wanted, installed and available.
+// awaitRunning waits until a version of foo-operator is installed and up to date, and checks that it is available.
 func (s *stage) awaitRunning(ctx context.Context, version string) error {
 	csv := csvOf(version).Name
 	if _, err := s.awaitSubscription(ctx, fmt.Sprintf("wants %s, has %s, UpToDate=true, UpgradeHeld=False/NotHeld", csv, csv)); err != nil {
@@ -70,7 +70,7 @@ func sightOf(d *appsv1.Deployment) string {
 		d.Spec.Template.Spec.Containers[0].Image, owner, d.Status.AvailableReplicas, d.Status.Replicas)
 }
 
-// awaitHeld returns when the update waits for the Foo, and its InstallPlan for approval.
+// awaitHeld waits until the update is held because of the Foo and its InstallPlan requires approval.
 func (s *stage) awaitHeld(ctx context.Context) error {
 	sub, err := s.awaitSubscription(ctx, fmt.Sprintf("wants %s, has %s, UpToDate=false, UpgradeHeld=True/ProbeNotUpgradeable",
 		csvOf(second).Name, csvOf(first).Name))
@@ -91,7 +91,7 @@ func (s *stage) awaitHeld(ctx context.Context) error {
 	return err
 }
 
-// awaitSubscription returns when the Subscription says that.
+// awaitSubscription waits until the Subscription has the status that want describes.
 func (s *stage) awaitSubscription(ctx context.Context, want string) (*v1alpha1.Subscription, error) {
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: subscriptionKey.Namespace, Name: subscriptionKey.Name}}
 	return await(ctx, s, sub, want, func(sub *v1alpha1.Subscription) string {
@@ -101,7 +101,7 @@ func (s *stage) awaitSubscription(ctx context.Context, want string) (*v1alpha1.S
 	})
 }
 
-// awaitReport returns when the conditions of a version's ClusterServiceVersion are those.
+// awaitReport waits until the conditions of a version's ClusterServiceVersion are those in want.
 func (s *stage) awaitReport(ctx context.Context, version, want string) error {
 	key := csvOf(version)
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -115,8 +115,7 @@ func (s *stage) awaitReport(ctx context.Context, version, want string) error {
 	return err
 }
 
-// awaitProbe returns when the Probe of a version asks for that expression to be true, and says that: its conditions,
-// and the custom resources it names with their reasons.
+// awaitProbe waits until the Probe of a version has an expression, and conditions and custom resources as in want.
 func (s *stage) awaitProbe(ctx context.Context, version, expression, want string) (*v1alpha1.Probe, error) {
 	key := csvOf(version)
 	p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -144,7 +143,7 @@ func sightOfConditions(conditions []metav1.Condition) string {
 	return strings.Join(out, " ")
 }
 
-// scenery is what an update changes: the ClusterServiceVersions, the Deployment, and the CRD.
+// scenery describes what an update changes: the ClusterServiceVersions, the Deployment and the CRD.
 func (s *stage) scenery(ctx context.Context) (string, error) {
 	csvs := &v1alpha1.ClusterServiceVersionList{}
 	if err := s.admin.List(ctx, csvs, client.InNamespace(namespace)); err != nil {
@@ -166,7 +165,7 @@ func (s *stage) scenery(ctx context.Context) (string, error) {
 	return out.String(), nil
 }
 
-// expectScenery is nil where nothing has changed since before.
+// expectScenery returns an error if anything in scenery has changed since before.
 func (s *stage) expectScenery(ctx context.Context, before string) error {
 	now, err := s.scenery(ctx)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
-// module is what the project's go.mod begins with.
+// module is the start of the project's go.mod.
 const module = "module github.com/operator-status/operator-status\n"
 
-// stage is what the story is played on: a control plane and a manager, all in one folder of its own.
+// stage is the environment of the demo: a control plane and the managers, in a temporary folder.
 type stage struct {
 	root     string // of the project
-	dir      string // gone when the stage has been left
+	dir      string // a temporary folder; empty once the stage has been left or kept
 	narrator *narrator
 
 	config   *rest.Config     // with all rights
-	admin    client.WithWatch // likewise
+	admin    client.WithWatch // with all rights too
 	managers managers
-	exited   chan struct{} // closed when a manager ends by itself; nil while none is to run
+	exited   chan struct{} // closed when a manager exits by itself; nil while none should run
 }
 
 func newStage(n *narrator) (*stage, error) {
@@ -51,7 +51,7 @@ func newStage(n *narrator) (*stage, error) {
 	return s, nil
 }
 
-// findRoot is the project's folder, of which the working directory is part.
+// findRoot returns the project's folder, which contains the working directory.
 func findRoot() (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -74,22 +74,22 @@ func (s *stage) clusterDir() string { return filepath.Join(s.dir, "cluster") }
 
 func (s *stage) kubeconfig() string { return filepath.Join(s.clusterDir(), "kubeconfig") }
 
-// isUp is true from when the control plane runs until the stage is left.
+// isUp reports whether the control plane runs.
 func (s *stage) isUp() bool { return s.admin != nil && s.dir != "" }
 
-// command is one that a Ctrl-C in the terminal does not reach: the demo ends it itself.
+// command returns a command that Ctrl-C in the terminal does not reach: the demo stops it itself.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }
 
-// startControlPlane starts one and connects to it as its admin.
+// startControlPlane starts a control plane and connects to it with all rights.
 func (s *stage) startControlPlane(ctx context.Context) error {
 	up := command(ctx, s.bin("devcluster"), "up", "--nodes=fake", "--dir", s.clusterDir())
-	up.Cancel = func() error { return up.Process.Signal(syscall.SIGTERM) } // it takes away what it has started
+	up.Cancel = func() error { return up.Process.Signal(syscall.SIGTERM) } // it stops what it has started
 	up.WaitDelay = patience
-	progress := s.narrator.progress("export KUBECONFIG=") // which is for those who keep it
+	progress := s.narrator.progress("export KUBECONFIG=") // of use only if the cluster is kept
 	up.Stdout, up.Stderr = progress, progress
 	if err := errors.Join(up.Run(), progress.Close()); err != nil {
 		return fmt.Errorf("starting a control plane: %w", err)
@@ -110,16 +110,16 @@ func (s *stage) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// tell shows what has become of the story, for who wonders why a step failed.
+// tell shows the current objects, to help explain why a step failed.
 func (s *stage) tell(ctx context.Context) error {
 	if len(s.managers) == 0 || ctx.Err() != nil {
-		return nil // there is nothing of the story yet, or nobody who wonders
+		return nil // nothing to show yet, or interrupted
 	}
 	return s.kubectl(ctx, "get", "catalogsources,subscriptions,installplans,csv,probes,deployments,platformoperators",
 		"--all-namespaces", "-o", "wide")
 }
 
-// leave takes everything away again. It may be called at any time, and again.
+// leave stops everything and removes the folder. It may be called at any time and more than once.
 func (s *stage) leave() error {
 	if s.dir == "" {
 		return nil
@@ -137,7 +137,7 @@ func (s *stage) leave() error {
 	return killed
 }
 
-// keep leaves everything as it is, and says how to use it and how to end it.
+// keep keeps everything running and prints how to use it and how to stop it.
 func (s *stage) keep() {
 	end := fmt.Sprintf("%s down --dir %s; rm -r %s", s.bin("devcluster"), s.clusterDir(), s.dir)
 	if s.exited != nil {
@@ -152,7 +152,7 @@ To end it:
 	s.dir = ""
 }
 
-// kubectl runs kubectl as a reader would, and shows what it prints.
+// kubectl runs kubectl and shows the command and its output.
 func (s *stage) kubectl(ctx context.Context, args ...string) error {
 	cmd := command(ctx, s.bin("controlplane/kubectl"), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig(), "KUBECACHEDIR="+filepath.Join(s.dir, "kubectl"))

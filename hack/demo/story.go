@@ -6,15 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// step is one step of the story. It fails where something is not as until says.
+// step is a step of the demo. do returns an error unless the state described by until is reached.
 type step struct {
 	title string
 	until string
 	do    func(*stage, context.Context) error
 }
 
-// story is that of an operator's life: it is installed, updated when it says that this is safe, and counted among those
-// that the platform consists of.
+// story is the life of an operator: it is installed, updated once that is safe, and rolled up with the platform.
 var story = []step{
 	{
 		"A control plane starts: etcd, API server, controllers and a fake node, without OLM",
@@ -64,10 +63,10 @@ var story = []step{
 	},
 }
 
-// namespace is the one that the story is about.
+// namespace is the namespace of foo-operator.
 const namespace = "operators"
 
-// The cast.
+// The objects of the demo.
 var (
 	catalogKey      = types.NamespacedName{Namespace: "olm", Name: "demo"} // of the CatalogSource and its ConfigMap
 	subscriptionKey = types.NamespacedName{Namespace: namespace, Name: fooPackage}
@@ -77,12 +76,12 @@ var (
 	barKey          = types.NamespacedName{Name: "bar"} // of the PlatformOperator
 )
 
-// csvOf is the ClusterServiceVersion of a version of foo-operator. Its Probe has the same name.
+// csvOf returns the ClusterServiceVersion of a version of foo-operator. Its Probe has the same name.
 func csvOf(version string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: "foo-operator.v" + version}
 }
 
-// The versions that the catalog offers.
+// The versions in the catalog.
 const (
 	first  = "1.0.0"
 	second = "1.1.0"

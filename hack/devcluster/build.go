@@ -18,21 +18,21 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// heartbeat is how often a long build says that it still lives.
+// heartbeat is how often a long build prints that it is running.
 const heartbeat = 15 * time.Second
 
-// recipe is how one binary is made: a command of a module pinned in hack/devcluster/<module>/go.mod.
+// recipe describes how a binary is built: from a command of a module that is pinned in hack/devcluster/<module>/go.mod.
 type recipe struct {
 	name    string
 	module  string                      // the folder under hack/devcluster
-	command string                      // the package that is built
-	pinned  string                      // the dependency whose version is the binary's
-	stamp   func(version string) string // linker flags that tell the binary its version; nil if its source does
+	command string                      // the package to build
+	pinned  string                      // the dependency that determines the binary's version
+	stamp   func(version string) string // linker flags that set the version; nil if the source does
 	tags    string                      // build tags
-	extra   bool                        // not of every control plane: built only where it is asked for
+	extra   bool                        // built only on request
 
-	cacheMB, binaryMB uint64 // what a cold build leaves in the build cache beyond those before it, and the result
-	cold              string // how long that takes on two cores
+	cacheMB, binaryMB uint64 // MB that a cold build adds to the build cache, and the size of the binary
+	cold              string // the duration of a cold build on two cores
 }
 
 var recipes = []recipe{
@@ -70,8 +70,8 @@ func recipeNames() []string {
 	return names
 }
 
-// kubernetesVersion is what Kubernetes' own release scripts stamp, so that /version, discovery and user agents read as
-// those of a release.
+// kubernetesVersion returns the linker flags of Kubernetes' release scripts, so that /version, discovery and user
+// agents look like those of a release.
 func kubernetesVersion(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -81,26 +81,26 @@ func kubernetesVersion(version string) string {
 			"-X "+pkg+".gitVersion="+version,
 			"-X "+pkg+".gitMajor="+major,
 			"-X "+pkg+".gitMinor="+minor,
-			"-X "+pkg+".gitCommit=") // a module does not know it
+			"-X "+pkg+".gitCommit=") // unknown to a module
 	}
 	return strings.Join(flags, " ")
 }
 
-// variable is the stamp of a program that keeps its version in one variable.
+// variable returns the stamp function of a program that has its version in one variable.
 func variable(name string) func(version string) string {
 	return func(version string) string { return "-X " + name + "=" + version }
 }
 
-// workshop is where the binaries are made.
+// workshop builds the binaries.
 type workshop struct {
-	root string // the repository's
-	bin  string // where the binaries lie; Go's envtest suites take it as KUBEBUILDER_ASSETS
+	root string // of the repository
+	bin  string // the folder of the binaries, also used as KUBEBUILDER_ASSETS by envtest suites
 	out  io.Writer
 
-	readyMade bool // the binaries came from elsewhere: used as they are, never built
+	readyMade bool // the binaries in bin are used as they are and never built
 }
 
-// newWorkshop works in the repository at root. DEVCLUSTER_BIN names a folder of ready-made binaries to use instead.
+// newWorkshop returns a workshop for the repository at root, with the binaries in DEVCLUSTER_BIN if that is set.
 func newWorkshop(root string, out io.Writer) *workshop {
 	if bin := os.Getenv("DEVCLUSTER_BIN"); bin != "" {
 		if whole, err := filepath.Abs(bin); err == nil {
@@ -111,16 +111,16 @@ func newWorkshop(root string, out io.Writer) *workshop {
 	return &workshop{root: root, bin: filepath.Join(root, "bin", "controlplane"), out: out}
 }
 
-// job is one binary that is wanted, and the stamp it has to carry to be up to date.
+// job is a binary to build and the stamp that it has if it is up to date.
 type job struct {
 	recipe
 	version string
-	args    []string // of go build, but for -o
+	args    []string // of go build, except -o
 	stamp   string
 }
 
-// build brings the named binaries (those of every control plane, if none is named) up to date. Told to, it mentions those
-// that already are.
+// build builds the named binaries (by default those of every control plane) unless they are up to date. If all are, it
+// prints so only if mention is set.
 func (w *workshop) build(ctx context.Context, names []string, mention bool) error {
 	if w.readyMade {
 		return nil
@@ -149,7 +149,7 @@ func (w *workshop) build(ctx context.Context, names []string, mention bool) erro
 	}
 	defer unlock()
 
-	// Looked at again: another build may just have made them.
+	// Check again: another build may have finished in the meantime.
 	if err := checkSpace(w.spaceFor(slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return !w.stale(j) }), goes)); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (w *workshop) build(ctx context.Context, names []string, mention bool) erro
 	return nil
 }
 
-// lock keeps two builds from writing the same binary at once.
+// lock prevents two builds from writing the same binary at once.
 func (w *workshop) lock(ctx context.Context) (func(), error) {
 	file, err := os.OpenFile(filepath.Join(w.bin, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -182,7 +182,7 @@ func (w *workshop) lock(ctx context.Context) (func(), error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// jobs works out what each named binary has to be built from.
+// jobs returns what to build for the named binaries, with their stamps.
 func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	for _, name := range names {
 		if !slices.Contains(recipeNames(), name) {
@@ -222,7 +222,7 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	return jobs, nil
 }
 
-// pinnedVersion is the version that a go.mod requires of one module.
+// pinnedVersion returns the version of a module that a go.mod requires.
 func pinnedVersion(gomod []byte, module string) (string, error) {
 	file, err := modfile.ParseLax("go.mod", gomod, nil)
 	if err != nil {
@@ -236,13 +236,13 @@ func pinnedVersion(gomod []byte, module string) (string, error) {
 	return "", fmt.Errorf("it does not require %s", module)
 }
 
-// stale says whether j's binary is missing or made from something else than what is pinned now.
+// stale reports whether j's binary is missing or does not match the pinned sources.
 func (w *workshop) stale(j job) bool {
 	return !stamped(filepath.Join(w.bin, j.name), j.stamp)
 }
 
-// buildOne builds in a folder of its own and moves the binary into place whole, so that a broken build never counts and
-// leaves nothing. What a build that was killed did leave goes first.
+// buildOne builds in a temporary folder and moves the finished binary into place, so that a failed build leaves nothing
+// behind. It first removes what a killed build left.
 func (w *workshop) buildOne(ctx context.Context, j job) error {
 	target := filepath.Join(w.bin, j.name)
 	removeMatching(filepath.Join(w.bin, "."+j.name+".work.*"))
@@ -264,7 +264,7 @@ func (w *workshop) buildOne(ctx context.Context, j job) error {
 	cmd.Dir = filepath.Join(w.root, "hack", "devcluster", j.module)
 	cmd.Env = append(append(os.Environ(), buildEnvironment...), "GOTMPDIR="+work)
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own, so that an interrupted build takes its compilers along.
+	// In a process group of its own, so that interrupting a build also kills its compilers.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := w.runWithHeartbeat(cmd, j.name); err != nil {
@@ -298,12 +298,12 @@ func (w *workshop) runWithHeartbeat(cmd *exec.Cmd, name string) error {
 	}
 }
 
-// buildEnvironment makes the build the same everywhere, whatever the shell around it is set to.
+// buildEnvironment makes builds the same regardless of the environment of the shell.
 var buildEnvironment = []string{
 	"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH,
 }
 
-// goEnv is what we ask of the go command.
+// goEnv holds the values that are read from go env.
 type goEnv struct {
 	Version  string `json:"GOVERSION"`
 	Cache    string `json:"GOCACHE"`

@@ -129,14 +129,14 @@ func TestKubernetesVersion(t *testing.T) {
 	}
 }
 
-// The stages that kwok is given come from our own go.mod, kwok itself from its module's.
+// TestKwokAndItsStagesAreOfOneVersion verifies that the stages, from our own go.mod, have the version of kwok's module.
 func TestKwokAndItsStagesAreOfOneVersion(t *testing.T) {
 	if diff := cmp.Diff(pin(t, "kwok/go.mod", "sigs.k8s.io/kwok"), pin(t, "go.mod", "sigs.k8s.io/kwok")); diff != "" {
 		t.Errorf("kwok/go.mod and go.mod differ (-kwok +stages):\n%s", diff)
 	}
 }
 
-// The CRDs that OLM is given come from our own go.mod, what OLM itself expects from its module's.
+// TestOLMAndItsCRDsAreOfOneVersion verifies that the CRDs, from our own go.mod, have the version in OLM's module.
 func TestOLMAndItsCRDsAreOfOneVersion(t *testing.T) {
 	if diff := cmp.Diff(pin(t, "olm/go.mod", "github.com/operator-framework/api"), pin(t, "go.mod", "github.com/operator-framework/api")); diff != "" {
 		t.Errorf("olm/go.mod and go.mod differ (-OLM +CRDs):\n%s", diff)

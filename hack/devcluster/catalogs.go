@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// opm is the program that serves file-based catalogs: a process of its own for each.
+// opm is the program that serves file-based catalogs, each in a process of its own.
 const opm = "opm"
 
-// catalogPrefix begins the name of the process, the port and the log of a catalog.
+// catalogPrefix is the prefix of the names of a catalog's process, port and log.
 const catalogPrefix = opm + "-"
 
-// serveCatalog has opm serve the file-based catalog in source under a name, and returns the address. Asked again for the
-// same name it serves what source holds now, at the same address. A source that opm refuses leaves the old one served.
+// serveCatalog serves the file-based catalog in source with opm under a name and returns the address. A name keeps its
+// address when its content is replaced. If opm rejects source, the old content stays served.
 func (c *cluster) serveCatalog(ctx context.Context, name, source string) (string, error) {
 	source, err := catalogSource(name, source)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *cluster) serveCatalog(ctx context.Context, name, source string) (string
 	return c.startCatalog(ctx, name, source)
 }
 
-// stopCatalog ends a catalog. Served again, it has the address that it had.
+// stopCatalog stops a catalog. It keeps its address if it is served again.
 func (c *cluster) stopCatalog(ctx context.Context, name string) error {
 	unlock, err := c.use(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *cluster) stopCatalog(ctx context.Context, name string) error {
 	return c.endCatalog(name)
 }
 
-// use takes the lock of a cluster that is up.
+// use locks a cluster that is up and returns a function to unlock it. It returns an error if none is up.
 func (c *cluster) use(ctx context.Context) (func(), error) {
 	none := fmt.Errorf("no cluster is up in %s: start one with devcluster up, or name its folder with --dir", c.dir)
 	unlock, err := c.dir.lock(ctx, false, c.waiting)
@@ -83,7 +83,7 @@ func (c *cluster) use(ctx context.Context) (func(), error) {
 	return unlock, nil
 }
 
-// digest has opm read source into the cache that the next server of this catalog starts from.
+// digest makes opm read source into the cache that the next server of this catalog starts from.
 func (c *cluster) digest(ctx context.Context, name, source string) error {
 	next := c.dir.catalog(name, "next")
 	if err := os.RemoveAll(next); err != nil {
@@ -105,7 +105,7 @@ func (c *cluster) digest(ctx context.Context, name, source string) error {
 	return nil
 }
 
-// opmReason is what opm fails for: the message of its last log line, which would be cut short as a line.
+// opmReason returns why opm failed: the unquoted message of its last log line, or else its last lines.
 func opmReason(said []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
 	_, message, _ := strings.Cut(lines[len(lines)-1], " level=fatal msg=")
@@ -117,7 +117,7 @@ func opmReason(said []byte) string {
 	return "its last words:\n" + lastLines(said, 8)
 }
 
-// startCatalog starts the server of a catalog whose cache is there, at its old address or else at one that is free.
+// startCatalog starts the server of a catalog that has a cache, at its previous address or else at a free one.
 func (c *cluster) startCatalog(ctx context.Context, name, source string) (string, error) {
 	process := catalogPrefix + name
 	_, fixed := c.state.Ports[process]
@@ -149,7 +149,7 @@ func (c *cluster) startCatalog(ctx context.Context, name, source string) (string
 	return at, nil
 }
 
-// tryCatalog starts opm and returns when it serves.
+// tryCatalog starts opm and waits until it serves.
 func (c *cluster) tryCatalog(ctx context.Context, name string, args []string) error {
 	server := component{
 		name:    name,
@@ -158,7 +158,7 @@ func (c *cluster) tryCatalog(ctx context.Context, name string, args []string) er
 		args:    func(*cluster) []string { return args },
 		ready:   catalogReady(name),
 	}
-	if !free(c.state.Ports[name]) { // who answers there might be taken for opm
+	if !free(c.state.Ports[name]) { // another server there could be mistaken for opm
 		return errLostPort
 	}
 	c.died = make(chan death, 1)
@@ -168,13 +168,13 @@ func (c *cluster) tryCatalog(ctx context.Context, name string, args []string) er
 	return c.await(ctx, server, 0)
 }
 
-// opmArgs are for a server that keeps what it has read of source in cache. It listens on every interface, for it cannot
-// be told otherwise. It profiles nothing, and writes no termination log into /dev, which it would by itself.
+// opmArgs returns arguments for opm to serve source with its data in cache. opm always listens on every interface.
+// Profiling and its default termination log in /dev are turned off.
 func opmArgs(source, cache string, more ...string) []string {
 	return append([]string{"serve", source, "--cache-dir=" + cache, "--cache-enforce-integrity=false", "--pprof-addr=", "--termination-log=" + os.DevNull}, more...)
 }
 
-// endCatalog stops the process of a catalog, if there is one, and forgets it.
+// endCatalog stops the process of a catalog, if there is one, and removes it from the state.
 func (c *cluster) endCatalog(name string) error {
 	p, started := c.process(catalogPrefix + name)
 	if !started {
@@ -187,7 +187,7 @@ func (c *cluster) endCatalog(name string) error {
 	return c.dir.save(c.state)
 }
 
-// catalogs are the components that serve catalogs now.
+// catalogs returns the components that serve catalogs now.
 func (c *cluster) catalogs() []component {
 	var found []component
 	for _, p := range c.state.Processes {
@@ -198,7 +198,7 @@ func (c *cluster) catalogs() []component {
 	return found
 }
 
-// catalogSource refuses a name that is none, and a source that is no folder.
+// catalogSource returns the absolute path of source. It rejects an invalid name or a source that is not a folder.
 func catalogSource(name, source string) (string, error) {
 	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
 		return "", fmt.Errorf("%q cannot name a catalog: %s", name, strings.Join(wrong, "; "))
@@ -225,8 +225,8 @@ func catalogReady(name string) func(context.Context, *cluster) error {
 	return func(ctx context.Context, c *cluster) error { return serving(ctx, address(c.state.Ports[name])) }
 }
 
-// serving asks the gRPC health service at an address. One question and its answer, of a message each, are no reason to
-// bring in a gRPC client: a message is a flag, its length in four bytes, and its content.
+// serving queries the gRPC health service at an address. It does not use a gRPC client for a single request: a message
+// consists of a flag, its length in four bytes and its content.
 func serving(ctx context.Context, address string) error {
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)

@@ -118,7 +118,7 @@ func TestCatalogsAreTheirProcesses(t *testing.T) {
 	}
 }
 
-// Catalogs need an API server's folder to live in, and no more: no OLM, no nodes.
+// TestCatalogLifeCycle verifies that catalogs need only a cluster's folder and API server: no OLM and no nodes.
 func TestCatalogLifeCycle(t *testing.T) {
 	needsExtras(t)
 	out := &transcript{}
@@ -139,13 +139,13 @@ func TestCatalogLifeCycle(t *testing.T) {
 	if _, err := c.serveCatalog(ctx, "things", source); err == nil || !strings.Contains(err.Error(), "package name must be set") {
 		t.Errorf("a catalog that opm cannot read: got %v", err)
 	}
-	must(t, serving(ctx, at)) // what it served before
+	must(t, serving(ctx, at)) // the previous content
 
 	must(t, c.stopCatalog(ctx, "things"))
 	if err := serving(ctx, at); err == nil {
 		t.Error("a catalog that was stopped is still served")
 	}
-	must(t, c.status(ctx)) // stopped on purpose
+	must(t, c.status(ctx)) // a catalog that was stopped on purpose is not unhealthy
 	publish(t, source, "foo.v1.0.0", "foo.v1.1.0")
 	neighbour, err := net.Listen("tcp", at)
 	must(t, err)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// serviceRange is where services get their addresses; the API server's own is the first.
+// serviceRange is the address range of Services; the first address is the API server's.
 const (
 	serviceRange      = "10.0.0.0/16"
 	firstServiceIP    = "10.0.0.1"
@@ -22,7 +22,7 @@ const (
 	clockMayRunBehind = time.Hour
 )
 
-// authority signs every certificate of one cluster.
+// authority is the CA of a cluster.
 type authority struct {
 	cert  *x509.Certificate
 	key   *ecdsa.PrivateKey
@@ -58,7 +58,7 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, key: key, files: pair{encode("CERTIFICATE", der), keyPEM}}, nil
 }
 
-// serving issues a certificate that a server shows to those who call it by one of hosts.
+// serving issues a server certificate for hosts, which are DNS names or IP addresses.
 func (a *authority) serving(name string, hosts ...string) (pair, error) {
 	template, err := certificate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *authority) serving(name string, hosts ...string) (pair, error) {
 	return a.issue(template)
 }
 
-// client issues a certificate by which the API server knows a user and their groups.
+// client issues a client certificate for a user and its groups.
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	template, err := certificate(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *authority) issue(template *x509.Certificate) (pair, error) {
 	return pair{encode("CERTIFICATE", der), keyPEM}, nil
 }
 
-// serviceAccountKeys makes the pair that service account tokens are signed and checked with; cert is the public key.
+// serviceAccountKeys returns the key pair that signs and verifies service account tokens. Its cert is the public key.
 func serviceAccountKeys() (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -119,7 +119,7 @@ func serviceAccountKeys() (pair, error) {
 	return pair{encode("PUBLIC KEY", public), private}, nil
 }
 
-// write puts the pair where components read it, for our eyes only.
+// write writes the pair to files that only the current user can read.
 func (p pair) write(certPath, keyPath string) error {
 	if err := os.WriteFile(certPath, p.cert, 0o600); err != nil {
 		return fmt.Errorf("writing a certificate: %w", err)

@@ -16,24 +16,24 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// errNotHealthy is what status returns when something that should run does not.
+// errNotHealthy is the error of status if a component that should run does not.
 var errNotHealthy = errors.New("not healthy")
 
-// settle is how long up waits for a cluster whose components all live to answer again, before it starts a new one.
+// settle is how long up waits for a cluster whose components all run to become healthy, before it starts a new one.
 const settle = 30 * time.Second
 
-// cluster is one control plane and the folder it lives in.
+// cluster is a control plane and its folder.
 type cluster struct {
 	dir   folder
 	shop  *workshop
 	state state
 
-	http    *http.Client // trusts this cluster alone, and is its admin
+	http    *http.Client // trusts only this cluster and has all rights in it
 	api     corev1client.CoreV1Interface
 	dynamic dynamic.Interface
 
 	choosePorts func(n int) ([]int, error)
-	died        chan death // of those that this process started
+	died        chan death // receives the components that this process started when they exit
 }
 
 func newCluster(shop *workshop, dir string) (*cluster, error) {
@@ -41,7 +41,7 @@ func newCluster(shop *workshop, dir string) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster's folder %s: %w", dir, err)
 	}
-	// One folder, one name, whichever way it was reached: components are known by it.
+	// Resolve symbolic links, so that a folder always has the same name, by which components are identified.
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved
 	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
@@ -50,8 +50,8 @@ func newCluster(shop *workshop, dir string) (*cluster, error) {
 	return &cluster{dir: folder(dir), shop: shop, choosePorts: freePorts}, nil
 }
 
-// up makes sure that a cluster of this tier runs in the folder. An error leaves nothing running, and the folder only if
-// it holds logs worth reading.
+// up makes sure that a cluster of this tier runs in the folder. After an error nothing is running, and the folder is
+// kept only if it has logs that explain the error.
 func (c *cluster) up(ctx context.Context, tierName string, port int) error {
 	unlock, err := c.dir.lock(ctx, true, c.waiting)
 	if err != nil {
@@ -79,11 +79,11 @@ func (c *cluster) up(ctx context.Context, tierName string, port int) error {
 	return errors.Join(err, c.dir.remove())
 }
 
-// alreadyUp says whether a healthy cluster of this tier runs. One that is healthy and different is an error; one that is
-// not healthy does not count.
+// alreadyUp reports whether a healthy cluster of this tier runs. It returns an error if a different healthy cluster
+// runs, and ignores an unhealthy one.
 func (c *cluster) alreadyUp(ctx context.Context, tierName string, port int) (bool, error) {
 	if err := c.load(); err != nil || !c.state.Ready {
-		return false, nil // a broken or half-finished start
+		return false, nil // no cluster, or an incomplete start
 	}
 	health := c.healthy(ctx)
 	for deadline := time.Now().Add(settle); health != nil && c.allAlive() && time.Now().Before(deadline); health = c.healthy(ctx) {
@@ -105,7 +105,7 @@ func (c *cluster) alreadyUp(ctx context.Context, tierName string, port int) (boo
 	return true, nil
 }
 
-// load reads what runs in the folder and how to talk to it.
+// load reads the state of the folder and connects to its cluster.
 func (c *cluster) load() error {
 	var err error
 	if c.state, err = c.dir.load(); err != nil {
@@ -114,7 +114,7 @@ func (c *cluster) load() error {
 	return c.connect()
 }
 
-// connect takes the credentials of the folder's admin.
+// connect creates clients with the credentials of the folder's admin.
 func (c *cluster) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.dir.path("kubeconfig"))
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *cluster) connect() error {
 	return nil
 }
 
-// healthy is nil when every component of the tier lives and does its work.
+// healthy returns nil if every component of the tier runs and is ready.
 func (c *cluster) healthy(ctx context.Context) error {
 	for _, comp := range tiers[c.state.Tier].components() {
 		if err := c.check(ctx, comp); err != nil {
@@ -168,7 +168,7 @@ func (c *cluster) allAlive() bool {
 	return !slices.ContainsFunc(c.state.Processes, func(p process) bool { return !p.alive() })
 }
 
-// clean takes away what an earlier cluster left in the folder: processes first, then files.
+// clean removes an earlier cluster from the folder: first its processes, then its files.
 func (c *cluster) clean() error {
 	if err := c.stopAll(); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (c *cluster) clean() error {
 	return c.dir.empty()
 }
 
-// stopAll stops what runs, last started first, and then what was started but never written down.
+// stopAll stops the components in the state, last started first, and then those that were not saved in it.
 func (c *cluster) stopAll() error {
 	var errs []error
 	for _, p := range slices.Backward(c.state.Processes) {
@@ -188,7 +188,7 @@ func (c *cluster) stopAll() error {
 	return errors.Join(errs...)
 }
 
-// down stops the cluster and removes its folder. That there is none is no error.
+// down stops the cluster and removes its folder. It does nothing if there is none.
 func (c *cluster) down(ctx context.Context) error {
 	unlock, err := c.dir.lock(ctx, false, c.waiting)
 	if errors.Is(err, errNoFolder) {
@@ -204,7 +204,7 @@ func (c *cluster) down(ctx context.Context) error {
 	if !c.dir.marked() {
 		return c.stopStrays()
 	}
-	_ = c.load() // a state that cannot be read is no reason to leave things running: they are found without it
+	_ = c.load() // stopAll also finds components without the state
 	if err := c.stopAll(); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (c *cluster) down(ctx context.Context) error {
 	return nil
 }
 
-// stopStrays stops a cluster whose folder was deleted under it.
+// stopStrays stops a cluster whose folder was deleted while it ran.
 func (c *cluster) stopStrays() error {
 	if len(stray(string(c.dir))) == 0 {
 		c.say("nothing runs in %s", c.dir)
@@ -228,7 +228,7 @@ func (c *cluster) stopStrays() error {
 	return nil
 }
 
-// status prints what runs. It changes nothing.
+// status prints the state of the components. It changes nothing.
 func (c *cluster) status(ctx context.Context) error {
 	if err := c.dir.check(); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *cluster) status(ctx context.Context) error {
 	return bad
 }
 
-// get is nil when what answers at url is of this cluster and says it is well.
+// get returns nil if a server of this cluster answers url with status OK.
 func (c *cluster) get(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -281,7 +281,7 @@ func (c *cluster) get(ctx context.Context, url string) error {
 	return nil
 }
 
-// url is where the component that listens on the port of this name is reached.
+// url returns the URL of the component that listens on the port with this name.
 func (c *cluster) url(port string) string { return "https://" + address(c.state.Ports[port]) }
 
 func (c *cluster) waiting() { c.say("waiting for another devcluster that works on %s", c.dir) }

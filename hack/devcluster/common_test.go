@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// repository is the root of the repository that this test lies in.
+// repository returns the root of the repository.
 func repository(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

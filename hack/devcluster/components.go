@@ -10,21 +10,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// component is one program of a control plane.
+// component is a program of a control plane.
 type component struct {
 	name    string
-	program string                                // the recipe of its binary; empty if that has the same name
-	ports   []string                              // the names of the ports it listens on
-	prepare func(context.Context, *cluster) error // what has to be there before it starts; may be nil
+	program string                                // the recipe of its binary; empty if it has the same name
+	ports   []string                              // the names of the ports that it listens on
+	prepare func(context.Context, *cluster) error // creates what it needs to start; may be nil
 	args    func(*cluster) []string
-	env     func(*cluster) []string               // beside what every component gets; may be nil
-	ready   func(context.Context, *cluster) error // nil once it does its work
+	env     func(*cluster) []string               // in addition to componentEnvironment; may be nil
+	ready   func(context.Context, *cluster) error // returns nil once it is ready
 }
 
-// tier is a kind of cluster: its components in waves. A wave starts together, when the one before it is ready.
+// tier is a kind of cluster. The components of a wave start together, once the wave before is ready.
 type tier struct {
 	waves [][]component
-	mb    uint64 // room in the cluster's folder
+	mb    uint64 // required space in the cluster's folder, in MB
 }
 
 var tiers = map[string]tier{
@@ -36,7 +36,7 @@ var tiers = map[string]tier{
 // withOLM is the tier of --nodes=fake --olm.
 const withOLM = "fake and OLM"
 
-// chooseTier is the tier that --nodes and --olm ask for.
+// chooseTier returns the tier for the flags --nodes and --olm.
 func chooseTier(nodes string, olm bool) (string, error) {
 	switch {
 	case nodes == "real":
@@ -69,7 +69,7 @@ func (t tier) ports() []string {
 	return names
 }
 
-// isComponent says whether a cluster may run a program of this name.
+// isComponent reports whether a cluster may run a program of this name.
 func isComponent(name string) bool {
 	if name == opm {
 		return true
@@ -90,7 +90,7 @@ var etcd = component{
 		return []string{
 			"--name=devcluster",
 			"--data-dir=" + c.dir.path("etcd"),
-			"--unsafe-no-fsync", // the data does not outlive the cluster
+			"--unsafe-no-fsync", // the data is deleted with the cluster
 			"--quota-backend-bytes=8589934592",
 			"--listen-client-urls=" + c.url("etcd"),
 			"--advertise-client-urls=" + c.url("etcd"),
@@ -107,7 +107,7 @@ var etcd = component{
 	ready: func(ctx context.Context, c *cluster) error { return c.get(ctx, c.url("etcd")+"/health") },
 }
 
-// auditPolicy writes one line per finished request, without bodies: who asked for what, by which user agent.
+// auditPolicy logs one line per finished request, without bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -125,7 +125,7 @@ var apiServer = component{
 		return []string{
 			"--bind-address=" + loopback,
 			"--secure-port=" + fmt.Sprint(c.state.Ports["kube-apiserver"]),
-			// Nobody but this machine calls: the kubernetes service has no endpoint to offer, and no interface is looked for.
+			// Only this machine connects: the kubernetes Service gets no endpoint, and no interface is searched for.
 			"--advertise-address=" + loopback,
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=" + c.url("etcd"),
@@ -136,7 +136,7 @@ var apiServer = component{
 			"--tls-private-key-file=" + keyPath(c.dir, "serving"),
 			"--client-ca-file=" + certPath(c.dir, "ca"),
 			"--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as on OpenShift
+			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as in OpenShift
 			"--allow-privileged",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -144,7 +144,7 @@ var apiServer = component{
 			"--service-account-signing-key-file=" + keyPath(c.dir, "service-accounts"),
 			"--audit-policy-file=" + c.dir.path("audit-policy.yaml"),
 			"--audit-log-path=" + c.dir.path("audit.log"),
-			"--audit-log-maxsize=0", // never rotated: requests are counted from it
+			"--audit-log-maxsize=0", // never rotated, because requests are counted in it
 		}
 	},
 	ready: func(ctx context.Context, c *cluster) error {
@@ -184,7 +184,7 @@ var scheduler = component{
 	ready: func(ctx context.Context, c *cluster) error { return c.get(ctx, c.url("kube-scheduler")+"/healthz") },
 }
 
-// controlLoopArgs are what controller manager and scheduler share.
+// controlLoopArgs returns the common arguments of the controller manager and the scheduler.
 func controlLoopArgs(c *cluster, name string) []string {
 	return []string{
 		"--kubeconfig=" + c.dir.path(name+".kubeconfig"),
@@ -192,7 +192,7 @@ func controlLoopArgs(c *cluster, name string) []string {
 		"--secure-port=" + fmt.Sprint(c.state.Ports[name]),
 		"--tls-cert-file=" + certPath(c.dir, "serving"),
 		"--tls-private-key-file=" + keyPath(c.dir, "serving"),
-		"--leader-elect=false", // there is one
+		"--leader-elect=false", // there is only one
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
 	}

@@ -8,7 +8,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// users are those who get a kubeconfig: who they are to the API server, by the name of their file.
+// users lists the users that get a kubeconfig, with their identity for the API server and the name of their file.
 var users = []struct {
 	file   string
 	user   string
@@ -17,11 +17,11 @@ var users = []struct {
 	{"kubeconfig", "admin", []string{"system:masters"}},
 	{"kube-controller-manager.kubeconfig", "system:kube-controller-manager", nil},
 	{"kube-scheduler.kubeconfig", "system:kube-scheduler", nil},
-	// In its own deployment OLM is this service account: it has the same rights here, and the audit log the same name.
+	// A deployed OLM uses this service account. Here it has the same rights, and the same name in the audit log.
 	{"olm.kubeconfig", "system:serviceaccount:olm:olm-operator-serviceaccount", []string{"system:serviceaccounts", "system:serviceaccounts:olm"}},
 }
 
-// writeCredentials writes every key, certificate and kubeconfig of a cluster whose API server is at server.
+// writeCredentials writes all keys, certificates and kubeconfigs of a cluster whose API server has the URL server.
 func writeCredentials(dir folder, server string) error {
 	if err := os.MkdirAll(dir.path("pki"), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the certificates: %w", err)
@@ -30,7 +30,7 @@ func writeCredentials(dir folder, server string) error {
 	if err != nil {
 		return err
 	}
-	// One for all that listen: whoever answers with it is of this cluster, and not of a neighbour that took the port.
+	// All servers share this certificate. A client can tell them from another cluster that took over a port.
 	serving, err := ca.serving("devcluster", loopback, "localhost",
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", firstServiceIP)
 	if err != nil {
@@ -64,7 +64,7 @@ func writeCredentials(dir folder, server string) error {
 func certPath(dir folder, name string) string { return dir.path("pki", name+".crt") }
 func keyPath(dir folder, name string) string  { return dir.path("pki", name+".key") }
 
-// kubeconfig holds all it needs in itself, so that it can be copied anywhere.
+// kubeconfig returns a kubeconfig with inlined credentials, which can be copied anywhere.
 func kubeconfig(server, user string, ca []byte, client pair) clientcmdapi.Config {
 	const cluster = "devcluster"
 	config := *clientcmdapi.NewConfig()

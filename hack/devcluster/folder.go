@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// markerName is the file that says a folder is a cluster's: it is there before anything else is written and goes last.
-// A folder with content and without it is somebody else's, and is left alone.
+// markerName is the file that marks a cluster's folder. It is written first and removed last. A folder that has content
+// but no marker belongs to another user and is left alone.
 const markerName = ".devcluster"
 
 const marker = "A cluster of devcluster lives here. `devcluster down` stops it and removes this folder.\n"
 
-// folder is where one cluster keeps all that it has.
+// folder is the folder with all files of a cluster.
 type folder string
 
 func (f folder) path(parts ...string) string {
@@ -30,7 +30,7 @@ func (f folder) marked() bool {
 	return err == nil
 }
 
-// check refuses a folder that is not ours. One that is missing or empty may become ours.
+// check returns an error if the folder is not ours. A folder that is missing or empty is accepted.
 func (f folder) check() error {
 	entries, err := os.ReadDir(string(f))
 	switch {
@@ -44,7 +44,7 @@ func (f folder) check() error {
 	return nil
 }
 
-// claim makes the folder ours and writes the marker.
+// claim writes the marker, unless the folder belongs to another user.
 func (f folder) claim() error {
 	if err := f.check(); err != nil {
 		return err
@@ -59,11 +59,11 @@ func (f folder) claim() error {
 	return nil
 }
 
-// errNoFolder: there is no folder to lock.
+// errNoFolder means that there is no folder to lock.
 var errNoFolder = errors.New("no such folder")
 
-// lock keeps two devclusters from working on one folder at once. The lock is on the folder itself, so that nothing is
-// left behind; a folder that went while we waited is not the one we locked.
+// lock prevents two devclusters from working on a folder at once. It locks the folder itself, so that no lock file is
+// left behind. If the folder is removed while it waits, it tries again with the new one.
 func (f folder) lock(ctx context.Context, create bool, waiting func()) (func(), error) {
 	for {
 		if create {
@@ -74,7 +74,7 @@ func (f folder) lock(ctx context.Context, create bool, waiting func()) (func(), 
 		dir, err := os.Open(string(f))
 		if errors.Is(err, os.ErrNotExist) {
 			if create {
-				continue // removed again by a down
+				continue // removed by a down
 			}
 			return nil, errNoFolder
 		}
@@ -100,7 +100,7 @@ func (f folder) is(dir *os.File) bool {
 	return err == nil && os.SameFile(locked, named)
 }
 
-// empty removes all but the marker.
+// empty removes everything except the marker.
 func (f folder) empty() error {
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
@@ -117,7 +117,7 @@ func (f folder) empty() error {
 	return nil
 }
 
-// remove takes the folder away, the marker last: half removed, it is still ours.
+// remove removes the folder, the marker last, so that a partially removed folder is still ours.
 func (f folder) remove() error {
 	if err := f.check(); err != nil {
 		return err
@@ -135,11 +135,11 @@ func (f folder) remove() error {
 	return nil
 }
 
-// state is what a cluster remembers of itself between two calls.
+// state is what a cluster stores between two commands.
 type state struct {
 	Tier      string         `json:"tier"`
 	Ports     map[string]int `json:"ports"`
-	Ready     bool           `json:"ready"` // it was, once: up came to its end
+	Ready     bool           `json:"ready"` // whether up has completed
 	Processes []process      `json:"processes"`
 }
 

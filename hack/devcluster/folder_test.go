@@ -59,7 +59,7 @@ func TestLockIsHeldByOneAtATime(t *testing.T) {
 		t.Errorf("a lock that another holds: got %v, want to wait until interrupted", err)
 	}
 
-	// The holder removes the folder while another waits: the waiter gets a folder of its own, not the removed one.
+	// The holder removes the folder while another caller waits, which must then lock a new folder.
 	release := func() { must(t, os.Remove(string(dir))); unlock() }
 	unlock, err = dir.lock(t.Context(), true, release)
 	must(t, err)

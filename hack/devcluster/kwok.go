@@ -14,10 +14,10 @@ import (
 	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 )
 
-// fakeNode is the node that kwok plays.
+// fakeNode is the name of the node that kwok simulates.
 const fakeNode = "fake-0"
 
-// kwok plays the kubelet: pods become ready, complete and go, without running. What it plays is told to it in stages.
+// kwok simulates the kubelet: pods become ready, complete and are deleted without running, as its stages configure.
 var kwok = component{
 	name: "kwok",
 	prepare: func(ctx context.Context, c *cluster) error {
@@ -31,7 +31,7 @@ var kwok = component{
 			"--kubeconfig=" + c.dir.path("kubeconfig"),
 			"--config=" + c.dir.path("kwok.yaml"),
 			"--manage-all-nodes=true",
-			"--node-lease-duration-seconds=40", // without leases the node counts as lost after 40 s
+			"--node-lease-duration-seconds=40", // without leases the node becomes unknown after 40 s
 			"--cidr=10.244.0.0/16",
 		}
 	},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lockFile takes the exclusive lock of file, which ends when the file is closed or this process dies, however it dies.
-// It calls waiting once if someone else has it. It asks again and again, because a blocking flock cannot be interrupted.
+// lockFile takes an exclusive lock of file, which is released when the file is closed or this process dies in any way.
+// It calls waiting once if the lock is taken. It polls, because a blocking flock cannot be interrupted.
 func lockFile(ctx context.Context, file *os.File, waiting func()) error {
 	for first := true; ; first = false {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -25,7 +25,7 @@ func lockFile(ctx context.Context, file *os.File, waiting func()) error {
 	}
 }
 
-// pause lets a little time pass between two looks at a condition.
+// pause waits for d or until ctx is done, and returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -37,7 +37,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// seconds prints a duration as a person reads it.
+// seconds formats a duration for users.
 func seconds(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()

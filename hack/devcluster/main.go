@@ -1,5 +1,5 @@
-// devcluster runs a real Kubernetes control plane on this machine, built from Go modules alone: no containers, no
-// downloaded binaries, no root.
+// Command devcluster runs a real Kubernetes control plane on this machine. It is built from Go modules only: no
+// containers, no downloaded binaries, no root.
 package main
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitNotHealthy is what status ends with when the cluster is not running, or not all of it.
+// exitNotHealthy is the exit code of status if a component is not running or not healthy.
 const exitNotHealthy = 3
 
-// exitInterrupted is what a shell expects of a program that Ctrl-C ended.
+// exitInterrupted is the exit code that shells expect of a program that was interrupted by Ctrl-C.
 const exitInterrupted = 130
 
 func main() {
-	// A reader that goes away (up | head) is no reason to die half-way: writing to it fails, and that is all.
+	// Do not exit half-way if the reader exits (up | head): writes to it fail, and nothing else.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := command().ExecuteContext(ctx)
@@ -31,7 +31,7 @@ func main() {
 
 	switch {
 	case err == nil:
-	case errors.Is(err, errNotHealthy): // status has said it all
+	case errors.Is(err, errNotHealthy): // status has printed the details
 		os.Exit(exitNotHealthy)
 	case interrupted && errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "devcluster: interrupted; nothing that was being started is left running")
@@ -167,7 +167,7 @@ cluster's folder. "devcluster down" stops it.`,
 			return errors.New("catalog takes a NAME and a FOLDER, or --stop and a NAME")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := locate(*root, *dir, cmd.ErrOrStderr()) // on stdout goes the address alone
+			c, err := locate(*root, *dir, cmd.ErrOrStderr()) // only the address is written to stdout
 			if err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ cluster's folder. "devcluster down" stops it.`,
 	return cmd
 }
 
-// locate says which cluster the flags mean.
+// locate returns the cluster that the flags select.
 func locate(root, dir string, out io.Writer) (*cluster, error) {
 	found, err := findRoot(root)
 	if err != nil {
@@ -197,7 +197,7 @@ func locate(root, dir string, out io.Writer) (*cluster, error) {
 	return newCluster(newWorkshop(found, out), dir)
 }
 
-// findRoot finds the repository: the one named, or the one whose bin folder holds this program.
+// findRoot returns the root of the repository: the named one, or the one whose bin folder contains this program.
 func findRoot(named string) (string, error) {
 	root := named
 	if root == "" {

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// olm and olmCatalog are Operator Lifecycle Manager's two operators, named as its image names them: user agents and field
-// managers are called after them. Both serve metrics on port 8080 of every interface, which no flag changes. Where it is
-// taken, by each other or by a neighbour, they log one error and go on: nothing here needs those metrics.
+// olm and olmCatalog are the two operators of Operator Lifecycle Manager, with the names in its image, from which their
+// user agents and field managers derive. Both serve metrics on port 8080 of every interface, which cannot be changed.
+// If it is taken, they log an error and continue; these metrics are not needed here.
 var olm = component{
 	name:    "olm",
 	prepare: installOLM,
@@ -38,8 +38,8 @@ var olmCatalog = component{
 	ready: atStart(trialAnswered),
 }
 
-// atStart asks for a proof while the cluster starts. Later the objects that it is read from are the user's to change, and
-// a process that lives counts as healthy.
+// atStart runs a readiness check only while the cluster starts. Later users may change the objects that it reads, and a
+// running process counts as healthy.
 func atStart(proof func(context.Context, *cluster) error) func(context.Context, *cluster) error {
 	return func(ctx context.Context, c *cluster) error {
 		if c.state.Ready {
@@ -49,7 +49,7 @@ func atStart(proof func(context.Context, *cluster) error) func(context.Context, 
 	}
 }
 
-// installOLM applies what OLM's release installs beside its deployments.
+// installOLM applies the objects of OLM's release except its deployments.
 func installOLM(ctx context.Context, c *cluster) error {
 	var names []string
 	for _, file := range crds.AssetNames() {
@@ -73,8 +73,8 @@ func installOLM(ctx context.Context, c *cluster) error {
 	})
 }
 
-// olmReady is nil when olm has answered to the OperatorGroups and the configuration that it was given. Before it has read
-// the latter, it would copy ClusterServiceVersions into every namespace.
+// olmReady returns nil once olm has updated the status of the OperatorGroups and of the configuration. Before it has
+// read the configuration, it would copy ClusterServiceVersions into every namespace.
 func olmReady(ctx context.Context, c *cluster) error {
 	for namespace, name := range map[string]string{"olm": "olm-operators", "operators": "global-operators"} {
 		if err := c.has(ctx, operatorsResource("v1", "operatorgroups"), namespace, name, field("lastUpdated")); err != nil {
@@ -84,8 +84,8 @@ func olmReady(ctx context.Context, c *cluster) error {
 	return c.has(ctx, operatorsResource("v1", "olmconfigs"), "", "cluster", condition("DisabledCopiedCSVs"))
 }
 
-// The catalog operator writes nothing before there is a CatalogSource. It is given one that cannot be valid: that it says
-// so proves that it works. The trial then goes.
+// The catalog operator writes nothing until there is a CatalogSource. An invalid one is created, whose status shows
+// that the operator works, and then deleted.
 const trialNamespace, trialName = "operators", "devcluster-trial"
 
 func createTrial(ctx context.Context, c *cluster) error {
@@ -101,7 +101,7 @@ func trialAnswered(ctx context.Context, c *cluster) error {
 	catalogs := operatorsResource("v1alpha1", "catalogsources")
 	err := c.has(ctx, catalogs, trialNamespace, trialName, field("reason"))
 	if apierrors.IsNotFound(err) {
-		return nil // answered before
+		return nil // the trial was checked and deleted before
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func operatorsResource(version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "operators.coreos.com", Version: version, Resource: resource}
 }
 
-// apply applies every object of manifest in its order, as kubectl apply --server-side does, and says what they are called.
+// apply applies the objects of a manifest in order, like kubectl apply --server-side, and returns their names.
 func (c *cluster) apply(ctx context.Context, manifest []byte) ([]string, error) {
 	var names []string
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
@@ -125,7 +125,7 @@ func (c *cluster) apply(ctx context.Context, manifest []byte) ([]string, error) 
 		} else if err != nil {
 			return nil, fmt.Errorf("reading what to apply: %w", err)
 		}
-		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind()) // every kind we apply has a regular plural
+		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind()) // all kinds that are applied have a regular plural
 		_, err := c.dynamic.Resource(resource).Namespace(object.GetNamespace()).
 			Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "devcluster", Force: true})
 		if err != nil {
@@ -135,7 +135,7 @@ func (c *cluster) apply(ctx context.Context, manifest []byte) ([]string, error) 
 	}
 }
 
-// sign is something that a status shows once the one who writes it has done its work.
+// sign is a part of a status that shows that its controller has finished.
 type sign struct {
 	text string
 	seen func(status map[string]any) bool
@@ -157,7 +157,7 @@ func condition(kind string) sign {
 	}}
 }
 
-// has is nil when the status of the object shows the sign.
+// has returns nil if the status of an object shows the sign.
 func (c *cluster) has(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, s sign) error {
 	object, err := c.dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *cluster) has(ctx context.Context, resource schema.GroupVersionResource,
 	return nil
 }
 
-// eventually does something again and again until it works, for as long as a component may take to become ready.
+// eventually retries do until it succeeds, for at most startLimit.
 func eventually(ctx context.Context, do func() error) error {
 	limit, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

@@ -1,7 +1,7 @@
 package main
 
-// olmObjects is what OLM's release installs beside CRDs and deployments, without its network policies, which nobody
-// enforces here, and the package server, which OLM itself does not need. Copied ClusterServiceVersions are off.
+// olmObjects holds the objects of OLM's release except CRDs and deployments, without its network policies, which have
+// no effect here, and the package server, which OLM itself does not need. Copied ClusterServiceVersions are disabled.
 const olmObjects = `
 apiVersion: v1
 kind: Namespace

@@ -83,7 +83,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// OLM's port is not of our choosing: that it is taken is no reason to try others.
+// TestOnlyOurPortsAreTriedAgain verifies that a start is not retried because of OLM's fixed port.
 func TestOnlyOurPortsAreTriedAgain(t *testing.T) {
 	c := &cluster{dir: folder(t.TempDir())}
 	for _, comp := range []component{etcd, olm} {
@@ -95,19 +95,19 @@ func TestOnlyOurPortsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// The way of an operator through a real OLM: published, subscribed to, installed, and updated.
+// TestOLM verifies that a real OLM installs an operator from a served catalog and updates it.
 func TestOLM(t *testing.T) {
 	needsExtras(t)
 	out := &transcript{}
 	c := realCluster(t, out)
 	ctx := t.Context()
-	must(t, c.shop.build(ctx, append(tiers[withOLM].names(), opm), false)) // not a matter of how long up takes
+	must(t, c.shop.build(ctx, append(tiers[withOLM].names(), opm), false)) // not part of the time that up takes
 	taken := time.Now()
 	lap := func(what string) {
 		t.Logf("%-40s %6.1f s", what, time.Since(taken).Seconds())
 		taken = time.Now()
 	}
-	if neighbour, err := net.Listen("tcp", ":8080"); err == nil { // or else somebody has it already: as well
+	if neighbour, err := net.Listen("tcp", ":8080"); err == nil { // an error means that the port is in use already, which serves the test as well
 		defer func() { _ = neighbour.Close() }()
 	}
 
@@ -164,7 +164,7 @@ metadata: {name: foo, namespace: things}
 spec: {source: things, sourceNamespace: things, name: foo, channel: stable}
 `
 
-// needsExtras skips a test that would build what few need.
+// needsExtras skips a test that builds binaries that few users need.
 func needsExtras(t *testing.T) {
 	t.Helper()
 	if os.Getenv("DEVCLUSTER_OLM") == "" {
@@ -188,7 +188,7 @@ func (c *cluster) awaitPhase(t *testing.T, name, want string) {
 	}
 }
 
-// publish writes a catalog of one package with these bundles, each replacing the one before.
+// publish writes a catalog of one package with these bundles. Each replaces the one before it.
 func publish(t *testing.T, folder string, bundles ...string) {
 	t.Helper()
 	var entries []any
@@ -222,7 +222,7 @@ func publish(t *testing.T, folder string, bundles ...string) {
 	write(t, filepath.Join(folder, "catalog.json"), string(content), 0o644)
 }
 
-// foo is the ClusterServiceVersion of an operator that is one Deployment.
+// foo returns the ClusterServiceVersion of an operator with one Deployment.
 func foo(name, version, replaces string) map[string]any {
 	labels := map[string]any{"app": "foo"}
 	spec := map[string]any{

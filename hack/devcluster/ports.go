@@ -9,7 +9,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// freePorts finds n ports that nobody listens on. All are held open until the last is found, so that they differ.
+// freePorts returns n free ports. All are held open until the last is found, so that they differ.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {
@@ -23,7 +23,7 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// checkFree refuses a port that somebody listens on.
+// checkFree returns an error if a port is in use.
 func checkFree(port int) error {
 	listener, err := net.Listen("tcp4", address(port))
 	if err != nil {
@@ -36,7 +36,7 @@ func free(port int) bool { return checkFree(port) == nil }
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// lostPort says whether a component's last words are that somebody else took its port.
+// lostPort reports whether a component's log states that its port is taken.
 func lostPort(lastWords string) bool {
 	return strings.Contains(lastWords, "address already in use")
 }

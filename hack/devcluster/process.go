@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// termGrace is how long a component may take to end by itself before it is killed.
+// termGrace is how long a component may take to exit after SIGTERM before it is killed.
 const termGrace = 5 * time.Second
 
-// ownerVariable is set in every component's environment to its cluster's folder. By it we find those that were started
-// but never written down, and those whose folder was deleted.
+// ownerVariable is set to the cluster's folder in every component's environment. It identifies components that were not
+// saved in the state or whose folder was deleted.
 const ownerVariable = "DEVCLUSTER_COMPONENT_OF"
 
-// process is a component as it was started. Pid and start time together name one process for as long as the machine
-// runs; the executable is a second witness.
+// process identifies a started component. The PID and the start time are unique until the machine reboots; the
+// executable is an additional check.
 type process struct {
 	Name       string    `json:"name"`
 	Pid        int       `json:"pid"`
@@ -32,7 +32,7 @@ type process struct {
 	Since      time.Time `json:"since"`
 }
 
-// startProcess starts a component in a session of its own, so that it outlives us and our terminal.
+// startProcess starts a component in a new session, so that it outlives this process and its terminal.
 func startProcess(name, binary, dir, logPath string, args, env []string) (*exec.Cmd, process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -49,20 +49,20 @@ func startProcess(name, binary, dir, logPath string, args, env []string) (*exec.
 		return nil, process{}, err
 	}
 	p, err := identify(cmd.Process.Pid)
-	if err != nil { // gone already: its end, not this, is what the caller should hear of
+	if err != nil { // it has exited, which the caller notices by itself
 		p = process{Pid: cmd.Process.Pid}
 	}
 	p.Name, p.Since = name, time.Now()
 	return cmd, p, nil
 }
 
-// componentEnvironment is what every component of the cluster in dir gets. Nothing of our own: OLM, for one, panics at
-// some of its own requests where it finds CI set.
+// componentEnvironment returns the environment of every component of the cluster in dir. It inherits nothing: OLM, for
+// example, panics on some of its own requests if CI is set.
 func componentEnvironment(dir string) []string {
 	return []string{"PATH=/usr/bin:/bin", "HOME=" + dir, ownerVariable + "=" + dir}
 }
 
-// identify reads who pid is now. A process that has ended but was not waited for is nobody.
+// identify returns the current process with a PID. For a zombie it returns an error.
 func identify(pid int) (process, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -79,12 +79,12 @@ func identify(pid int) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	// A binary that was rebuilt meanwhile is still the one that was started.
+	// The executable may have been rebuilt since the start.
 	return process{Pid: pid, StartTime: start, Executable: strings.TrimSuffix(exe, " (deleted)")}, nil
 }
 
-// parseStat reads the state and the start time from /proc/PID/stat. The name in its second field may hold spaces and
-// brackets, so counting starts after the last bracket.
+// parseStat parses the state and the start time in /proc/PID/stat. The name in the second field may contain spaces and
+// brackets, so fields are counted after the last bracket.
 func parseStat(stat []byte) (state byte, start uint64, err error) {
 	end := bytes.LastIndexByte(stat, ')')
 	fields := strings.Fields(string(stat[end+1:]))
@@ -96,7 +96,7 @@ func parseStat(stat []byte) (state byte, start uint64, err error) {
 	return fields[stateField][0], start, err
 }
 
-// alive says whether p still runs: not merely some process that got its number.
+// alive reports whether p still runs, and not another process with its PID.
 func (p process) alive() bool {
 	now, err := identify(p.Pid)
 	return err == nil && p.same(now)
@@ -106,8 +106,7 @@ func (p process) same(other process) bool {
 	return p.Pid == other.Pid && p.StartTime == other.StartTime && p.Executable == other.Executable
 }
 
-// signal sends sig to p and to nobody else: the handle is opened before the identity is checked, so the number cannot
-// pass to another process in between.
+// signal sends sig to p only: the handle is opened before the identity is checked, so that the PID cannot be reused.
 func (p process) signal(sig syscall.Signal) error {
 	handle, err := os.FindProcess(p.Pid)
 	if err != nil {
@@ -120,7 +119,7 @@ func (p process) signal(sig syscall.Signal) error {
 	return handle.Signal(sig)
 }
 
-// stop ends p: asked first, then killed. It returns when p is gone.
+// stop ends p with SIGTERM and then SIGKILL, and returns when p has exited.
 func (p process) stop() error {
 	for _, step := range []struct {
 		sig   syscall.Signal
@@ -148,12 +147,12 @@ func (p process) gone(within time.Duration) bool {
 	return true
 }
 
-// stray finds the components of the cluster in dir by their environment alone.
+// stray returns the running components of the cluster in dir, found by their environment only.
 func stray(dir string) []process {
 	var found []process
 	entries, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range entries {
-		environ, err := os.ReadFile(path) // readable for our own processes only
+		environ, err := os.ReadFile(path) // readable only for processes of the same user
 		if err != nil || !slices.Contains(strings.Split(string(environ), "\x00"), ownerVariable+"="+dir) {
 			continue
 		}

@@ -36,7 +36,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// sleeper starts a process that does nothing, under the name of a component, as one of the cluster in dir.
+// sleeper starts an idle process with the name of a component, as a component of the cluster in dir.
 func sleeper(t *testing.T, dir string) process {
 	t.Helper()
 	sleep, err := exec.LookPath("sleep")
@@ -48,7 +48,7 @@ func sleeper(t *testing.T, dir string) process {
 	must(t, err)
 	go func() { _ = cmd.Wait() }()
 	t.Cleanup(func() { _ = p.stop() })
-	// The kernel shows the environment a moment after exec has let go of the parent.
+	// /proc shows the environment of a process only a moment after exec.
 	for deadline := time.Now().Add(10 * time.Second); len(environ(t, p)) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the process has no environment")
@@ -91,7 +91,7 @@ func TestOnlyTheSameProcessIsSignalled(t *testing.T) {
 	if p.alive() {
 		t.Error("stopped, but still alive")
 	}
-	must(t, p.stop()) // once more: nothing to do
+	must(t, p.stop()) // again, which does nothing
 }
 
 func TestRebuiltBinaryIsStillTheSameProcess(t *testing.T) {

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// space is room that something is going to take.
+// space is disk space that is needed in a place.
 type space struct {
 	what string
 	path string // need not exist yet
 	mb   uint64
 }
 
-// spaceFor is what building jobs may take. How warm the build cache is cannot be told beforehand, so it counts as cold.
+// spaceFor returns the space that building jobs may need, assuming a cold build cache.
 func (w *workshop) spaceFor(jobs []job, env goEnv) []space {
 	var binaries, cache, modules, work uint64
 	seen := map[string]bool{}
 	for _, j := range jobs {
 		binaries += j.binaryMB
 		cache += j.cacheMB
-		work = max(work, j.cacheMB+j.binaryMB) // go keeps a build's packages there too, until its end
+		work = max(work, j.cacheMB+j.binaryMB) // go also keeps a build's packages there until it ends
 		if !seen[j.module] && !downloaded(env.ModCache, j.pinned, j.version) {
 			modules += moduleMB[j.module]
 		}
@@ -39,7 +39,7 @@ func (w *workshop) spaceFor(jobs []job, env goEnv) []space {
 	}
 }
 
-// moduleMB is what downloading and unpacking all that each module needs takes.
+// moduleMB is the space that downloading and unpacking all dependencies of each module takes, in MB.
 var moduleMB = map[string]uint64{"kubernetes": 1000, "etcd": 300, "kwok": 400, "olm": 900, "registry": 700}
 
 func downloaded(modCache, path, version string) bool {
@@ -51,7 +51,7 @@ func downloaded(modCache, path, version string) bool {
 	return err == nil
 }
 
-// checkSpace refuses when a file system has less room than all that is going to lie on it.
+// checkSpace returns an error if a file system has less free space than is needed on it in total.
 func checkSpace(wanted []space) error {
 	type disk struct {
 		free   uint64
@@ -83,7 +83,7 @@ func checkSpace(wanted []space) error {
 	return nil
 }
 
-// freeSpace is the file system that path lies on, or will, and what an ordinary user may still write there.
+// freeSpace returns the file system of path, which need not exist yet, and its free space for ordinary users in MB.
 func freeSpace(path string) (device, mb uint64, err error) {
 	for {
 		info, err := os.Stat(path)

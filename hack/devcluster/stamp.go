@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// stampOf identifies what a binary is made from.
+// stampOf returns a hash of everything that a binary is built from.
 func stampOf(parts ...[]byte) string {
 	hash := sha256.New()
 	for _, part := range parts {
@@ -19,17 +19,17 @@ func stampOf(parts ...[]byte) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// stampPath is where the stamp of a binary lies: hidden beside it, so that the folder lists binaries only.
+// stampPath returns the path of a binary's stamp: a hidden file beside it, so that the folder lists only binaries.
 func stampPath(binary string) string {
 	return filepath.Join(filepath.Dir(binary), "."+filepath.Base(binary)+".stamp")
 }
 
-// stampLine ties the stamp to the file it was written for: a binary cut short or put there by hand does not match.
+// stampLine returns the content of a stamp file. The size detects a binary that was truncated or replaced by hand.
 func stampLine(stamp string, size int64) string {
 	return fmt.Sprintf("%s %d\n", stamp, size)
 }
 
-// stamped says whether binary is there, whole and made from what stamp says.
+// stamped reports whether binary exists, is complete and was built from what stamp identifies.
 func stamped(binary, stamp string) bool {
 	info, err := os.Stat(binary)
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o100 == 0 {
@@ -39,8 +39,8 @@ func stamped(binary, stamp string) bool {
 	return err == nil && string(line) == stampLine(stamp, info.Size())
 }
 
-// install moves a finished binary into place. The old stamp goes first and the new one comes last: whenever we are
-// killed in between, the binary counts as stale.
+// install moves a finished binary into place. It removes the old stamp first and writes the new one last, so that the
+// binary is stale if this process is killed in between.
 func install(half, target, stamp string) error {
 	info, err := os.Stat(half)
 	if err != nil {
@@ -55,7 +55,7 @@ func install(half, target, stamp string) error {
 	return writeWhole(stampPath(target), []byte(stampLine(stamp, info.Size())), 0o644)
 }
 
-// writeWhole writes a file so that a reader sees the old content or the new, never a part.
+// writeWhole writes a file atomically: a reader sees the old or the new content.
 func writeWhole(path string, content []byte, mode os.FileMode) error {
 	half := path + ".half"
 	if err := os.WriteFile(half, content, mode); err != nil {
@@ -65,7 +65,7 @@ func writeWhole(path string, content []byte, mode os.FileMode) error {
 	return os.Rename(half, path)
 }
 
-// tail is the last lines of a log, cut to a readable width.
+// tail returns the last lines of a log, with long lines truncated.
 func tail(path string, lines int) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// startLimit is how long one component may take to become ready.
+	// startLimit is how long a component may take to become ready.
 	startLimit = 2 * time.Minute
-	// startAttempts is how often a start is tried when a port, chosen because it was free, is taken by the time it is used.
+	// startAttempts is how often a start is tried if a port is taken between choosing and using it.
 	startAttempts = 3
 )
 
-// errLostPort: somebody else took a port between our choosing and using it.
+// errLostPort means that another process took a port between choosing and using it.
 var errLostPort = errors.New("a port was taken meanwhile")
 
-// death is the end of a component that this process started.
+// death is the exit of a component that this process started.
 type death struct {
 	comp component
 	err  error
 }
 
-// componentError is a component that did not come up. Its log says why, so the folder stays.
+// componentError is the error of a component that did not start. The folder is kept, because its log explains why.
 type componentError struct {
 	name, what, log string
 	cause           error
@@ -41,7 +41,7 @@ func (e *componentError) Error() string {
 
 func (e *componentError) Unwrap() error { return e.cause }
 
-// bringUp builds what is missing and starts the tier in a folder that holds nothing.
+// bringUp builds missing binaries and starts a tier in an empty folder.
 func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error {
 	if port != 0 {
 		if err := checkFree(port); err != nil {
@@ -71,7 +71,7 @@ func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error 
 	}
 }
 
-// start starts the tier's waves, each when the one before is ready.
+// start starts the waves of a tier. Each starts when the one before is ready.
 func (c *cluster) start(ctx context.Context, tierName string, port int) error {
 	began := time.Now()
 	step := func(format string, args ...any) {
@@ -106,11 +106,11 @@ func (c *cluster) start(ctx context.Context, tierName string, port int) error {
 	return nil
 }
 
-// prepare settles the ports and writes all that components read.
+// prepare chooses the ports and writes the files that components read.
 func (c *cluster) prepare(tierName string, port int) error {
 	names := tiers[tierName].ports()
 	ports, err := c.choosePorts(len(names))
-	for err == nil && slices.Contains(ports, port) { // free it was, but it is the API server's
+	for err == nil && slices.Contains(ports, port) { // a free port that is reserved for the API server
 		ports, err = c.choosePorts(len(names))
 	}
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *cluster) prepare(tierName string, port int) error {
 	return c.connect()
 }
 
-// launch starts one component and writes down who it is.
+// launch starts a component and saves its process in the state.
 func (c *cluster) launch(ctx context.Context, comp component) error {
 	if comp.prepare != nil {
 		if err := comp.prepare(ctx, c); err != nil {
@@ -157,7 +157,7 @@ func (c *cluster) launch(ctx context.Context, comp component) error {
 	return c.dir.save(c.state)
 }
 
-// await returns when comp is ready, or when it is clear that it will not be: any component of the cluster has died.
+// await waits until comp is ready. It fails on a timeout or if any component of the cluster dies.
 func (c *cluster) await(ctx context.Context, comp component, fixedPort int) error {
 	limit, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -183,7 +183,7 @@ func (c *cluster) await(ctx context.Context, comp component, fixedPort int) erro
 	}
 }
 
-// buried says why a component died.
+// buried returns the error for the death of a component.
 func (c *cluster) buried(d death, fixedPort int) error {
 	cause := d.err
 	if cause == nil {
@@ -194,7 +194,7 @@ func (c *cluster) buried(d death, fixedPort int) error {
 	if strings.Contains(words, "no space left on device") {
 		failed.what = "the disk is full"
 	}
-	if len(d.comp.ports) == 0 || !lostPort(words) { // OLM, which has none of ours, says so of its own and lives on
+	if len(d.comp.ports) == 0 || !lostPort(words) { // OLM only logs an error if its own port is taken
 		return failed
 	}
 	if d.comp.name == apiServer.name && fixedPort != 0 {

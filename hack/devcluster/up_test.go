@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// transcript is what a command printed; it tells when a word appears.
+// transcript records the output of a command and calls heard once the output contains await.
 type transcript struct {
 	mu    sync.Mutex
 	said  bytes.Buffer
@@ -38,8 +38,8 @@ func (l *transcript) String() string {
 	return l.said.String()
 }
 
-// realCluster is a cluster in a folder of its own, with real binaries: DEVCLUSTER_BIN's, or those of bin/controlplane, built if
-// missing.
+// realCluster returns a cluster in a temporary folder with real binaries: those in DEVCLUSTER_BIN, or those in
+// bin/controlplane, which are built if missing.
 func realCluster(t *testing.T, out *transcript) *cluster {
 	t.Helper()
 	if testing.Short() {

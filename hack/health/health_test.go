@@ -1,5 +1,5 @@
-// Package health has GitOps tools' own programs judge what operator-status reports: Argo CD's health script of Subscriptions, kstatus,
-// and Flux with the expressions of config/flux. The objects are the cases of the status tables.
+// Package health verifies how GitOps tools rate the statuses that operator-status writes: Argo CD's health script for
+// Subscriptions, kstatus, and Flux with the expressions in config/flux. The objects are the cases of the status tables.
 package health
 
 import (
@@ -23,7 +23,7 @@ type row struct {
 	Object *unstructured.Unstructured
 }
 
-// rows are those of a kind.
+// rows returns the rows of a kind.
 func rows(t *testing.T, kind string) []row {
 	t.Helper()
 	folder := os.Getenv("HEALTH_ROWS")
@@ -49,8 +49,9 @@ func rows(t *testing.T, kind string) []row {
 	return out
 }
 
-// TestArgo: what is well is Healthy to Argo CD; what somebody has to mend is not; and what goes on or waits is Progressing. A catalog
-// that is unhealthy makes all that can see it Degraded, by OLM's own condition.
+// TestArgo verifies that Argo CD rates a Subscription that is well as Healthy, one that needs a user as not Healthy,
+// and one that progresses or waits as Progressing. An unhealthy catalog makes all Subscriptions that can see it
+// Degraded, by OLM's own condition.
 func TestArgo(t *testing.T) {
 	vm := lua.VM{}
 	for _, r := range rows(t, "Subscription") {
@@ -71,8 +72,8 @@ func TestArgo(t *testing.T) {
 	}
 }
 
-// TestKstatus: a PlatformOperator is Current once it is Ready, and not before; a Subscription, of which kstatus knows no condition, is
-// never Failed.
+// TestKstatus verifies that a PlatformOperator is Current only if it is Ready. A Subscription is always Current,
+// because kstatus knows none of its conditions.
 func TestKstatus(t *testing.T) {
 	for kind, want := range map[string]map[string][]string{
 		"Subscription":     {"Well": {"Current"}, "Beside": {"Current"}, "Waiting": {"Current"}, "Progress": {"Current"}, "Trouble": {"Current"}},
@@ -90,8 +91,8 @@ func TestKstatus(t *testing.T) {
 	}
 }
 
-// TestFlux: with the expressions of config/flux what is well or waits is Current, what somebody has to mend is Failed, and the rest is
-// InProgress.
+// TestFlux verifies that the expressions in config/flux rate objects that are well or wait as Current, those that need
+// a user as Failed, and the others as InProgress.
 func TestFlux(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "flux", "healthchecks.yaml"))
 	if err != nil {

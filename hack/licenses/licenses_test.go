@@ -1,4 +1,4 @@
-// Package licenses checks the licenses of what is linked into the manager.
+// Package licenses checks the licenses of the modules that are linked into the manager.
 package licenses
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are licenses that an Apache-2.0 program can be distributed with, by their SPDX identifiers.
+// allowed lists licenses under which code can be distributed with an Apache-2.0 program, by SPDX identifier.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
-// parts are the files of a module that are under another license than the rest, and are not Go.
+// parts lists further licenses that are allowed for files of a module that are not Go code.
 var parts = []string{"CC-BY-4.0", "CC-BY-SA-4.0", "OFL-1.1"}
 
-// TestLicenses: each module that is linked into bin/manager has a license file, and only licenses that are allowed in it.
+// TestLicenses verifies that each module that is linked into bin/manager has a license file with only allowed licenses.
 func TestLicenses(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Module", "./cmd/manager")
 	list.Dir = filepath.Join("..", "..")
@@ -61,7 +61,7 @@ func TestLicenses(t *testing.T) {
 	t.Logf("%d modules", len(modules))
 }
 
-// inFolder returns those in the license files of a folder.
+// inFolder returns the licenses in the license files of a folder.
 func inFolder(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)

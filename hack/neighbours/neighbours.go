@@ -1,6 +1,6 @@
 //go:build neighbours
 
-// Package neighbours requires the programs, so that go.sum covers all that they are built from.
+// Package neighbours imports the programs, so that go.sum covers their dependencies.
 package neighbours
 
 import _ "github.com/sigstore/cosign/v3/cmd/cosign"

@@ -18,12 +18,12 @@ import (
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
-// hostile writes what the API server takes of what it makes up.
+// hostile writes random objects. The API server rejects some of them.
 type hostile struct {
 	*rand.Rand
 	namespaces []string
-	catalog    string // a good one, to spoil
-	silent     string // the address of a registry that never answers
+	catalog    string // a valid catalog, to be spoiled
+	silent     string // the address of a registry that never responds
 
 	tried, accepted int
 }
@@ -56,7 +56,7 @@ func newHostile(t *testing.T, r *rand.Rand) *hostile {
 	if out.catalog, err = testcatalog.YAML(config); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes the connections, and nobody takes them from it
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts the connections, and no code does
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (h *hostile) goOn(ctx context.Context) {
 	}
 }
 
-// write creates an object, replaces it, or deletes it.
+// write creates, replaces or deletes an object.
 func (h *hostile) write(ctx context.Context, o *unstructured.Unstructured) error {
 	const oneOf = 8
 	if h.IntN(oneOf) == 0 {
@@ -91,14 +91,14 @@ func (h *hostile) write(ctx context.Context, o *unstructured.Unstructured) error
 	return put(ctx, "hostile", o)
 }
 
-// put applies an object, and its status if it has one.
+// put applies an object and its status, if it has one.
 func put(ctx context.Context, owner client.FieldOwner, o *unstructured.Unstructured) error {
 	if err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership); err != nil || o.Object["status"] == nil {
 		return err
 	}
 	out := o.DeepCopy()
 	delete(out.Object, "spec")
-	return client.IgnoreNotFound(cluster.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(out), owner, client.ForceOwnership)) // of a kind without that subresource
+	return client.IgnoreNotFound(cluster.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(out), owner, client.ForceOwnership)) // no status subresource
 }
 
 func (h *hostile) namespace() string { return h.namespaces[h.IntN(len(h.namespaces))] }
@@ -116,14 +116,14 @@ func (h *hostile) object(apiVersion, kind, rest string) *unstructured.Unstructur
 
 const coreos = "operators.coreos.com/v1alpha1"
 
-// configMap is a catalog, spoiled.
+// configMap returns a ConfigMap with a spoiled catalog.
 func (h *hostile) configMap() *unstructured.Unstructured {
 	out := h.object("v1", "ConfigMap", "")
-	_ = unstructured.SetNestedField(out.Object, h.spoiled(), "data", "catalog.yaml") // the object is ours
+	_ = unstructured.SetNestedField(out.Object, h.spoiled(), "data", "catalog.yaml") // it is a valid map
 	return out
 }
 
-// spoiled is the good catalog with some of it changed, repeated or left out, or something else altogether.
+// spoiled returns the valid catalog with random parts changed, repeated, removed or appended.
 func (h *hostile) spoiled() string {
 	const largest = 900 << 10
 	text := h.catalog
@@ -153,7 +153,7 @@ func (h *hostile) spoiled() string {
 	return strings.ToValidUTF8(text, "?")
 }
 
-// text is anything.
+// text returns random characters.
 func (h *hostile) text(length int) string {
 	letters := []rune("abc{}[]:,-&*#|>'\"\n\t 0123456789äñ☃.!/\\")
 	out := make([]rune, length)
@@ -182,7 +182,7 @@ func (h *hostile) subscription() *unstructured.Unstructured {
 	out := h.object(coreos, "Subscription", fmt.Sprintf("spec: {name: hostile%d, source: %s, sourceNamespace: %s, channel: %s, installPlanApproval: %s}",
 		h.IntN(4), h.name(), h.namespace(), []string{"stable", "many", "''"}[h.IntN(3)], []string{"Automatic", "Manual"}[h.IntN(2)]))
 	if h.IntN(3) > 0 {
-		_ = unstructured.SetNestedField(out.Object, out.GetNamespace(), "spec", "sourceNamespace") // the object is ours
+		_ = unstructured.SetNestedField(out.Object, out.GetNamespace(), "spec", "sourceNamespace") // it is a valid map
 	}
 	return out
 }
@@ -212,7 +212,7 @@ func (h *hostile) probe() *unstructured.Unstructured {
 		[]string{"installer", "default", "none"}[h.IntN(3)], strings.Join(namespaces, ","), strings.Join(resources, ",")))
 }
 
-// expression is one that may be valid.
+// expression returns a random expression, which may be valid.
 func (h *hostile) expression() string {
 	parts := []string{"Migrating", "!Migrating", "&&", "||", "(", ")", "!", "Ready", h.text(h.IntN(10))}
 	var out []string
@@ -222,7 +222,7 @@ func (h *hostile) expression() string {
 	return strings.Join(out, " ")
 }
 
-// custom is a custom resource of the neighbour's kind, in a namespace of our own.
+// custom returns a custom resource of the neighbour's kind in one of the hostile namespaces.
 func (h *hostile) custom() *unstructured.Unstructured {
 	var conditions []string
 	for range h.IntN(60) {
@@ -240,7 +240,7 @@ func (h *hostile) operatorGroup() *unstructured.Unstructured {
 	out := h.object("operators.coreos.com/v1", "OperatorGroup", fmt.Sprintf("spec: {targetNamespaces: [%s], serviceAccountName: %s}", h.namespace(), h.name()))
 	if h.IntN(4) > 0 {
 		out.SetName("group")
-		_ = unstructured.SetNestedField(out.Object, "installer", "spec", "serviceAccountName") // the object is ours
+		_ = unstructured.SetNestedField(out.Object, "installer", "spec", "serviceAccountName") // it is a valid map
 	}
 	return out
 }

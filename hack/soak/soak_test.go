@@ -1,6 +1,5 @@
-// Package soak has the manager live with hostile neighbours for a while: catalogs, bundles, custom resources, Probes and annotations that
-// are made up at random. The manager must not end or outgrow its Deployment's limit, and an operator that has nothing to do with them must
-// not notice.
+// Package soak runs the manager beside hostile tenants that write random catalogs, bundles, custom resources, Probes
+// and annotations. The manager must not exit or exceed its memory limit, nor affect an unrelated operator.
 package soak
 
 import (
@@ -28,7 +27,7 @@ var (
 	seed  = flag.Uint64("seed", 0, "Seed of the random choices; 0 for a new one.")
 )
 
-// memoryLimit is that of config/manager.
+// memoryLimit is the memory limit in config/manager, in bytes.
 const memoryLimit = 512 << 20
 
 var cluster *testcluster.Cluster
@@ -70,7 +69,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d writes, %d of which the API server took; the neighbour's Probe followed %d times, after %s at most", h.tried, h.accepted, n.times, n.slowest)
 }
 
-// neighbour is an operator from a trusted catalog, whose Probe follows its custom resource.
+// neighbour is an operator from a trusted catalog whose Probe must follow its custom resource.
 type neighbour struct {
 	probe   *v1alpha1.Probe
 	times   int
@@ -112,7 +111,7 @@ func newNeighbour(t *testing.T) *neighbour {
 	return &neighbour{probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: foo.CSV()}}}
 }
 
-// watch changes the custom resource, and waits until the Probe has followed, again and again.
+// watch changes the custom resource and waits until the Probe has followed, repeatedly until ctx is done.
 func (n *neighbour) watch(ctx context.Context, t *testing.T) {
 	for value := metav1.ConditionTrue; ctx.Err() == nil; value = opposite(value) {
 		start := time.Now()
@@ -136,7 +135,7 @@ func (n *neighbour) watch(ctx context.Context, t *testing.T) {
 		n.slowest = max(n.slowest, time.Since(start))
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second): // how often is not what is tested
+		case <-time.After(time.Second): // the rate is not tested
 		}
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Transient reports whether an error of a write may pass by itself, or when somebody grants a right: the API server is busy or
-// behind, a quota is used up, a namespace is being deleted. What is left are answers that trying again does not change.
+// Transient reports whether a failed write may succeed later unchanged: for example because the API server is
+// unavailable or lags behind, a permission is missing, a quota is exceeded, or a namespace is being deleted. Other
+// errors recur on every retry.
 func Transient(err error) bool {
 	switch {
 	case err == nil:
@@ -36,14 +37,14 @@ func Transient(err error) bool {
 	return !ok || status.ErrStatus.Code >= 500
 }
 
-// Denied reports whether the identity lacks a right, or a quota or a policy is in the way. The API server tells of all three by
-// the same code.
+// Denied reports whether the identity lacks a permission, or a quota or an admission policy denied the request. The API
+// server returns the same code for all three.
 func Denied(err error) bool {
 	return apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// DryRunUnsupported reports whether the API server could not dry-run a request because a webhook that it would call does not
-// support that.
+// DryRunUnsupported reports whether the API server could not dry-run a request because it would call a webhook that
+// does not support dry run.
 func DryRunUnsupported(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }

@@ -1,4 +1,5 @@
-// Package apierror classifies the errors of the API server, and quotes them so that the same error is the same text each time.
+// Package apierror classifies errors of the API server, and formats them so that the same error always has the same
+// text.
 package apierror
 
 import (
@@ -8,7 +9,8 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Message returns an error as a condition quotes it: without ports, which differ each time, and of at most that many bytes.
+// Message returns the text of an error for a condition, of at most limit bytes. A connection error is replaced by a
+// fixed text, since it contains a port that differs each time.
 func Message(err error, limit int) string {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return "the API server cannot be reached"

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CheckCRD returns why a CustomResourceDefinition must not replace the one that exists; the empty string where it may. A version
-// that custom resources are stored in must stay, and each custom resource must be valid by the new schema. They are read with
-// the rights of c, since the answer quotes them.
+// CheckCRD returns why a CustomResourceDefinition must not replace the existing one, or the empty string if it may.
+// Every version in status.storedVersions must stay, and every existing custom resource must be valid against the new
+// schemas. Custom resources are listed with the permissions of c, since the answer quotes them.
 func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
 	actual := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, types.NamespacedName{Name: object.GetName()}, actual); err != nil {
@@ -37,7 +37,7 @@ func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstruc
 	return invalidated(ctx, c, actual, desired)
 }
 
-// invalidated names the first custom resource that the new schemas would make invalid.
+// invalidated describes the first custom resource that the new schemas would make invalid.
 func invalidated(ctx context.Context, c client.Reader, actual, desired *apiextensionsv1.CustomResourceDefinition) (string, error) {
 	for _, before := range actual.Spec.Versions {
 		i := slices.IndexFunc(desired.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == before.Name })
@@ -81,7 +81,7 @@ func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersion
 	for {
 		err := c.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue()))
 		if apierrors.IsNotFound(err) {
-			return "", nil // it is not served yet, so there are none
+			return "", nil // not served yet, so no custom resource exists
 		} else if err != nil {
 			return "", fmt.Errorf("listing the %s: %w", kind.Kind, err)
 		}
@@ -96,10 +96,11 @@ func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersion
 	}
 }
 
-// Definitions are the CustomResourceDefinitions that a plan brings, by the kinds that they define.
+// Definitions holds the CustomResourceDefinitions of a plan by the kind that they define.
 type Definitions map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition
 
-// NewDefinitions reads those among the objects of a plan. One that cannot be read is left out: the API server refuses it.
+// NewDefinitions returns the CustomResourceDefinitions among the objects of a plan. Objects that do not decode are
+// skipped, since the API server rejects them anyway.
 func NewDefinitions(objects []*unstructured.Unstructured) Definitions {
 	out := Definitions{}
 	for _, o := range objects {
@@ -114,8 +115,8 @@ func NewDefinitions(objects []*unstructured.Unstructured) Definitions {
 	return out
 }
 
-// Validate returns why a custom resource of one of the definitions is invalid by its schema; the empty string where it is valid.
-// It is for the time before the API server serves them. ok is false where none of them defines its kind.
+// Validate returns why a custom resource is invalid against the schema of its definition, or the empty string if it is
+// valid. Use it before the API server serves the definition. ok is false if none of the definitions defines its kind.
 func (d Definitions) Validate(o *unstructured.Unstructured) (why string, ok bool) {
 	kind := o.GroupVersionKind()
 	crd := d[kind.GroupKind()]
@@ -141,8 +142,7 @@ func (d Definitions) Validate(o *unstructured.Unstructured) (why string, ok bool
 	return "", true
 }
 
-// Namespaced reports whether the custom resources of a definition live in namespaces. ok is false where none of them defines the
-// kind.
+// Namespaced reports whether a kind is namespaced. ok is false if none of the definitions defines it.
 func (d Definitions) Namespaced(kind schema.GroupKind) (namespaced, ok bool) {
 	crd := d[kind]
 	if crd == nil {
@@ -151,5 +151,5 @@ func (d Definitions) Namespaced(kind schema.GroupKind) (namespaced, ok bool) {
 	return crd.Spec.Scope == apiextensionsv1.NamespaceScoped, true
 }
 
-// pageSize is how many custom resources are held at once while they are checked.
+// pageSize is how many custom resources are listed per request, which bounds memory.
 const pageSize = 200

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// object is one in JSON.
 func object(text string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal([]byte(text), &out.Object); err != nil {
@@ -23,7 +22,7 @@ func object(text string) *unstructured.Unstructured {
 	return out
 }
 
-// cluster holds those objects, and answers as intercepted says.
+// cluster returns a client for these objects.
 func cluster(t *testing.T, intercepted interceptor.Funcs, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -1,5 +1,5 @@
-// Package apply writes what operators consist of: as whom, dry-run before, in phases, and so that it can be resumed. It knows
-// the API server, and no kind of ours.
+// Package apply writes the objects of operators under an identity, with dry runs, in phases, and resumably. It knows
+// none of this project's own kinds.
 package apply
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Identity is as whom objects are written: a service account, or the manager itself where it is the zero value. What a
-// bundle may do is what the API server lets that identity do, and nothing else.
+// Identity is the identity that objects are written as: a service account, or the manager itself if it is the zero
+// value. A bundle can do exactly what the API server allows that identity.
 type Identity struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -24,7 +24,7 @@ type Identity struct {
 // IsManager reports whether objects are written as the manager itself.
 func (i Identity) IsManager() bool { return i == Identity{} }
 
-// Account is the service account to impersonate.
+// Account returns the service account to impersonate.
 func (i Identity) Account() types.NamespacedName { return types.NamespacedName(i) }
 
 func (i Identity) String() string {
@@ -34,20 +34,20 @@ func (i Identity) String() string {
 	return fmt.Sprintf("service account %s/%s", i.Namespace, i.Name)
 }
 
-// Trust is which catalogs are trusted with the cluster: what they offer is installed as the manager, unless the OperatorGroup
-// names a service account.
+// Trust configures which catalogs are trusted with the cluster. Their bundles are installed as the manager, unless the
+// OperatorGroup names a service account.
 type Trust struct {
-	// GlobalNamespace holds the catalogs that every namespace can see. They are trusted.
+	// GlobalNamespace is the namespace of the catalogs that every namespace can see. They are trusted.
 	GlobalNamespace string
 
-	// Catalogs are trusted besides.
+	// Catalogs lists further trusted catalogs.
 	Catalogs []types.NamespacedName
 
-	// All is OLM's own behaviour: every catalog is trusted.
+	// All trusts every catalog, as OLM does.
 	All bool
 }
 
-// ParseTrust reads the value of a flag: a list of <namespace>/<name>, or * for all.
+// ParseTrust parses the value of a flag: a comma-separated list of <namespace>/<name>, or * for all.
 func ParseTrust(text, globalNamespace string) (Trust, error) {
 	out := Trust{GlobalNamespace: globalNamespace}
 	for item := range strings.SplitSeq(text, ",") {
@@ -69,8 +69,8 @@ func (t Trust) Trusts(catalog types.NamespacedName) bool {
 	return t.All || catalog.Namespace == t.GlobalNamespace || slices.Contains(t.Catalogs, catalog)
 }
 
-// Identity returns as whom the bundles of those catalogs are installed in the namespace of an OperatorGroup. A service account
-// that the group names is always used, whatever the catalog. The problem is that it names none, and a catalog is not trusted.
+// Identity returns the identity that installs bundles of these catalogs in an OperatorGroup's namespace. A service
+// account that the group names is always used. The problem is set if it names none and a catalog is not trusted.
 func (t Trust) Identity(group *operatorsv1.OperatorGroup, catalogs ...types.NamespacedName) (Identity, *condition.Problem) {
 	if name := group.Spec.ServiceAccountName; name != "" {
 		return Identity{Namespace: group.Namespace, Name: name}, nil

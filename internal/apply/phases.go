@@ -2,11 +2,13 @@ package apply
 
 import "golang.org/x/sync/errgroup"
 
-// width is how much is done at once. The API server answers several in the time of two; more only queue up there.
+// width is how many items run concurrently. The API server serves several requests in the time of two; more only queue
+// up there.
 const width = 8
 
-// InPhases does something with every item: those of one phase at once, the phases in the order of the items. A phase that fails
-// is the last one. The error is that of its first item which failed, so that the same failures give the same message.
+// InPhases calls do for every item. Consecutive items of one phase run concurrently, phases in the order of the items.
+// It stops after the first phase that fails. The error is that of its first failed item in order, so that the same
+// failures yield the same message.
 func InPhases[T any, P comparable](items []T, phase func(T) P, do func(T) error) error {
 	for len(items) > 0 {
 		end := 1
@@ -31,7 +33,7 @@ func atOnce[T any](items []T, do func(T) error) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // they are in failures
+	_ = group.Wait() // always nil: errors are in failures
 	for _, err := range failures {
 		if err != nil {
 			return err

@@ -14,9 +14,9 @@ import (
 func TestInPhases(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		items  []string // the first letter is the wave
+		items  []string // the first letter is the phase
 		fails  []string
-		waves  [][]string // what was done in the same moment, sorted
+		waves  [][]string // items that start at the same time, sorted
 		err    string
 	}{
 		"Nothing":  {reason: "Nothing to do is done.", items: nil},
@@ -37,7 +37,7 @@ func TestInPhases(t *testing.T) {
 					mu.Lock()
 					done[time.Now()] = append(done[time.Now()], s)
 					mu.Unlock()
-					time.Sleep(time.Duration(10-s[1]+'0') * time.Second) // later ones end earlier
+					time.Sleep(time.Duration(10-s[1]+'0') * time.Second) // later items end earlier
 					if slices.Contains(tc.fails, s) {
 						return errors.New(s)
 					}
@@ -58,7 +58,6 @@ func TestInPhases(t *testing.T) {
 	}
 }
 
-// inOrder is what was done, by moment.
 func inOrder(done map[time.Time][]string) (out [][]string) {
 	var moments []time.Time
 	for at := range done {

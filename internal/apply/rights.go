@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Rights enqueues what waits for a right when roles or bindings change, anywhere in the cluster. They are watched from when
-// something first has to wait, and only by their names: most clusters never need it.
+// Rights enqueues objects that wait for a permission when Roles, ClusterRoles or their bindings change anywhere in the
+// cluster. The watches start when the first object has to wait and are metadata-only, since most clusters never need
+// them.
 type Rights struct {
 	manager ctrl.Manager
 
@@ -24,15 +25,16 @@ type Rights struct {
 	watched map[controller.Controller]bool
 }
 
-// NewRights returns a Rights that watches nothing yet.
+// NewRights returns a Rights without watches.
 func NewRights(mgr ctrl.Manager) *Rights {
 	return &Rights{manager: mgr, watched: map[controller.Controller]bool{}}
 }
 
-// rightKinds are what grants rights.
+// rightKinds are the kinds that grant permissions.
 var rightKinds = []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
 
-// Watch has a controller enqueue what waits. Calling it again is free.
+// Watch makes a controller enqueue what waiting returns when permissions change. It does nothing if it was called for c
+// before, or if r is nil.
 func (r *Rights) Watch(c controller.Controller, waiting handler.MapFunc) error {
 	if r == nil {
 		return nil
@@ -59,7 +61,7 @@ func (r *Rights) Watch(c controller.Controller, waiting handler.MapFunc) error {
 	return nil
 }
 
-// newCache is one of its own, since the manager's only holds the roles of operators.
+// newCache returns a separate cache, since the manager's cache holds only the roles of operators.
 func (r *Rights) newCache() (cache.Cache, error) {
 	out, err := cache.New(r.manager.GetConfig(), cache.Options{
 		HTTPClient: r.manager.GetHTTPClient(),

@@ -22,12 +22,13 @@ type Writer struct {
 	// Client acts as the identity.
 	Client client.Client
 
-	// Owner is the field manager of what is applied.
+	// Owner is the field manager of applied objects.
 	Owner client.FieldOwner
 }
 
-// Apply applies an object. An identity that may not patch, but may create and update, as OLM needs it, is served too: the
-// object is created, or what it says is written over what is there. What an OLM wrote before and the object no longer says goes.
+// Apply applies an object with server-side apply. If the identity must not patch, but may create and update, which are
+// the permissions that OLM needs, Apply creates the object or merges it into the existing one. Fields that OLM set
+// earlier and that the object no longer has are removed.
 func (w Writer) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	desired := o.DeepCopy()
 	if err := w.apply(ctx, o, false); err != nil {
@@ -40,11 +41,12 @@ func (w Writer) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return w.apply(ctx, o, false)
 }
 
-// byOLM are the field managers under which OLM's two processes update objects.
+// byOLM holds the field managers of OLM's two processes for updates.
 var byOLM = sets.New("olm", "catalog")
 
-// takeOver has what OLM's processes set in an object be set by us, so that it goes once we do not say it any more. A definition keeps
-// what it has: an operator's conversion webhook must not be without its certificate in between.
+// takeOver transfers the fields that OLM's processes own to our field manager, so that they are removed when we no
+// longer apply them. It reports whether it changed the object. CustomResourceDefinitions are exempt: a conversion
+// webhook must never be without its CA bundle.
 func (w Writer) takeOver(ctx context.Context, live *unstructured.Unstructured) (bool, error) {
 	if live.GetKind() == "CustomResourceDefinition" {
 		return false, nil
@@ -54,15 +56,15 @@ func (w Writer) takeOver(ctx context.Context, live *unstructured.Unstructured) (
 		return false, err
 	}
 	if err := w.Client.Patch(ctx, live.DeepCopy(), client.RawPatch(types.JSONPatchType, patch)); apierrors.IsForbidden(err) {
-		return false, nil // what is too much stays
+		return false, nil // OLM's fields stay if the identity must not patch
 	} else if err != nil {
 		return false, fmt.Errorf("taking over what OLM set in %s %s: %w", live.GetKind(), live.GetName(), err)
 	}
 	return true, nil
 }
 
-// DryRun asks the API server whether Apply would succeed. Nothing is persisted, and the object is left as it is. That a webhook
-// does not support dry runs is no refusal.
+// DryRun asks the API server whether Apply would succeed. Nothing is persisted and o is not modified. A webhook that
+// does not support dry runs is not an error.
 func (w Writer) DryRun(ctx context.Context, o *unstructured.Unstructured) error {
 	err := w.apply(ctx, o.DeepCopy(), true)
 	if apierror.DryRunUnsupported(err) {
@@ -71,8 +73,8 @@ func (w Writer) DryRun(ctx context.Context, o *unstructured.Unstructured) error 
 	return err
 }
 
-// DryRunCreate asks the API server whether an object could be created under another name, where one by its own name exists
-// that has to be deleted first.
+// DryRunCreate asks the API server whether an object could be created, under a generated name. It is for objects whose
+// existing namesake has to be deleted first.
 func (w Writer) DryRunCreate(ctx context.Context, o *unstructured.Unstructured) error {
 	o = o.DeepCopy()
 	o.SetName("")
@@ -99,7 +101,7 @@ func (w Writer) apply(ctx context.Context, o *unstructured.Unstructured, dry boo
 		o.Object = before.Object
 		return nil
 	case apierrors.IsForbidden(other) && strings.Contains(err.Error(), "cannot patch resource"):
-		return other // it names a right that OLM needs as well, and who grants rights for OLM knows. A policy or quota is told as such
+		return other // a missing right that OLM needs too, which users know how to grant; policies and quotas return err
 	}
 	return err
 }
@@ -125,7 +127,7 @@ func (w Writer) createOrUpdate(ctx context.Context, o *unstructured.Unstructured
 	return w.Client.Update(ctx, o, append(updateOptions, w.Owner)...)
 }
 
-// Overlay returns base with what desired says in its place: fields of objects are merged, everything else is replaced.
+// Overlay returns base with the values of desired: maps are merged recursively, everything else is replaced.
 func Overlay(base, desired any) any {
 	over, ok := desired.(map[string]any)
 	under, is := base.(map[string]any)
@@ -140,7 +142,7 @@ func Overlay(base, desired any) any {
 	return out
 }
 
-// merged are the owners that an object has and those that it should.
+// merged returns the union of the existing and the desired owner references, by UID.
 func merged(have, want []metav1.OwnerReference) []metav1.OwnerReference {
 	out := append([]metav1.OwnerReference(nil), want...)
 	for _, h := range have {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestForbidden: which refusal is told of an object that may be applied, or created and updated.
+// TestForbidden verifies which error is reported if the identity must not patch, create or update.
 func TestForbidden(t *testing.T) {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "foo", errors.New(why))

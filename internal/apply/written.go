@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Written remembers what a controller wrote last, until the cache shows it. One that looked at an object as it was before
-// its own last write would write the same again, and be refused. Forgetting it, as a restart does, costs only that. The
-// zero value is ready to use.
+// Written remembers the resourceVersion of a controller's last write to an object until the cache has it. A controller
+// that reconciles an older version would repeat the write and get a conflict. Losing the memory, as on a restart, costs
+// no more than that. The zero value is ready to use.
 type Written struct {
 	mu       sync.Mutex
 	versions map[types.UID]write
@@ -23,10 +23,10 @@ type write struct {
 	at      time.Time
 }
 
-// lag is how long a cache is behind at most. An object that was deleted meanwhile is not asked about again.
+// lag is how long a cache is behind at most. Older entries are dropped, since their objects may have been deleted.
 const lag = time.Minute
 
-// Note takes down an object as the API server returned it for a write.
+// Note records the version of an object that the API server returned for a write.
 func (w *Written) Note(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,8 +45,8 @@ func (w *Written) Note(o client.Object) {
 	w.versions[o.GetUID()] = write{o.GetResourceVersion(), now}
 }
 
-// Behind is true while the cache shows an object as it was before the last write. The event of that write is yet to come,
-// and with it the next look.
+// Behind reports whether the cache still has an object from before the last write. The caller can skip it: the watch
+// event of that write enqueues it again.
 func (w *Written) Behind(cached client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

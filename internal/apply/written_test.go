@@ -41,7 +41,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenForgets: of an object that was deleted after it was written nothing is kept for ever.
+// TestWrittenForgets verifies that entries of deleted objects are dropped.
 func TestWrittenForgets(t *testing.T) {
 	w := &Written{}
 	gone := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "gone", ResourceVersion: "1"}}

@@ -14,14 +14,14 @@ import (
 	"github.com/operator-status/operator-status/internal/clusteroperator"
 )
 
-// BenchmarkStatus is the reckoning alone, while all is well and while nothing is.
+// BenchmarkStatus measures Status alone, with healthy and with broken PlatformOperators.
 func BenchmarkStatus(b *testing.B) {
 	for _, many := range []int{50, 5000} {
 		for name, reason := range map[string]string{"well": platformv1alpha1.ReasonInstalled, "broken": "PackageNotFound"} {
 			b.Run(fmt.Sprintf("%d/%s", many, name), func(b *testing.B) {
 				in := clusteroperator.Inputs{Cluster: clusteroperator.Cluster{Release: "1.0.0"}, Now: metav1.Now()}
 				for i := range many {
-					p := platformOperator(fmt.Sprintf("po-%04d", (i*7919)%many)) // as disordered as a cache
+					p := platformOperator(fmt.Sprintf("po-%04d", (i*7919)%many)) // unordered, like a cache
 					installed(p, reason, "There is no package of that name in the catalog olm/operators")
 					in.Operators = append(in.Operators, *p)
 				}
@@ -35,8 +35,8 @@ func BenchmarkStatus(b *testing.B) {
 	}
 }
 
-// BenchmarkReckoning is all that is done when one of 5,000 PlatformOperators changes, reading them from the cache and all,
-// against the one write that it leads to.
+// BenchmarkReckoning measures a reconcile after one of 5,000 PlatformOperators changed, including reads from the cache,
+// relative to the one write that follows it.
 func BenchmarkReckoning(b *testing.B) {
 	const many = 5000
 	c := start(b)
@@ -59,7 +59,7 @@ func BenchmarkReckoning(b *testing.B) {
 		reckoning = b.Elapsed() / time.Duration(b.N)
 	})
 	b.Run("write", func(b *testing.B) {
-		r.stop() // or it would mend what is written here
+		r.stop() // otherwise it would revert these writes
 		if err := c.Client.Get(context.Background(), client.ObjectKeyFromObject(co), co); err != nil {
 			b.Fatal(err)
 		}

@@ -17,10 +17,10 @@ import (
 
 var (
 	past = metav1.Unix(1000, 0)
-	now  = metav1.Unix(5000, 12345) // more exactly than the API server keeps it
+	now  = metav1.Unix(5000, 12345) // more precise than the API server stores
 )
 
-// healthy is a PlatformOperator that is installed and runs, but for changes.
+// healthy returns a PlatformOperator that is installed and runs, with changes.
 func healthy(name string, changes ...func(*platformv1alpha1.PlatformOperator)) platformv1alpha1.PlatformOperator {
 	out := platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 2}}
 	out.Status.ObservedGeneration = 2
@@ -35,7 +35,7 @@ func healthy(name string, changes ...func(*platformv1alpha1.PlatformOperator)) p
 	return out
 }
 
-// says has a condition of a PlatformOperator say something else: "False/Reason: message".
+// says sets a condition of a PlatformOperator from "False/Reason: message".
 func says(conditionType, what string) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) {
 		what, message, _ := strings.Cut(what, ": ")
@@ -48,7 +48,7 @@ func says(conditionType, what string) func(*platformv1alpha1.PlatformOperator) {
 	}
 }
 
-// failing has a PlatformOperator be failing that long, for the reason that it is not installed.
+// failing makes a PlatformOperator have been failing for that long.
 func failing(since time.Duration, what string) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) {
 		p.Status.FailingSince = before(since)
@@ -60,7 +60,7 @@ func quiet(since time.Duration) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) { p.Status.QuietSince = before(since) }
 }
 
-// broken has a PlatformOperator be not installed, and failing for ten minutes because of that.
+// broken makes a PlatformOperator not installed, and failing for ten minutes because of that.
 func broken(what string) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) {
 		says("Installed", "False/"+what)(p)
@@ -80,7 +80,7 @@ func unread(p *platformv1alpha1.PlatformOperator) {
 	p.Status = platformv1alpha1.PlatformOperatorStatus{}
 }
 
-// The two moments in the life of a platform, as its ClusterOperator tells of them.
+// The status of the ClusterOperator at two moments: before the first installation, and long after it.
 var (
 	first = configv1.ClusterOperatorStatus{}
 	later = configv1.ClusterOperatorStatus{
@@ -93,7 +93,7 @@ var (
 	}
 )
 
-// reader is what one sees of a ClusterOperator in a table.
+// reader summarizes the conditions and the version of a ClusterOperator, as a user sees them in a table.
 func reader(status configv1.ClusterOperatorStatus) string {
 	out := make([]string, 0, 5)
 	for _, t := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded", "Upgradeable"} {
@@ -107,7 +107,7 @@ func reader(status configv1.ClusterOperatorStatus) string {
 	return strings.Join(out, " ")
 }
 
-// said is what messages contain.
+// said maps conditions to text that their messages must contain.
 type said map[configv1.ClusterStatusConditionType]string
 
 func message(status configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) string {
@@ -117,10 +117,10 @@ func message(status configv1.ClusterOperatorStatus, t configv1.ClusterStatusCond
 	return ""
 }
 
-// inertia is what the manager has unless it is told otherwise.
+// inertia is the manager's default DegradedInertia.
 const inertia = 2 * time.Minute
 
-// checked is the status that Status gives, held against the rules of the Cluster Version Operator after the one before.
+// checked returns the status, after checking it and the previous one against the rules of the Cluster Version Operator.
 func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	t.Helper()
 	in.DegradedInertia = inertia
@@ -153,7 +153,7 @@ func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	return out
 }
 
-// The four scenarios of the proposal, in the words of their PlatformOperators.
+// The four scenarios of the proposal, as the PlatformOperators report them.
 const (
 	noPackage  = "PackageNotFound: There is no package bar in catalog olm/operators"
 	noUnpack   = "BundleInvalid: Bundle bar.v1 cannot be unpacked: its manifests have no ClusterServiceVersion"

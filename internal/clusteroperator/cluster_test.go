@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// agent is how the API server's audit log names the manager under test.
+	// agent is the user agent of the manager under test in the audit log.
 	agent = "under-test"
 
 	ownVersion = "0.1.0-own"
@@ -41,26 +41,26 @@ const (
 	clusterVersionCRD = "0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml"
 )
 
-// start starts an API server that knows ClusterOperators and PlatformOperators.
+// start starts an API server with the CRDs of ClusterOperators and PlatformOperators.
 func start(t testing.TB) *testcluster.Cluster {
 	t.Helper()
 	c := testcluster.Start(t)
-	c.Config.WarningHandler = rest.NoWarnings{} // of fields that OpenShift has behind feature gates
+	c.Config.WarningHandler = rest.NoWarnings{} // about fields that OpenShift has behind feature gates
 	c.InstallOpenShift(t, "0000_00_cluster-version-operator_01_clusteroperators.crd.yaml")
 	return c
 }
 
-// running is a manager with nothing in it but what is tested.
+// running is a manager that runs only the controller under test.
 type running struct {
 	manager    ctrl.Manager
 	controller controller.Controller
 	reconciler *clusteroperator.Reconciler
 	reckonings atomic.Int64
-	meanwhile  atomic.Pointer[func()] // happens once, between reading and writing
+	meanwhile  atomic.Pointer[func()] // called once, between reading and writing
 	stop       func()
 }
 
-// run starts a manager. It ends with the test, which fails if the manager logged an error.
+// run starts a manager until the test ends. The test fails if the manager logs an error.
 func run(t testing.TB, c *testcluster.Cluster) *running {
 	t.Helper()
 	errors := &errorLog{}
@@ -103,7 +103,7 @@ func run(t testing.TB, c *testcluster.Cluster) *running {
 	return r
 }
 
-// errorLog keeps what is logged as an error.
+// errorLog records lines that are logged as errors.
 type errorLog struct {
 	sync.Mutex
 	lines []string
@@ -119,8 +119,8 @@ func (l *errorLog) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// await waits until the ClusterOperator says all that: "Available=True/Reason", "operator=1.0.0", or what its Progressing
-// message contains.
+// await waits until the ClusterOperator has all of want: "Available=True/Reason", "operator=1.0.0", or text in the
+// messages of its conditions.
 func await(t testing.TB, c *testcluster.Cluster, want ...string) *configv1.ClusterOperator {
 	t.Helper()
 	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: platformv1alpha1.ClusterOperatorName}}
@@ -142,14 +142,14 @@ func await(t testing.TB, c *testcluster.Cluster, want ...string) *configv1.Clust
 	return co
 }
 
-// platformOperator is one that nobody has looked at.
+// platformOperator returns a PlatformOperator that has not been reconciled.
 func platformOperator(name string) *platformv1alpha1.PlatformOperator {
 	out := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	out.Spec.Package.Name = name
 	return out
 }
 
-// installed has a PlatformOperator say that it is installed, or why it is not.
+// installed sets the Installed condition of a PlatformOperator. It is True if the reason is Installed.
 func installed(p *platformv1alpha1.PlatformOperator, reason, message string) {
 	p.Status.ObservedGeneration = p.Generation
 	status := metav1.ConditionFalse
@@ -161,7 +161,7 @@ func installed(p *platformv1alpha1.PlatformOperator, reason, message string) {
 	}}
 }
 
-// say patches the status of a PlatformOperator as change does.
+// say patches the status of a PlatformOperator.
 func say(t testing.TB, c *testcluster.Cluster, name string, change func(*platformv1alpha1.PlatformOperator)) {
 	t.Helper()
 	p := platformOperator(name)
@@ -175,7 +175,7 @@ func say(t testing.TB, c *testcluster.Cluster, name string, change func(*platfor
 	}
 }
 
-// platform creates that many PlatformOperators that are installed.
+// platform creates that many installed PlatformOperators.
 func platform(t testing.TB, c *testcluster.Cluster, many int) []*platformv1alpha1.PlatformOperator {
 	t.Helper()
 	out := make([]*platformv1alpha1.PlatformOperator, many)
@@ -191,7 +191,7 @@ func platform(t testing.TB, c *testcluster.Cluster, many int) []*platformv1alpha
 	return out
 }
 
-// atOnce does something that many times, as fast as the API server takes it.
+// atOnce runs do that many times, in parallel.
 func atOnce(t testing.TB, many int, do func(context.Context, int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -204,7 +204,7 @@ func atOnce(t testing.TB, many int, do func(context.Context, int) error) {
 	}
 }
 
-// writes are those of the manager that the API server received since then.
+// writes returns the number of the manager's writes since then. Only the status of ClusterOperators may be written.
 func writes(t testing.TB, c *testcluster.Cluster, since time.Time) int {
 	t.Helper()
 	n := 0

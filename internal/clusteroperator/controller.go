@@ -27,31 +27,31 @@ import (
 )
 
 const (
-	// FieldOwner is the name under which the ClusterOperator is written.
+	// FieldOwner is the field manager of the ClusterOperator's status.
 	FieldOwner = "operator-status"
 
-	// pace is how often at most the ClusterOperator is written while much changes.
+	// pace is the shortest interval between two writes of the ClusterOperator.
 	pace = time.Second
 )
 
-// singleton is the ClusterOperator that sums the PlatformOperators up.
+// singleton is the ClusterOperator that summarizes the PlatformOperators.
 var singleton = types.NamespacedName{Name: platformv1alpha1.ClusterOperatorName}
 
-// Reconciler has the ClusterOperator say what the PlatformOperators come to. It never creates one: that is the Cluster
-// Version Operator's.
+// Reconciler writes a summary of the PlatformOperators into the status of the ClusterOperator. It never creates the
+// ClusterOperator: the Cluster Version Operator does.
 type Reconciler struct {
 	Client client.Client
 
 	// Cluster returns what the ClusterVersion reports: see ReadCluster.
 	Cluster func(context.Context) (Cluster, error)
 
-	// DegradedInertia is how long a PlatformOperator has to fail before the ClusterOperator is Degraded.
+	// DegradedInertia is how long a PlatformOperator must have been failing before the ClusterOperator is Degraded.
 	DegradedInertia time.Duration
 
 	Now func() time.Time
 
 	clusterOperators client.Reader
-	wrote            time.Time // forgetting it costs a write
+	wrote            time.Time // losing it costs at most one write
 }
 
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators;clusterversions,verbs=get;list;watch
@@ -59,7 +59,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 
-// Reconcile writes the status of the ClusterOperator when it changed: at once, unless it has just been written.
+// Reconcile writes the status of the ClusterOperator if it changed. It requeues if the last write was just before.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	now := r.Now()
 	if rest := pace - now.Sub(r.wrote); rest > 0 && rest <= pace {
@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: lasts}, nil
 }
 
-// inputs reads what the status depends on.
+// inputs reads everything that the status depends on.
 func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, now time.Time) (Inputs, error) {
 	operators := &platformv1alpha1.PlatformOperatorList{}
 	if err := r.Client.List(ctx, operators, client.UnsafeDisableDeepCopy); err != nil {
@@ -93,7 +93,7 @@ func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, n
 	}, err
 }
 
-// write writes a status that changed, provided that nobody else has written since it was read.
+// write writes a status that changed. It skips the write if the ClusterOperator changed since it was read.
 func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, status configv1.ClusterOperatorStatus, now time.Time) error {
 	if equality.Semantic.DeepEqual(status, co.Status) {
 		return nil
@@ -103,7 +103,7 @@ func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, st
 	patch := client.MergeFromWithOptions(co, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Status().Patch(ctx, out, patch, client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // what it is now is on its way to the cache, and brings us back here
+		return nil // the current version is about to reach the cache, and enqueues the ClusterOperator again
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of ClusterOperator %s: %w", co.Name, err)
@@ -113,7 +113,7 @@ func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, st
 	return nil
 }
 
-// logTransitions logs when an answer changes.
+// logTransitions logs each condition whose status changed.
 func logTransitions(ctx context.Context, before, after configv1.ClusterOperatorStatus) {
 	for _, c := range after.Conditions {
 		if i := find(&before, c.Type); i < 0 || before.Conditions[i].Status != c.Status {
@@ -122,9 +122,9 @@ func logTransitions(ctx context.Context, before, after configv1.ClusterOperatorS
 	}
 }
 
-// SetupWithManager has the ClusterOperator looked at when it changes, and when anything does that it says of the
-// PlatformOperators. Both kinds have to be installed. The ClusterVersion is watched from when its kind is: see
-// WatchClusterVersion.
+// SetupWithManager enqueues the ClusterOperator when it changes, or a PlatformOperator does in a way that matters to
+// it. The CRDs of both kinds must be installed. WatchClusterVersion adds the watch of the ClusterVersion once that kind
+// is installed.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, error) {
 	own, err := onlyNamed(mgr, singleton.Name)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, 
 		Build(r)
 }
 
-// onlyNamed is a cache of objects of one name. A cluster has some thirty ClusterOperators, each written often, and the
-// manager's cache cannot be limited by a kind that may not be installed.
+// onlyNamed returns a cache of the objects of one name. A cluster has about thirty ClusterOperators, each written
+// often, and the manager's cache cannot be restricted by a kind that may not be installed.
 func onlyNamed(mgr ctrl.Manager, name string) (cache.Cache, error) {
 	out, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:           mgr.GetHTTPClient(),
@@ -155,7 +155,7 @@ func onlyNamed(mgr ctrl.Manager, name string) (cache.Cache, error) {
 	return out, mgr.Add(out)
 }
 
-// saysSomethingNew is false for changes of a PlatformOperator that Status does not read.
+// saysSomethingNew is a predicate that drops updates of a PlatformOperator that Status does not read.
 func saysSomethingNew(e event.UpdateEvent) bool {
 	before, is := e.ObjectOld.(*platformv1alpha1.PlatformOperator)
 	after, are := e.ObjectNew.(*platformv1alpha1.PlatformOperator)

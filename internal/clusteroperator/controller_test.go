@@ -19,10 +19,10 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// restful is for how long the manager has to have asked nothing to have come to rest: longer than it paces its writes.
+// restful is how long the manager must have sent no request to count as idle. It is longer than the pace of its writes.
 const restful = 1500 * time.Millisecond
 
-// TestController plays the life of a platform on a real API server.
+// TestController replays the life of a platform against a real API server.
 func TestController(t *testing.T) {
 	c := start(t)
 	cvotest.Watch(t, c.Config, c.Client.Scheme())
@@ -152,7 +152,7 @@ func TestController(t *testing.T) {
 	await(t, c, "Available=True/NoPlatformOperators", "operator=4.20.2")
 }
 
-// TestEnvironment: the release that the environment names is before all others.
+// TestEnvironment verifies that RELEASE_VERSION in the environment takes precedence.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("RELEASE_VERSION", "4.21.0")
 	scheme := runtime.NewScheme()
@@ -166,7 +166,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// spoil has somebody else write the status of the ClusterOperator.
+// spoil writes the status of the ClusterOperator as another user.
 func spoil(t testing.TB, c *testcluster.Cluster, how func(*configv1.ClusterOperatorStatus)) {
 	t.Helper()
 	co := await(t, c)
@@ -176,7 +176,7 @@ func spoil(t testing.TB, c *testcluster.Cluster, how func(*configv1.ClusterOpera
 	}
 }
 
-// TestFiveThousand counts what a large platform costs the API server.
+// TestFiveThousand measures the load that a large platform puts on the API server.
 func TestFiveThousand(t *testing.T) {
 	const many, some = 5000, 500
 	c := start(t)
@@ -230,13 +230,13 @@ func TestFiveThousand(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 5000 PlatformOperators: po-4999 (Installing): So it is")
-	counted("one changes", 1, 2) // the second finds that the write has arrived
+	counted("one changes", 1, 2) // the second sees the first one's write
 
 	begin()
 	atOnce(t, some, func(ctx context.Context, i int) error { return change(ctx, i, "Installing") })
 	co := await(t, c, "Waiting for 501 of 5000 PlatformOperators", "and 481 more: kubectl get platformoperators")
 	took := time.Since(since)
-	paced := 1 + int(took/time.Second) // one at once, and then one a second
+	paced := 1 + int(took/time.Second) // one at once, and then one per second
 	counted(fmt.Sprintf("%d change within %s", some, took.Round(time.Millisecond)), paced, paced+1)
 	if err := cvotest.Resolve(t.Context(), c.Client, c.Client.RESTMapper(), co); err != nil {
 		t.Error(err)

@@ -14,9 +14,9 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestInstallation plays the first installation of a cluster, and the update after it, in the order in which the Cluster
-// Version Operator does things: it creates the ClusterOperator first, applies the PlatformOperators of the release, and checks
-// the ClusterOperator at once.
+// TestInstallation replays the first installation of a cluster, and the update after it, in the order of the Cluster
+// Version Operator: it creates the ClusterOperator, applies the PlatformOperators of the release, and checks the
+// ClusterOperator at once.
 func TestInstallation(t *testing.T) {
 	c := start(t)
 	c.InstallOpenShift(t, clusterVersionCRD)
@@ -94,7 +94,7 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// TestSettling: a release whose ClusterOperator names nothing is not taken for one of no PlatformOperators at once.
+// TestSettling verifies that a release does not count as installed at once if its ClusterOperator names nothing.
 func TestSettling(t *testing.T) {
 	c := start(t)
 	c.InstallOpenShift(t, clusterVersionCRD)
@@ -112,7 +112,7 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// payload is a release with those PlatformOperators, which its ClusterOperator names.
+// payload returns a release whose ClusterOperator names these PlatformOperators.
 func payload(version string, names ...string) cvotest.Payload {
 	out := cvotest.Payload{Objects: names}
 	out.Manifest.Name = platformv1alpha1.ClusterOperatorName
@@ -124,7 +124,7 @@ func payload(version string, names ...string) cvotest.Payload {
 	return out
 }
 
-// precreate creates the ClusterOperator of a release, and its status in a second request, whose conflict is ignored.
+// precreate creates the ClusterOperator of a release, and its status in a second request, which must not conflict.
 func precreate(t testing.TB, c *testcluster.Cluster, p cvotest.Payload) *configv1.ClusterOperator {
 	t.Helper()
 	co := p.Create()
@@ -144,7 +144,7 @@ func current(t testing.TB, c *testcluster.Cluster, co *configv1.ClusterOperator)
 	return co
 }
 
-// complete has the ClusterVersion be on its way to a release, or have completed it.
+// complete records in the ClusterVersion that a release is in progress or completed.
 func complete(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersion, state configv1.UpdateState, release string) {
 	t.Helper()
 	entry := configv1.UpdateHistory{State: state, Version: release, Image: "example.com/release:" + release, StartedTime: metav1.Now()}

@@ -10,21 +10,21 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// operator is all that is read of a PlatformOperator: while it stays the same, so does what it adds to the status.
+// operator holds everything that Status reads of a PlatformOperator. While it is equal, so is its part of the status.
 type operator struct {
 	name     string
-	absent   bool // expected, and not found
-	leaving  bool // is being deleted
-	outdated bool // its status is about an earlier spec
-	holds    bool // has updates of the cluster wait for it
+	absent   bool // expected, but not found
+	leaving  bool // being deleted
+	outdated bool // its status is of an earlier generation
+	holds    bool // wants minor updates of the cluster to wait for it
 
 	installed, progressing, upgradeable condition
 
-	failingSince, quietSince      time.Time // zero where it is not
+	failingSince, quietSince      time.Time // zero if it is not failing, or not quiet
 	failingReason, failingMessage string
 }
 
-// condition is what a condition says. The zero value is that of one which is not there.
+// condition holds the content of a condition. The zero value means that the condition does not exist.
 type condition struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -55,7 +55,7 @@ func read(p *platformv1alpha1.PlatformOperator) operator {
 	return out
 }
 
-// moment is a time without its time zone, so that the same one is equal.
+// moment returns a time in UTC, so that equal times compare equal; zero for nil.
 func moment(t *metav1.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -65,17 +65,17 @@ func moment(t *metav1.Time) time.Time {
 
 func (o operator) isInstalled() bool { return o.installed.status == metav1.ConditionTrue }
 
-// isUpdating is true for one that is installed, and will be something else soon, or may.
+// isUpdating reports whether it is installed and an update is in progress, or its changed spec may start one.
 func (o operator) isUpdating() bool {
 	return o.isInstalled() && (o.outdated || o.progressing.status == metav1.ConditionTrue)
 }
 
-// hasFailed is true until its trouble is forgotten.
+// hasFailed reports whether it is failing, or its last failure is not forgotten yet.
 func (o operator) hasFailed() bool { return !o.failingSince.IsZero() }
 
 func (o operator) failsNow() bool { return o.hasFailed() && o.quietSince.IsZero() }
 
-// untilDegraded is how much longer one may be failing, or might have been.
+// untilDegraded returns how long until a failure counts as Degraded; zero or less if it does. It stops at quietSince.
 func (in Inputs) untilDegraded(o operator) time.Duration {
 	until := in.Now.Time
 	if !o.quietSince.IsZero() {
@@ -84,7 +84,7 @@ func (in Inputs) untilDegraded(o operator) time.Duration {
 	return in.DegradedInertia - until.Sub(o.failingSince)
 }
 
-// group is some of the PlatformOperators: how many, and those that a message names, which are the first by name.
+// group counts PlatformOperators, and keeps the first maxNamed of them, by name, for messages.
 type group struct {
 	size  int
 	first []operator

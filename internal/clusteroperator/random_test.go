@@ -16,8 +16,8 @@ import (
 	"github.com/operator-status/operator-status/internal/clusteroperator/cvotest"
 )
 
-// TestRandom plays what may happen to a platform, in any order, and after every event holds the status against the rules
-// of the Cluster Version Operator, and against what an onlooker would say who has seen it all.
+// TestRandom plays random events, and after each of them checks the status against the rules of the Cluster Version
+// Operator and against an independent record of the events.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -50,7 +50,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// game is a platform, its clock, and what an onlooker remembers.
+// game holds a platform, its clock, and an independent record of what happened.
 type game struct {
 	*rand.Rand
 	now       time.Time
@@ -60,16 +60,16 @@ type game struct {
 	rules     *cvotest.Checker
 	cvo       *payload // nil on a cluster without a Cluster Version Operator
 
-	installing    bool   // the first installation of the cluster
-	installedOnce bool   // all were, at one moment at least
-	reached       string // the last release that all were installed in
+	installing    bool   // during the first installation of the cluster
+	installedOnce bool   // whether all have been installed at the same moment
+	reached       string // the last release in which all were installed
 }
 
-// payload is a release, and how far the Cluster Version Operator has got with it.
+// payload is a release, and the progress of the Cluster Version Operator in applying it.
 type payload struct {
 	cvotest.Payload
-	named   bool // by its related objects
-	related bool // they are written
+	named   bool // whether the related objects name its PlatformOperators
+	related bool // whether the related objects are written
 	applied int
 	done    bool
 }
@@ -92,7 +92,7 @@ func newGame(r *rand.Rand) *game {
 	return g
 }
 
-// newPayload is the next release: some PlatformOperators, and a ClusterOperator that names them or does not.
+// newPayload returns the next release: some PlatformOperators, and a ClusterOperator that may name them.
 func (g *game) newPayload() *payload {
 	out := &payload{named: g.IntN(3) > 0}
 	out.Manifest.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: g.release}}
@@ -110,8 +110,8 @@ func (g *game) newPayload() *payload {
 	return out
 }
 
-// step has the Cluster Version Operator do the next thing with its release, and says what. It checks the ClusterOperator as it
-// was before we have seen what was applied last.
+// step plays the next action of the Cluster Version Operator and returns a description. Its check reads the
+// ClusterOperator as it was before the last applied object was reconciled.
 func (g *game) step(t *testing.T) string {
 	t.Helper()
 	switch p := g.cvo; {
@@ -134,7 +134,7 @@ func (g *game) step(t *testing.T) string {
 	}
 	g.release = fmt.Sprintf("%d.0.0", 1+g.IntN(3))
 	g.cvo = g.newPayload()
-	g.cvo.related = true // nothing is written to a ClusterOperator that exists
+	g.cvo.related = true // an existing ClusterOperator is not written
 	return "CVO updates to " + g.release
 }
 
@@ -161,12 +161,12 @@ func (g *game) has(name string) bool {
 	return slices.ContainsFunc(g.operators, func(p platformv1alpha1.PlatformOperator) bool { return p.Name == name })
 }
 
-// play has one thing happen, a while after the last, and says what.
+// play plays one event, usually some time after the last one, and returns a description.
 func (g *game) play(t *testing.T) string {
 	t.Helper()
-	late := g.cvo != nil && !g.cvo.related && g.now.Sub(g.co.CreationTimestamp.Time) > 20*time.Second // it takes milliseconds
+	late := g.cvo != nil && !g.cvo.related && g.now.Sub(g.co.CreationTimestamp.Time) > 20*time.Second // the Cluster Version Operator takes milliseconds
 	if late || g.cvo != nil && g.IntN(pick(g.Rand, 2, 6)) == 0 {
-		return g.step(t) // at once
+		return g.step(t) // without delay
 	}
 	if g.cvo != nil && !g.cvo.related {
 		g.now = g.now.Add(time.Second + time.Duration(g.Int64N(int64(5*time.Second))))
@@ -195,7 +195,7 @@ func (g *game) play(t *testing.T) string {
 	return p.Name + " " + g.change(p)
 }
 
-// change changes a PlatformOperator as its controller does, or somebody else.
+// change changes a PlatformOperator as its controller or a user does.
 func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 	moment := metav1.NewTime(g.now).Rfc3339Copy()
 	if len(p.Status.Conditions) == 0 {
@@ -258,7 +258,7 @@ func (g *game) status(t configv1.ClusterStatusConditionType) configv1.ConditionS
 	return ""
 }
 
-// check gives the status, and tells what is wrong with it.
+// check computes the status and verifies it.
 func (g *game) check(t *testing.T) {
 	t.Helper()
 	g.Shuffle(len(g.operators), func(i, j int) { g.operators[i], g.operators[j] = g.operators[j], g.operators[i] })
@@ -276,7 +276,7 @@ func (g *game) check(t *testing.T) {
 	g.checkLasts(t, lasts)
 }
 
-// checkOnlooker compares the answers with those of one who has watched.
+// checkOnlooker compares the conditions and the version with the record of the events.
 func (g *game) checkOnlooker(t *testing.T) {
 	t.Helper()
 	all, busy, failing, holding := g.settled(), false, false, false
@@ -327,7 +327,7 @@ func (g *game) checkOnlooker(t *testing.T) {
 	}
 }
 
-// settled is true once nothing that does not exist is waited for.
+// settled reports whether no PlatformOperator that does not exist is waited for.
 func (g *game) settled() bool {
 	there := slices.DeleteFunc(slices.Clone(g.operators), func(p platformv1alpha1.PlatformOperator) bool { return !p.DeletionTimestamp.IsZero() })
 	expected := 0
@@ -343,7 +343,7 @@ func (g *game) settled() bool {
 	return !g.installing || expected > 0 || len(there) > 0 || g.now.Sub(g.co.CreationTimestamp.Time) >= 30*time.Second
 }
 
-// checkNames: who is not installed is named, and everybody that is there is related.
+// checkNames verifies that Progressing names what is not installed, and relatedObjects every PlatformOperator.
 func (g *game) checkNames(t *testing.T) {
 	t.Helper()
 	var related []string
@@ -362,7 +362,7 @@ func (g *game) checkNames(t *testing.T) {
 		}
 	}
 	if g.installing {
-		return // they are the release's
+		return // the entries are those of the release
 	}
 	if len(there) == 0 {
 		there = append(there, "")
@@ -373,7 +373,7 @@ func (g *game) checkNames(t *testing.T) {
 	}
 }
 
-// checkLasts: the status stays what it is for as long as it said, and no longer.
+// checkLasts verifies that the status stays the same for as long as Status returned, and no longer.
 func (g *game) checkLasts(t *testing.T, lasts time.Duration) {
 	t.Helper()
 	in := g.inputs()
@@ -397,7 +397,7 @@ func (g *game) checkLasts(t *testing.T, lasts time.Duration) {
 	}
 }
 
-// tick lets a second pass after what happened at once, so that what is written next has a later time.
+// tick advances the clock by a second after an event of the Cluster Version Operator, so that the next write is later.
 func (g *game) tick(event string) {
 	if strings.HasPrefix(event, "CVO") {
 		g.now = g.now.Add(time.Second)

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// releaseVersion is the environment variable by which the Cluster Version Operator tells the operators of a release
-	// which it is.
+	// releaseVersion is the environment variable in which the Cluster Version Operator passes the version of the
+	// release to its operators.
 	releaseVersion = "RELEASE_VERSION"
 
 	clusterVersionCRD = "clusterversions.config.openshift.io"
 )
 
-// clusterVersion is the one there is.
+// clusterVersion is the name of the only ClusterVersion.
 var clusterVersion = types.NamespacedName{Name: "version"}
 
-// Cluster is what the ClusterVersion reports of the cluster.
+// Cluster is what the ClusterVersion reports about the cluster.
 type Cluster struct {
-	// Release is the one that the cluster is on, or is being updated to. Where it is empty no version is written.
+	// Release is the version that the cluster runs, or is being updated to. If it is empty, no version is written.
 	Release string
 
-	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion whose
-	// history has no Completed entry at all.
+	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion, and its
+	// history has no Completed entry.
 	Installing bool
 }
 
-// ReadCluster returns a function that reads the ClusterVersion. RELEASE_VERSION in the environment takes precedence as the
-// release, and own stands in where neither names one. The reader is of a cache: whether the kind ClusterVersion is served
-// is checked at every call.
+// ReadCluster returns a function that reads the ClusterVersion. The release is RELEASE_VERSION in the environment if it
+// is set, then that of the ClusterVersion, then own. The reader must be a cache: every call checks whether the kind
+// ClusterVersion is served.
 func ReadCluster(reader client.Reader, own string) func(context.Context) (Cluster, error) {
 	return func(ctx context.Context) (Cluster, error) {
 		version, err := readClusterVersion(ctx, reader)
@@ -60,7 +60,7 @@ func ReadCluster(reader client.Reader, own string) func(context.Context) (Cluste
 	}
 }
 
-// readClusterVersion returns nil where the cluster has no ClusterVersion.
+// readClusterVersion returns nil if the cluster has no ClusterVersion.
 func readClusterVersion(ctx context.Context, reader client.Reader) (*configv1.ClusterVersion, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := reader.Get(ctx, types.NamespacedName{Name: clusterVersionCRD}, crd); err != nil {
@@ -80,7 +80,7 @@ func readClusterVersion(ctx context.Context, reader client.Reader) (*configv1.Cl
 	return version, nil
 }
 
-// WatchClusterVersion has the ClusterOperator looked at when the ClusterVersion changes, whose kind is installed by now.
+// WatchClusterVersion enqueues the ClusterOperator when the ClusterVersion changes. Its CRD must be installed.
 func WatchClusterVersion(mgr ctrl.Manager, c controller.Controller) error {
 	enqueue := handler.TypedEnqueueRequestsFromMapFunc(toSingleton[*configv1.ClusterVersion])
 	return c.Watch(source.Kind(mgr.GetCache(), &configv1.ClusterVersion{}, enqueue))

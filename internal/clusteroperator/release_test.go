@@ -11,7 +11,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestRelease is about what becomes of a release.
+// TestRelease verifies the version and conditions when the release of the cluster changes.
 func TestRelease(t *testing.T) {
 	missing := healthy("bar", says("Installed", "False/"+onItsWay))
 	for name, tc := range map[string]struct {
@@ -86,7 +86,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestFirstInstallation is about what a release expects while the cluster is being installed for the first time.
+// TestFirstInstallation verifies which PlatformOperators are expected during the first installation of the cluster.
 func TestFirstInstallation(t *testing.T) {
 	const waits = "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling Degraded=False/AsExpected"
 	const done = "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled Degraded=False/AsExpected version=1.0.0"

@@ -1,4 +1,4 @@
-// Package clusteroperator sums the PlatformOperators up in a ClusterOperator, as the Cluster Version Operator reads it.
+// Package clusteroperator summarizes the PlatformOperators in a ClusterOperator, for the Cluster Version Operator.
 package clusteroperator
 
 import (
@@ -13,45 +13,45 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// Inputs is everything that the status of the ClusterOperator depends on, read at one moment.
+// Inputs holds everything that the status of the ClusterOperator depends on, as read at one moment.
 type Inputs struct {
 	Current configv1.ClusterOperatorStatus
 
-	// Created is when the ClusterOperator was.
+	// Created is when the ClusterOperator was created.
 	Created metav1.Time
 
-	// Operators are all PlatformOperators, in any order. They are only read.
+	// Operators are all PlatformOperators, in any order. Status does not change them.
 	Operators []platformv1alpha1.PlatformOperator
 
 	Cluster
 
-	// DegradedInertia is how long a PlatformOperator has to fail before the ClusterOperator is Degraded.
+	// DegradedInertia is how long a PlatformOperator must have been failing before the ClusterOperator is Degraded.
 	DegradedInertia time.Duration
 
 	Now metav1.Time
 }
 
 const (
-	// settleFor is how long a ClusterOperator has to have existed during the first installation of a cluster until a platform
-	// without PlatformOperators is taken for installed. The Cluster Version Operator creates the ClusterOperator first and
-	// applies the PlatformOperators of the release a moment later.
+	// settleFor is the minimum age of the ClusterOperator, during the first installation of a cluster, before a
+	// platform without PlatformOperators counts as installed. The Cluster Version Operator creates the ClusterOperator
+	// first, and applies the PlatformOperators of the release a moment later.
 	settleFor = 30 * time.Second
 
-	// maxRelatedObjects is how many PlatformOperators relatedObjects names. One entry stands for all of more.
+	// maxRelatedObjects is how many PlatformOperators relatedObjects names. One entry stands for all if there are more.
 	maxRelatedObjects = 100
 )
 
-// Status says what the status of the ClusterOperator is, given in, and how long that stays true if nothing changes; zero
-// for as long as nothing does. It reads nothing else and changes nothing. Where nothing changed it is Current.
+// Status returns the status of the ClusterOperator, and how long it stays correct if nothing changes; zero means
+// forever. It is pure. If nothing changed, the status equals Current.
 func Status(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
-	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	in.Now = in.Now.Rfc3339Copy() // the API server stores seconds
 	out := in.Current.DeepCopy()
 	if left := in.untilRelated(); left > 0 {
 		return *out, left
 	}
 	p := look(in)
 	for _, concern := range []func(platform, *configv1.ClusterOperatorStatus){
-		operatorVersion, // first: the next two go by it
+		operatorVersion, // first: available and progressing read the version
 		available,
 		progressing,
 		degraded,
@@ -63,22 +63,22 @@ func Status(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 	return *out, p.lasts
 }
 
-// platform is what the PlatformOperators come to. One of them may be in several of the lists.
+// platform summarizes the PlatformOperators. One of them may be in several groups.
 type platform struct {
 	Inputs
 	names   []string
 	missing group // not installed, or expected and not found
 	moving  group // not installed, or being updated
-	failing group // for the DegradedInertia
-	holding group // not upgradeable, and the cluster is to wait for it
-	asked   bool  // by any that the cluster wait for it
-	settles bool  // none exists, and the first of the release may be about to be created
+	failing group // failing for at least DegradedInertia
+	holding group // not upgradeable, and wanting the cluster to wait for it
+	asked   bool  // whether any wants the cluster to wait for it
+	settles bool  // none exists, but those of the release may be about to be created
 	lasts   time.Duration
 }
 
-// expected returns the names of the PlatformOperators that have to exist: those that relatedObjects names while the cluster
-// is being installed for the first time, as the manifest in the release has them. Later a release may drop one, and an admin
-// may delete one, so that none is expected.
+// expected returns the names of the PlatformOperators that must exist. During the first installation of the cluster,
+// those are the ones in relatedObjects, which come from the manifest in the release. After that none is expected, since
+// a later release may drop one, and an admin may delete one.
 func (in Inputs) expected() []string {
 	if !in.Installing {
 		return nil
@@ -92,7 +92,7 @@ func (in Inputs) expected() []string {
 	return out
 }
 
-// look goes through the PlatformOperators once. One that is being deleted counts no more.
+// look groups the PlatformOperators in one pass. It ignores those that are being deleted.
 func look(in Inputs) platform {
 	p := platform{Inputs: in, names: make([]string, 0, len(in.Operators))}
 	for i := range in.Operators {
@@ -132,7 +132,7 @@ func look(in Inputs) platform {
 	return p
 }
 
-// untilSettled returns how long a platform without PlatformOperators is not taken for installed yet.
+// untilSettled returns how long until a platform without PlatformOperators may count as installed; zero if it may now.
 func (in Inputs) untilSettled() time.Duration {
 	if !in.Installing {
 		return 0
@@ -140,8 +140,8 @@ func (in Inputs) untilSettled() time.Duration {
 	return max(0, settleFor-in.Now.Sub(in.Created.Time))
 }
 
-// untilRelated returns how long to leave a new ClusterOperator to the Cluster Version Operator, which creates it and writes
-// the related objects of the release in a second request. That one would be lost if we wrote in between.
+// untilRelated returns how long to leave a new ClusterOperator to the Cluster Version Operator, which creates it and
+// writes the related objects of the release in a second request. That request would be lost if we wrote in between.
 func (in Inputs) untilRelated() time.Duration {
 	if len(in.Current.RelatedObjects) > 0 || len(in.Current.Conditions) > 0 {
 		return 0
@@ -149,9 +149,9 @@ func (in Inputs) untilRelated() time.Duration {
 	return in.untilSettled()
 }
 
-// operatorVersion says that every PlatformOperator of the release is installed. That it is there at all is the only memory
-// of the day when all had installed for the first time. Until the first installation of the cluster has completed, a
-// PlatformOperator that is not installed withdraws it: it may have been applied only after the others had installed.
+// operatorVersion sets the version when every PlatformOperator of the release is installed. Its presence is the only
+// record that all have been installed once. Until the first installation of the cluster has completed, one that is not
+// installed removes it: that one may have been applied after the others had installed.
 func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
 	switch {
 	case p.Installing && (p.missing.size > 0 || p.settles):
@@ -167,7 +167,7 @@ func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
 	out.Versions = append(out.Versions, configv1.OperandVersion{Name: platformv1alpha1.OperatorVersionName, Version: p.Release})
 }
 
-// written is the version that the Cluster Version Operator waits for; nil until all had installed for the first time.
+// written returns the version that the Cluster Version Operator waits for; nil until all have been installed once.
 func written(out *configv1.ClusterOperatorStatus) *configv1.OperandVersion {
 	i := slices.IndexFunc(out.Versions, isOperatorVersion)
 	if i < 0 {
@@ -180,8 +180,8 @@ func isOperatorVersion(v configv1.OperandVersion) bool {
 	return v.Name == platformv1alpha1.OperatorVersionName
 }
 
-// available is True for ever once all PlatformOperators have installed: what becomes of one later is no outage of the
-// platform, which False would have an alert sent for.
+// available sets Available, which stays True once all PlatformOperators have been installed. A later failure of one is
+// not an outage of the platform, and False would fire an alert.
 func available(p platform, out *configv1.ClusterOperatorStatus) {
 	c := condition{status: metav1.ConditionTrue}
 	switch {
@@ -198,7 +198,7 @@ func available(p platform, out *configv1.ClusterOperatorStatus) {
 	p.set(out, configv1.OperatorAvailable, c)
 }
 
-// progressing is True while a PlatformOperator is being installed or updated.
+// progressing sets Progressing to True while a PlatformOperator is being installed or updated.
 func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 	c := condition{status: metav1.ConditionTrue}
 	switch v := written(out); {
@@ -218,7 +218,7 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 	p.set(out, configv1.OperatorProgressing, c)
 }
 
-// degraded is True from when a PlatformOperator has been failing for the DegradedInertia until that is forgotten.
+// degraded sets Degraded, True while a PlatformOperator has a failure of DegradedInertia that is not forgotten.
 func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 	c := condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonAsExpected,
 		"No PlatformOperator has been failing for as long as " + duration.HumanDuration(p.DegradedInertia)}
@@ -232,8 +232,8 @@ func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 	p.set(out, configv1.OperatorDegraded, c)
 }
 
-// upgradeable is set where a PlatformOperator asks for it, and let go of where none does any more. Somebody else's is
-// only replaced to hold updates, never to allow them.
+// upgradeable sets Upgradeable to False while a PlatformOperator holds updates, and to True when none does any more. A
+// condition that another controller set is only overwritten to hold updates, never to allow them.
 func upgradeable(p platform, out *configv1.ClusterOperatorStatus) {
 	i := find(out, configv1.OperatorUpgradeable)
 	switch {
@@ -254,8 +254,8 @@ func isOurs(upgradeable configv1.ClusterOperatorStatusCondition) bool {
 		upgradeable.Reason == platformv1alpha1.ClusterReasonUpgradeable
 }
 
-// relatedObjects are the PlatformOperators, after what others have put there. An entry without a name stands for all. While
-// the cluster is being installed for the first time, those of the release are kept as they are: they say what is expected.
+// relatedObjects sets the PlatformOperators, after objects that others have added. An entry without a name stands for
+// all. During the first installation of the cluster, the release's entries are kept: they define what is expected.
 func relatedObjects(p platform, out *configv1.ClusterOperatorStatus) {
 	if p.Installing && slices.ContainsFunc(out.RelatedObjects, isPlatformOperator) {
 		return
@@ -281,10 +281,10 @@ func isPlatformOperator(o configv1.ObjectReference) bool {
 	return o.Group == platformv1alpha1.GroupVersion.Group && o.Resource == platformOperators
 }
 
-// platformOperators is the resource of a PlatformOperator.
+// platformOperators is the resource name of PlatformOperators.
 const platformOperators = "platformoperators"
 
-// set sets a condition, whose time moves only with its status.
+// set sets a condition. Its lastTransitionTime changes only with its status.
 func (p platform) set(out *configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType, c condition) {
 	desired := configv1.ClusterOperatorStatusCondition{
 		Type: t, Status: configv1.ConditionStatus(c.status), Reason: c.reason, Message: c.message, LastTransitionTime: p.Now,

@@ -8,7 +8,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestUpgradeable: updates of the cluster are held for those that ask for it, and for them only.
+// TestUpgradeable verifies that updates of the cluster are held only for PlatformOperators that set holdClusterUpdates.
 func TestUpgradeable(t *testing.T) {
 	busy := says("Upgradeable", "False/NotUpgradeable: Foo default/foo-example: Migrating is True")
 	upgradeable := func(status configv1.ConditionStatus, reason string) configv1.ClusterOperatorStatus {
@@ -23,7 +23,7 @@ func TestUpgradeable(t *testing.T) {
 		reason    string
 		current   configv1.ClusterOperatorStatus
 		operators []platformv1alpha1.PlatformOperator
-		want      string // empty where there is none
+		want      string // empty if Upgradeable is not set
 		words     string
 	}{
 		"nobody asks": {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxNamed is how many PlatformOperators a message names.
+	// maxNamed is the maximum number of PlatformOperators that a message names.
 	maxNamed = 20
 
-	// maxMessage is how many letters each of them has to say why.
+	// maxMessage is the maximum length of the message for each of them, in characters.
 	maxMessage = 300
 
 	nothingThere = "There are no PlatformOperators"
 )
 
-// waiting is for how many PlatformOperators of all, and what of, and why each takes its time.
+// waiting returns a message with the number of PlatformOperators that are waited for, and why each of them takes time.
 func (p platform) waiting(whom group, what string) string {
 	switch {
 	case p.settles:
@@ -31,7 +31,7 @@ func (p platform) waiting(whom group, what string) string {
 	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", whom.size, len(p.names), what, whom.list(operator.whyMoving))
 }
 
-// list says of each what why says, as far as there is room.
+// list joins what why returns for each named PlatformOperator, and the number of those not named.
 func (g group) list(why func(operator) string) string {
 	out := make([]string, 0, maxNamed+1)
 	for _, o := range g.first {
@@ -43,7 +43,7 @@ func (g group) list(why func(operator) string) string {
 	return strings.Join(out, "; ")
 }
 
-// whyMoving says why it is not installed, or is being updated.
+// whyMoving returns why it is not installed, or that it is being updated.
 func (o operator) whyMoving() string {
 	switch {
 	case o.absent:
@@ -68,7 +68,7 @@ func (o operator) whyFailing() string {
 	return sentence(name, o.failingReason, o.failingMessage, "does not say why")
 }
 
-// whyNotUpgradeable does not name the blocking custom resources: readers of the ClusterOperator may not be allowed to list them.
+// whyNotUpgradeable omits the blocking custom resources: readers of the ClusterOperator may not be allowed to see them.
 func (o operator) whyNotUpgradeable() string {
 	if o.upgradeable.reason == "" {
 		return o.name + " is not upgradeable"
@@ -76,8 +76,8 @@ func (o operator) whyNotUpgradeable() string {
 	return fmt.Sprintf("%s (%s), as its condition %s explains", o.name, o.upgradeable.reason, platformv1alpha1.ConditionUpgradeable)
 }
 
-// sentence is about one PlatformOperator, in its own words, or others where it has none. A message that quotes custom resources is left
-// out: readers of the ClusterOperator may not be allowed to read those.
+// sentence returns a message about one PlatformOperator: its own message, or otherwise if that is empty. It omits a
+// message that quotes custom resources, since readers of the ClusterOperator may not be allowed to read them.
 func sentence(name, reason, message, otherwise string) string {
 	if reason == operatorsv1alpha1.PlanReasonCRDUpdateUnsafe {
 		return fmt.Sprintf("%s (%s): existing custom resources do not fit the new CustomResourceDefinition, as its conditions explain", name, reason)
@@ -91,7 +91,7 @@ func sentence(name, reason, message, otherwise string) string {
 	return name + " " + otherwise
 }
 
-// cut brings a message to one line that is not too long.
+// cut makes a message one line, and truncates it to maxMessage.
 func cut(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	if letters := []rune(message); len(letters) > maxMessage {

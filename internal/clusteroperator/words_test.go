@@ -16,7 +16,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestWholeStatus has it all, word for word.
+// TestWholeStatus compares complete statuses.
 func TestWholeStatus(t *testing.T) {
 	condition := func(conditionType, status string, since metav1.Time, reason, message string) configv1.ClusterOperatorStatusCondition {
 		return configv1.ClusterOperatorStatusCondition{
@@ -128,7 +128,7 @@ func TestWholeStatus(t *testing.T) {
 	}
 }
 
-// TestMany: however many there are, and however much they say, a status stays of a size that people read.
+// TestMany verifies that the size of the status is limited, however many PlatformOperators there are.
 func TestMany(t *testing.T) {
 	var operators []platformv1alpha1.PlatformOperator
 	for i := range 5000 {
@@ -158,8 +158,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestNamesOfOthers: custom resources that an update waits for are in other people's namespaces, whose names the ClusterOperator does not
-// tell.
+// TestNamesOfOthers verifies that the ClusterOperator does not name the custom resources that an update waits for,
+// since they may be in namespaces that its readers may not access.
 func TestNamesOfOthers(t *testing.T) {
 	waits := ": Waiting for Deal tenant/merger: Migrating is True"
 	op := healthy("foo", holds, says("Upgradeable", "False/NotUpgradeable"+waits))

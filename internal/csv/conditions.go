@@ -11,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// available says whether the operator is deployed and runs, and if not, why.
+// available sets Available: whether the operator is deployed and runs, and if not, why.
 func available(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	c := v1alpha1.ClusterServiceVersionCondition{
 		Type: v1alpha1.ConditionAvailable, Status: corev1.ConditionFalse, Message: in.Decision.Message,
@@ -31,8 +31,8 @@ func available(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	set(in, out, c)
 }
 
-// progressing says whether the operator is being deployed. One that gives way to another goes nowhere, and neither does
-// one that failed.
+// progressing sets Progressing: whether the operator is being deployed. It is False while it is being replaced, and
+// after it failed.
 func progressing(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	c := v1alpha1.ClusterServiceVersionCondition{Type: v1alpha1.ConditionProgressing, Status: corev1.ConditionFalse}
 	own := ownVersion(in.CSV)
@@ -57,8 +57,8 @@ func progressing(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	set(in, out, c)
 }
 
-// upgradeable repeats what the operator's Probe says of an update. Without a Probe nothing is said, nor where the
-// operator is to write the Probe's status itself, and has not.
+// upgradeable copies the condition of the operator's Probe. It removes the condition without a Probe, and if the
+// operator manages the Probe's status but has not set it yet.
 func upgradeable(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	c := v1alpha1.ClusterServiceVersionCondition{
 		Type: v1alpha1.ConditionUpgradeable, Status: corev1.ConditionUnknown,
@@ -81,8 +81,8 @@ func upgradeable(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	set(in, out, c)
 }
 
-// set sets a condition, among those of its kind: entries without a type are the history that OLM kept here. The time of
-// transition moves only with the status, that of update with anything.
+// set replaces a condition, and removes entries without a type, which are the history that OLM kept here. The
+// transition time changes only with the status, the update time with any field.
 func set(in Inputs, out *v1alpha1.ClusterServiceVersionStatus, c v1alpha1.ClusterServiceVersionCondition) {
 	c.Phase = in.Decision.Phase
 	before := out.GetCondition(c.Type)

@@ -12,12 +12,12 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestLastTransitions: the last 20 changes of phase or reason are remembered, and no others.
+// TestLastTransitions verifies that the last 20 changes of phase or reason are kept, and no others.
 func TestLastTransitions(t *testing.T) {
 	csv := etcd("1.0.0")
 	for i := range 25 {
 		phase := []olm.ClusterServiceVersionPhase{olm.CSVPhasePending, olm.CSVPhaseFailed}[i%2]
-		for range 2 { // the second time nothing but the message changes
+		for range 2 { // the second time only the message changes
 			csv.Status = Report(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, fmt.Sprint(i)}, Now: metav1.Unix(int64(i), 0)})
 			if i < 24 {
 				csv.Status = Report(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, "again"}, Now: metav1.Unix(int64(i), 500)})
@@ -43,7 +43,7 @@ func TestLastTransitions(t *testing.T) {
 	}
 }
 
-// TestTimes: each time moves with what it is the time of, and with nothing else.
+// TestTimes verifies that each time changes with what it is the time of, and with nothing else.
 func TestTimes(t *testing.T) {
 	csv := that(etcd("1.0.0"), installing)
 	got := Report(Inputs{CSV: csv, Decision: Decision{olm.CSVPhaseInstalling, installing.Reason, "Another"}, Now: now})
@@ -61,7 +61,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTakenOver: a status that OLM wrote becomes one of ours, and what others say there stays.
+// TestTakenOver verifies that a status written by OLM is converted, and that conditions of others stay.
 func TestTakenOver(t *testing.T) {
 	csv := etcd("1.0.0")
 	csv.Status = v1alpha1.ClusterServiceVersionStatus{

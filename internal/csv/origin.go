@@ -11,14 +11,14 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// runningVersion tells which version really runs: through an update it is the old one, until the new one has Succeeded.
-// At a first install there is none until then.
+// runningVersion sets the version that runs. During an update that is the old one until the new one has Succeeded. At a
+// first install it is empty until then.
 func runningVersion(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	own := ownVersion(in.CSV)
 	switch {
 	case in.Decision.Phase == olm.CSVPhaseSucceeded:
 		out.Version = own
-	case out.Version == own || in.Replaced == nil: // it has run, or there is nobody left to ask
+	case out.Version == own || in.Replaced == nil: // it has run, or the old version is unknown
 	case in.Replaced.Status.Version != v1alpha1.OperatorVersion{}:
 		out.Version = in.Replaced.Status.Version
 	case in.Replaced.Status.Phase == olm.CSVPhaseSucceeded:
@@ -26,7 +26,7 @@ func runningVersion(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	}
 }
 
-// ownVersion is the name and version that a ClusterServiceVersion stands for, running or not.
+// ownVersion returns the name and version of the operator in a ClusterServiceVersion, running or not.
 func ownVersion(csv *v1alpha1.ClusterServiceVersion) v1alpha1.OperatorVersion {
 	pkg := packageOf(csv)
 	name, version, _ := strings.Cut(csv.Name, ".v")
@@ -42,7 +42,7 @@ func ownVersion(csv *v1alpha1.ClusterServiceVersion) v1alpha1.OperatorVersion {
 	return v1alpha1.OperatorVersion{Name: name, Version: version}
 }
 
-// annotationProperties on a ClusterServiceVersion holds the properties of its bundle.
+// annotationProperties is the annotation with the properties of a ClusterServiceVersion's bundle.
 const annotationProperties = "operatorframework.io/properties"
 
 // olmPackage is the property that names the package of a bundle.
@@ -51,8 +51,7 @@ type olmPackage struct {
 	Version     string `json:"version"`
 }
 
-// packageOf is the package that a ClusterServiceVersion says it is of; empty where it does not, or not in a way that
-// can be read.
+// packageOf returns the package in the annotation of a ClusterServiceVersion; empty if it is missing or invalid.
 func packageOf(csv *v1alpha1.ClusterServiceVersion) olmPackage {
 	var said struct {
 		Properties []struct {
@@ -72,8 +71,8 @@ func packageOf(csv *v1alpha1.ClusterServiceVersion) olmPackage {
 	return olmPackage{}
 }
 
-// relatedObjects are the Subscription, the InstallPlan and the CatalogSource that the operator came from, as the plan
-// stamped them on the ClusterServiceVersion.
+// relatedObjects lists the Subscription, the InstallPlan and the CatalogSource that the operator was installed from, as
+// annotated on the ClusterServiceVersion by the plan.
 func relatedObjects(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	out.RelatedObjects = nil
 	relate := func(kind, namespace, name string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestRandom: whatever comes, Report answers, changes nothing that it was given, and answers the same again.
+// TestRandom verifies for random inputs that Report changes none of them, and that its result is stable.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -1,5 +1,5 @@
-// Package csv says what a ClusterServiceVersion's status is: whether the operator is deployed, which version really
-// runs, whether it may be updated, and where it came from.
+// Package csv computes the status of a ClusterServiceVersion: whether the operator is deployed, which version runs,
+// whether it may be updated, and what it was installed from.
 package csv
 
 import (
@@ -14,47 +14,47 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// MaxTransitions is how many changes of phase a status remembers.
+// MaxTransitions is how many changes of phase a status keeps.
 const MaxTransitions = 20
 
-// Inputs is everything that a ClusterServiceVersion's status depends on, read at one moment.
+// Inputs holds everything that a ClusterServiceVersion's status depends on, as read at one moment.
 type Inputs struct {
 	CSV *v1alpha1.ClusterServiceVersion
 
-	// Decision is where the loop decided that it is in its life.
+	// Decision is the phase that the controller decided on.
 	Decision Decision
 
-	// Requirements tell of each requirement whether it is met. They are nil where nobody looked: what was said of them
-	// last stands then.
+	// Requirements are the results for each requirement. Nil if they were not checked: the previous results then
+	// remain.
 	Requirements []olm.RequirementStatus
 
-	// Replaced is the ClusterServiceVersion that this one replaces; nil where there is none or it is gone.
+	// Replaced is the ClusterServiceVersion that this one replaces; nil if there is none or it does not exist.
 	Replaced *v1alpha1.ClusterServiceVersion
 
-	// Probe is that of the operator; nil where it never opted in.
+	// Probe is that of the operator; nil if it never opted in.
 	Probe *v1alpha1.Probe
 
-	// CertsLastUpdated and CertsRotateAt are when the certificates of its webhooks were made and will be replaced; nil
-	// where it has none.
+	// CertsLastUpdated and CertsRotateAt are when the certificates of its webhooks were created and will be replaced;
+	// nil if it has none.
 	CertsLastUpdated, CertsRotateAt *metav1.Time
 
-	// UIDs of the objects that it came from, by kind, as far as they are known.
+	// UIDs of the objects that it was installed from, by kind, as far as they are known.
 	UIDs map[string]types.UID
 
 	Now metav1.Time
 }
 
-// Decision is a phase, and why.
+// Decision is a phase, with its reason and message.
 type Decision struct {
 	Phase   olm.ClusterServiceVersionPhase
 	Reason  olm.ConditionReason
 	Message string
 }
 
-// Report says what a ClusterServiceVersion's status is, given in. It reads nothing else and changes nothing. Where
-// nothing changed it is the status that the ClusterServiceVersion has.
+// Report returns the status of a ClusterServiceVersion. It is pure: it depends only on in, and changes nothing. If
+// nothing changed it returns a copy of the current status.
 func Report(in Inputs) v1alpha1.ClusterServiceVersionStatus {
-	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	out := in.CSV.Status.DeepCopy()
 	for _, concern := range []func(Inputs, *v1alpha1.ClusterServiceVersionStatus){
 		phase,
@@ -76,7 +76,7 @@ func Report(in Inputs) v1alpha1.ClusterServiceVersionStatus {
 	return *out
 }
 
-// phase tells the phase at the top of the status, where consoles read it.
+// phase sets the phase at the top of the status, where consoles read it.
 func phase(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	if out.Phase != in.Decision.Phase || out.LastTransitionTime == nil {
 		out.LastTransitionTime = in.Now.DeepCopy()
@@ -84,7 +84,7 @@ func phase(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	out.Phase, out.Reason, out.Message = in.Decision.Phase, in.Decision.Reason, in.Decision.Message
 }
 
-// lastTransitions remembers the last changes of phase or reason. Another message alone is no change.
+// lastTransitions records the last changes of phase or reason. A change of the message alone does not count.
 func lastTransitions(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	d := in.Decision
 	if d.Phase == olm.CSVPhaseNone {
@@ -115,12 +115,12 @@ func requirements(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	})
 }
 
-// certificates tells how long those of the webhooks last.
+// certificates sets when the certificates of the webhooks were created and will be replaced.
 func certificates(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	out.CertsLastUpdated, out.CertsRotateAt = kept(in.CertsLastUpdated), kept(in.CertsRotateAt)
 }
 
-// kept is a time as the API server keeps it.
+// kept returns a time with the precision of the API server.
 func kept(t *metav1.Time) *metav1.Time {
 	if t == nil {
 		return nil

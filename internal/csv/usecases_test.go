@@ -10,10 +10,10 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestUseCases are the three of the proposal "CSV Reporting", status for status. Beside the fields that it prints a
-// status has others, which are not compared. Where the proposal spells one thing in two ways (toward, towards; 1.0.0,
-// v1.0.0; keys in upper case) this is the one that its other statuses have, and its reason CSVReasonRequirementsUnknown
-// is the name of a Go constant, for what OLM writes as RequirementsUnknown.
+// TestUseCases verifies the statuses of the three use cases in the proposal "CSV Reporting". Fields that the proposal
+// does not print are not compared. Where it spells something in two ways (toward, towards; 1.0.0, v1.0.0; keys in upper
+// case), this test has the spelling of its other statuses. Its reason CSVReasonRequirementsUnknown is the name of a Go
+// constant, which OLM writes as RequirementsUnknown.
 func TestUseCases(t *testing.T) {
 	old := that(etcd("1.0.0"), scheduling, succeeded)
 	cases := map[string]struct {
@@ -114,7 +114,7 @@ version:
 	}
 }
 
-// wire is a status as a client reads it.
+// wire returns a status as a client reads it.
 func wire(t *testing.T, status v1alpha1.ClusterServiceVersionStatus) any {
 	data, err := json.Marshal(status)
 	if err != nil {
@@ -127,8 +127,8 @@ func wire(t *testing.T, status v1alpha1.ClusterServiceVersionStatus) any {
 	return out
 }
 
-// printed is got without the fields that want does not have. Elements of lists are matched by their type, in the order
-// of want.
+// printed returns got without the fields that want does not have. It matches the elements of lists by type, in the
+// order of want.
 func printed(want, got any) any {
 	switch want := want.(type) {
 	case map[string]any:

@@ -8,11 +8,11 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// WordsInterval is how often at most a status is written that says the same in other words. While deployments come up the
-// words change with every pod.
+// WordsInterval is the minimum time between writes of a status whose messages alone change. While deployments start,
+// messages change with every pod.
 const WordsInterval = time.Second
 
-// SameButWords is true for two statuses of which only the messages, and what is listed in them, differ.
+// SameButWords reports whether two statuses differ at most in messages, update times and the list of requirements.
 func SameButWords(a, b v1alpha1.ClusterServiceVersionStatus) bool {
 	return equality.Semantic.DeepEqual(wordless(a), wordless(b))
 }

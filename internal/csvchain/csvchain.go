@@ -1,4 +1,5 @@
-// Package csvchain tells which ClusterServiceVersion of a namespace runs, and which replaces which. It is pure.
+// Package csvchain determines which ClusterServiceVersion of a namespace is running, and which replaces which. It is
+// pure.
 package csvchain
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Newest are those that no other replaces, sorted by name.
+// Newest returns the ClusterServiceVersions that no other one replaces, sorted by name.
 func Newest(csvs map[string]*v1alpha1.ClusterServiceVersion) []*v1alpha1.ClusterServiceVersion {
 	replaced := map[string]bool{}
 	for _, csv := range csvs {
@@ -28,8 +29,8 @@ func Newest(csvs map[string]*v1alpha1.ClusterServiceVersion) []*v1alpha1.Cluster
 	return out
 }
 
-// Running is the ClusterServiceVersion that does the work while that one is being installed: going back along
-// `replaces`, the newest that has Succeeded, or else the oldest that is there. It is nil at a first install.
+// Running follows `replaces` back from the ClusterServiceVersion from, and returns the one that is running: the first
+// that has ever Succeeded, or else the oldest that exists. It is nil if from does not exist, as for a first install.
 func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1alpha1.ClusterServiceVersion {
 	var out *v1alpha1.ClusterServiceVersion
 	for seen := map[string]bool{}; csvs[from] != nil && !seen[from]; from = csvs[from].Spec.Replaces {
@@ -42,7 +43,7 @@ func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1al
 	return out
 }
 
-// Ran is true for a ClusterServiceVersion that has Succeeded, be it long ago. OLM tells that by its conditions.
+// Ran reports whether a ClusterServiceVersion has ever Succeeded. With OLM, its conditions contain its past phases.
 func Ran(csv *v1alpha1.ClusterServiceVersion) bool {
 	succeeded := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
 	was := func(c v1alpha1.ClusterServiceVersionCondition) bool {

@@ -21,7 +21,7 @@ func csv(name, replaces string, phase olm.ClusterServiceVersionPhase) *v1alpha1.
 	return out
 }
 
-// chain is made of words such as "v2>v1:Succeeded": v2, which replaces v1 and has Succeeded.
+// chain creates ClusterServiceVersions from strings such as "v2>v1:Succeeded": v2, which replaces v1 and has Succeeded.
 func chain(words ...string) map[string]*v1alpha1.ClusterServiceVersion {
 	out := map[string]*v1alpha1.ClusterServiceVersion{}
 	for _, word := range words {
@@ -95,7 +95,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestRunningOfAnything: whatever replaces whatever, both end, and agree with what is there.
+// TestRunningOfAnything verifies for random chains, cyclic ones included, that Newest and Running terminate and return
+// consistent results.
 func TestRunningOfAnything(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))

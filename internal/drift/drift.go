@@ -1,4 +1,4 @@
-// Package drift says whether an object is still as it was applied.
+// Package drift detects whether an object differs from what was applied.
 package drift
 
 import (
@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Within is true where each value of desired is in actual, which may say more: what the API server or others add is not ours
-// to take away. A desired value that says nothing is anywhere.
+// Within reports whether actual contains every value of desired. Additional values in actual, such as defaults of the
+// API server and fields of other managers, are allowed. A desired null is within any value, and an empty string, map or
+// list is within an absent one.
 func Within(desired, actual any) bool {
 	switch desired := desired.(type) {
 	case nil:
@@ -34,8 +35,8 @@ func Within(desired, actual any) bool {
 	}
 }
 
-// withinList compares lists. Of a list whose items have keys, such as containers, others may add items, and their order does not
-// matter; any other list belongs to one who writes it as a whole.
+// withinList compares lists. If the items have keys, such as containers, additional items are allowed and the order is
+// ignored. Any other list is written as a whole, so its length and order have to match.
 func withinList(desired, actual []any) bool {
 	if key := keyOf(desired); key != "" {
 		for _, item := range desired {
@@ -60,10 +61,11 @@ func withinList(desired, actual []any) bool {
 	return true
 }
 
-// keys are the fields by which Kubernetes tells the items of lists apart that several may write to.
+// keys are the fields that identify the items of lists that Kubernetes merges by key.
 var keys = []string{"containerPort", "mountPath", "devicePath", "topologyKey", "ip", "port", "name"}
 
-// keyOf is the key of a list's items; empty where they have none. Subjects of bindings have names, and are written as a whole.
+// keyOf returns the key of a list's items; empty if they have none. The subjects of bindings have names, but are
+// written as a whole.
 func keyOf(items []any) string {
 	for _, key := range keys {
 		has := func(item any) bool {
@@ -77,7 +79,8 @@ func keyOf(items []any) string {
 	return ""
 }
 
-// Seal notes on an object, in an annotation, what it is now: what is desired no more differs by that.
+// Seal records a hash of the desired object in an annotation, so that a field removed from the desired state is
+// detected as well.
 func Seal(o metav1.Object, annotation string) error {
 	raw, err := json.Marshal(o)
 	if err != nil {

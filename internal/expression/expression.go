@@ -1,12 +1,12 @@
-// Package expression reads boolean expressions over condition types, such as
+// Package expression parses boolean expressions over condition types, such as
 //
 //	!Migrating && (Ready || example.com/Done)
 //
 // and evaluates them in Kleene's three-valued logic: a condition that is absent or Unknown is neither true nor false,
-// and an expression is unknown only where its unknown parts could still decide it either way.
+// and an expression is unknown only if its unknown parts could still decide it either way.
 //
-// && binds tighter than ||. The language is the one of the operator-status enhancement, and its values are those of
-// the conditions on a custom resource.
+// && binds tighter than ||. The language is defined by the operator-status enhancement. The values are those of the
+// conditions of a custom resource.
 package expression
 
 import (
@@ -23,7 +23,7 @@ const (
 	True
 )
 
-// String is the value as a condition's status spells it.
+// String returns the value as the status of a condition.
 func (v Value) String() string {
 	switch v {
 	case True:
@@ -35,7 +35,7 @@ func (v Value) String() string {
 	}
 }
 
-// Not is Kleene's negation: unknown stays unknown.
+// Not returns Kleene's negation: the negation of Unknown is Unknown.
 func (v Value) Not() Value {
 	switch v {
 	case True:
@@ -47,13 +47,13 @@ func (v Value) Not() Value {
 	}
 }
 
-// Literal is a condition type, or its negation, as it acts in an expression: !(A || B) acts through !A and !B.
+// Literal is a condition type or its negation. Negation is applied to the literals: !(A || B) contains !A and !B.
 type Literal struct {
 	Type    string
 	Negated bool
 }
 
-// String is the literal as one would write it.
+// String returns the literal as written in an expression.
 func (l Literal) String() string {
 	if l.Negated {
 		return "!" + l.Type
@@ -61,24 +61,25 @@ func (l Literal) String() string {
 	return l.Type
 }
 
-// Expression is a parsed expression. It is immutable and safe to share.
+// Expression is a parsed expression. It is immutable and safe for concurrent use.
 type Expression struct {
 	root  node
 	types []string
 }
 
-// Types are the condition types that the expression names, sorted, each once.
+// Types returns the condition types in the expression, sorted and without duplicates.
 func (e *Expression) Types() []string {
 	return slices.Clone(e.types)
 }
 
-// Evaluate is the value of the expression where each condition type has the value that lookup gives it.
+// Evaluate returns the value of the expression, with the values of condition types from lookup.
 func (e *Expression) Evaluate(lookup func(conditionType string) Value) Value {
 	return e.root.evaluate(lookup)
 }
 
-// Decisive are the literals that made the expression what it is, in the order of the expression, each once: those
-// that are false where it is false, and those that are true where it is true. An unknown expression has none.
+// Decisive returns the literals that determine the value of the expression, in the order of the expression and without
+// duplicates: the false ones if it is false, and the true ones if it is true. For an unknown expression it returns
+// none.
 func (e *Expression) Decisive(lookup func(conditionType string) Value) []Literal {
 	value := e.root.evaluate(lookup)
 	if value == Unknown {
@@ -93,11 +94,11 @@ func (e *Expression) Decisive(lookup func(conditionType string) Value) []Literal
 	return out
 }
 
-// node is a part of an expression in negation normal form: negation is pushed down to the literals by De Morgan's
-// laws, which hold in Kleene's logic, so that every literal pulls the same way as the whole.
+// node is a part of an expression in negation normal form: negation is pushed down to the literals by De Morgan's laws,
+// which hold in Kleene's logic. So a part never has the opposite effect on the whole.
 type node interface {
 	evaluate(lookup func(string) Value) Value
-	// decisive yields the literals below that have the given value in parts that have it too.
+	// decisive yields the literals of this node that have the given value, if all parts above them have it too.
 	decisive(lookup func(string) Value, value Value, yield func(Literal))
 }
 
@@ -113,8 +114,8 @@ func (l Literal) decisive(_ func(string) Value, _ Value, yield func(Literal)) {
 	yield(l)
 }
 
-// junction joins parts: by && where its decider is False, which any one part that is False brings about, and by ||
-// where it is True.
+// junction joins parts: with && if decider is False, and with || if it is True. One part with the value of decider is
+// enough to decide the whole.
 type junction struct {
 	decider Value
 	parts   []node

@@ -173,7 +173,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// reference is an expression as its author means it, evaluated by the truth tables alone.
+// reference is an expression with its intended structure, evaluated by the truth tables alone.
 type reference struct {
 	operator string // "", "!", "&&", "||"
 	name     string
@@ -255,8 +255,8 @@ func assignments(yield func(map[string]Value) bool) {
 	}
 }
 
-// TestAgainstBruteForce compares random expressions, over every assignment of truth values, with the truth tables,
-// and checks that the decisive literals alone decide.
+// TestAgainstBruteForce compares random expressions with the truth tables, for every assignment of values, and verifies
+// that the decisive literals alone determine the value.
 func TestAgainstBruteForce(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of an expression. The Probe's CustomResourceDefinition states the same ones.
+// Limits of an expression. The Probe's CustomResourceDefinition enforces the same limits.
 const (
-	// MaxLength is how long an expression may be, in bytes.
+	// MaxLength is the maximum length of an expression, in bytes.
 	MaxLength = 1024
 
-	// MaxDepth is how deep parentheses may nest.
+	// MaxDepth is the maximum depth of nested parentheses.
 	MaxDepth = 8
 )
 
@@ -22,26 +22,26 @@ const (
 var conditionType = regexp.MustCompile(
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
 
-// SyntaxError says where an expression is not one, and why.
+// SyntaxError is the position of and the reason for a failure to parse an expression.
 type SyntaxError struct {
-	// Position of the character in question; the first is 1. One past the last means the end.
+	// Position of the invalid character, starting at 1. One past the last character means the end.
 	Position int
 
 	// Problem at that position.
 	Problem string
 }
 
-// Error is one line that names the position and the problem.
+// Error returns the position and the problem in one line.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("position %d: %s", e.Position, e.Problem)
 }
 
-// Parse reads an expression. Its error is a *SyntaxError.
+// Parse parses an expression. Its error is a *SyntaxError.
 func Parse(text string) (*Expression, error) {
 	return parse(text, false)
 }
 
-// ParseAny reads an expression that only joins condition types with ||, as Important does. Its error is a
+// ParseAny parses an expression that only joins condition types with ||, such as Important. Its error is a
 // *SyntaxError.
 func ParseAny(text string) (*Expression, error) {
 	return parse(text, true)
@@ -66,10 +66,10 @@ func parse(text string, anyOnly bool) (*Expression, error) {
 	return &Expression{root: root, types: slices.Compact(p.types)}, nil
 }
 
-// parser reads one token ahead. The token is one of ( ) ! && || or a condition type, and "" at the end.
+// parser has a lookahead of one token: ( ) ! && || or a condition type, and "" at the end.
 type parser struct {
 	text    string
-	offset  int // of what follows the token
+	offset  int // of the rest after the token
 	start   int // of the token
 	token   string
 	depth   int
@@ -77,12 +77,12 @@ type parser struct {
 	types   []string
 }
 
-// or reads `and || and …`. Where the whole is negated it becomes the && of what is negated.
+// or parses `and || and …`. If negated, it becomes the && of the negated operands.
 func (p *parser) or(negated bool) (node, error) {
 	return p.junction("||", p.and, negated, deciderOf(True, negated))
 }
 
-// and reads `unary && unary …`.
+// and parses `unary && unary …`. If negated, it becomes the || of the negated operands.
 func (p *parser) and(negated bool) (node, error) {
 	return p.junction("&&", p.unary, negated, deciderOf(False, negated))
 }
@@ -119,7 +119,7 @@ func (p *parser) junction(operator string, operand func(bool) (node, error), neg
 	return junction{decider: decider, parts: parts}, nil
 }
 
-// unary reads a condition type or a group, with any number of ! before it.
+// unary parses a condition type or a group, preceded by any number of !.
 func (p *parser) unary(negated bool) (node, error) {
 	for p.token == "!" {
 		if p.anyOnly {
@@ -141,7 +141,7 @@ func (p *parser) unary(negated bool) (node, error) {
 	return literal, p.next()
 }
 
-// group reads what is in parentheses.
+// group parses an expression in parentheses.
 func (p *parser) group(negated bool) (node, error) {
 	if p.anyOnly {
 		return nil, p.problem("parentheses are not allowed here, only condition types joined by ||")
@@ -202,7 +202,7 @@ func (p *parser) unexpected(wanted string) error {
 	return p.problem(fmt.Sprintf("expected %s, found %s", wanted, quoted(p.token)))
 }
 
-// maxQuoted is how much of a token an error quotes, in bytes.
+// maxQuoted is the maximum length of a token quoted in an error, in bytes.
 const maxQuoted = 100
 
 func quoted(token string) string {

@@ -1,4 +1,4 @@
-// Package gate decides whether an update may go ahead. It is pure, and the only place that decides it.
+// Package gate decides whether an update may proceed. It is pure, and the only place that decides this.
 package gate
 
 import (
@@ -14,53 +14,55 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Inputs holds everything that decides whether one update has to wait, as read at one moment.
+// Inputs holds everything that the decision about one update depends on, as read at one moment.
 type Inputs struct {
-	// Subscription is nil where there is none for the operator.
+	// Subscription of the operator; nil if there is none.
 	Subscription *v1alpha1.Subscription
 
-	// Running is the ClusterServiceVersion that would be replaced. It is nil at a first install, which is never held.
+	// Running is the ClusterServiceVersion to be replaced. It is nil for a first install, which is never held.
 	Running *v1alpha1.ClusterServiceVersion
 
-	// Target is the name of the ClusterServiceVersion that would replace it.
+	// Target is the name of the ClusterServiceVersion to be installed.
 	Target string
 
 	Probe             *v1alpha1.Probe                // of the running CSV; nil if it does not exist
 	OperatorCondition *operatorsv2.OperatorCondition // of the running CSV; nil if it does not exist
 
-	// OptedIn is true where a CustomResourceDefinition that the running CSV owns carries an annotation for its Probe. Such an
-	// operator is held as long as its Probe is not known; any other only by a Probe that exists.
+	// OptedIn is true if a CustomResourceDefinition that the running CSV owns has an annotation for its Probe. Updates
+	// of such an operator are held until its Probe has been read; those of any other operator only by an existing
+	// Probe.
 	OptedIn bool
 
-	// Reader is the process that reads custom resources now, or NoReader, and Targets the hash of the target namespaces of the OperatorGroup now. A
-	// Probe whose status was computed by another reader, or for other namespaces, is not current.
+	// Reader is the process that currently reads custom resources, or NoReader. Targets is the current hash of the
+	// OperatorGroup's target namespaces. The status of a Probe is outdated if it was computed by another reader or for
+	// other namespaces.
 	Reader, Targets string
 
-	// BesideOLM is true where OLM evaluates the OperatorCondition itself: against what the operator set there only
-	// `spec.overrides` helps.
+	// BesideOLM is true if OLM evaluates the OperatorCondition itself. Only `spec.overrides` can then override a
+	// condition that the operator set there.
 	BesideOLM bool
 }
 
-// Decision is the answer of the gate for one update. The zero value lets it go ahead.
+// Decision is the gate's decision about one update. The zero value lets it proceed.
 type Decision struct {
-	// Held is true where the update has to wait.
+	// Held is true if the update has to wait.
 	Held bool
 
-	// Reason is one of the reasons of UpgradeHeld; empty where nothing would hold the update.
+	// Reason is one of the reasons of UpgradeHeld; empty if nothing would hold the update.
 	Reason string
 
-	// Message names what blocks the update, what ends that, and how to override it. Where the update is Overridden it
-	// names who allows it, for an Event.
+	// Message names what holds the update, what ends the hold, and how to override it. If Overridden is true, it states
+	// for an Event what allows the update.
 	Message string
 
-	// Overridden is true where something would hold the update, and an administrator allows it.
+	// Overridden is true if something would hold the update, but an administrator allows it.
 	Overridden bool
 
-	// Approved is true where the InstallPlan had been approved before, and OLM holds the update nevertheless.
+	// Approved is true if the InstallPlan was already approved, and OLM holds the update nevertheless.
 	Approved bool
 }
 
-// Evaluate decides whether the running operator holds its update. `spec.overrides` of the OperatorCondition takes
+// Evaluate returns whether the running operator holds its update. `spec.overrides` of the OperatorCondition takes
 // precedence over everything else.
 func Evaluate(in Inputs) Decision {
 	if in.Running == nil || in.Target == "" || in.Target == in.Running.Name {
@@ -84,8 +86,8 @@ func Evaluate(in Inputs) Decision {
 		"The update to %s is held: %s. %sTo update all the same: %s", in.Target, sentences(objections), doubt(in.Running), command(in))}
 }
 
-// EvaluatePlan decides about all updates of an InstallPlan, which goes ahead whole or not at all: the first that is held
-// decides, and otherwise the last that is overridden is reported.
+// EvaluatePlan returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all: the
+// first that is held, otherwise the last that is overridden.
 func EvaluatePlan(updates []Inputs) Decision {
 	var out Decision
 	for _, in := range updates {
@@ -99,7 +101,7 @@ func EvaluatePlan(updates []Inputs) Decision {
 	return out
 }
 
-// objectionsOf are the reasons for which the running operator does not allow its update, the Probe's first.
+// objectionsOf returns the reasons why the running operator does not allow its update, that of the Probe first.
 func objectionsOf(in Inputs) []condition.Problem {
 	var out []condition.Problem
 	if p := ProbeObjection(in); p != nil {
@@ -111,9 +113,10 @@ func objectionsOf(in Inputs) []condition.Problem {
 	return out
 }
 
-// ProbeObjection returns what the Probe of the running CSV has against an update; nil if nothing. What is not known holds: a Probe that an operator asked for and that
-// does not exist, belongs to another, or has not been read since its spec, its target namespaces or the reader changed.
-// Where reading fails later the last answer stands, for Synced is False then, and not Unknown.
+// ProbeObjection returns why the Probe of the running CSV does not allow an update; nil if it does. An unknown state
+// holds: a Probe that an operator opted in to and that does not exist, belongs to another owner, or has not been read
+// since its spec, its target namespaces or the reader changed. If reading fails later, the last result remains in
+// effect, since Synced is then False, not Unknown.
 func ProbeObjection(in Inputs) *condition.Problem {
 	probe := in.Probe
 	if probe == nil {
@@ -158,7 +161,8 @@ func writtenByOperator(probe *v1alpha1.Probe) bool {
 	return probe.Spec == nil || probe.Spec.Manager == v1alpha1.ManagerOperator
 }
 
-// isCurrent reports whether the status of a Probe allows the update for what it asks for now.
+// isCurrent reports whether the status of a Probe allows the update and was computed from the current spec, reader and
+// target namespaces.
 func (in Inputs) isCurrent(probe *v1alpha1.Probe, upgradeable *metav1.Condition) bool {
 	synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
 	return synced != nil && synced.Status != metav1.ConditionUnknown &&
@@ -167,7 +171,8 @@ func (in Inputs) isCurrent(probe *v1alpha1.Probe, upgradeable *metav1.Condition)
 		probe.Status.Reader == in.Reader && probe.Status.ObservedTargets == in.Targets
 }
 
-// operatorObjection is what the operator itself has against the update. An entry of ours only repeats the Probe.
+// operatorObjection returns why the operator itself does not allow the update; nil if it does. A condition written by
+// operator-status is ignored, since it only repeats the Probe.
 func operatorObjection(oc *operatorsv2.OperatorCondition) *condition.Problem {
 	if oc == nil {
 		return nil
@@ -180,7 +185,7 @@ func operatorObjection(oc *operatorsv2.OperatorCondition) *condition.Problem {
 		"OperatorCondition %s says Upgradeable=False%s", nameOf(oc), quote(c.Message))}
 }
 
-// overrideOf is an administrator's word in the OperatorCondition; nil where there is none.
+// overrideOf returns an administrator's override in the OperatorCondition; nil if there is none.
 func overrideOf(condition *operatorsv2.OperatorCondition) *metav1.Condition {
 	if condition == nil {
 		return nil
@@ -188,7 +193,7 @@ func overrideOf(condition *operatorsv2.OperatorCondition) *metav1.Condition {
 	return meta.FindStatusCondition(condition.Spec.Overrides, operatorsv2.Upgradeable)
 }
 
-// allowedBy names where an administrator allows the update; empty where nobody does.
+// allowedBy names the override by which an administrator allows the update; empty if there is none.
 func allowedBy(in Inputs, override *metav1.Condition) string {
 	switch {
 	case override != nil && override.Status == metav1.ConditionTrue:
@@ -200,20 +205,22 @@ func allowedBy(in Inputs, override *metav1.Condition) string {
 	}
 }
 
-// beyondAnnotation is true where an annotation of ours does not end the hold, since not only we hold.
+// beyondAnnotation reports whether the annotation of operator-status cannot end the hold, since OLM also holds the
+// update because of the operator's own condition.
 func (in Inputs) beyondAnnotation() bool {
 	return in.BesideOLM && operatorObjection(in.OperatorCondition) != nil
 }
 
-// doubt says that an operator which does not run may speak of what is long past.
+// doubt returns a note that the conditions may be out of date if the running CSV is neither Succeeded nor Replacing;
+// empty otherwise.
 func doubt(running *v1alpha1.ClusterServiceVersion) string {
-	if running.Status.Phase == olm.CSVPhaseSucceeded || running.Status.Phase == olm.CSVPhaseReplacing { // which it runs through
+	if running.Status.Phase == olm.CSVPhaseSucceeded || running.Status.Phase == olm.CSVPhaseReplacing { // it keeps running while it is replaced
 		return ""
 	}
 	return fmt.Sprintf("But %s itself is %s, so that this may be out of date. ", running.Name, phaseOf(running))
 }
 
-// command is how an administrator allows the update all the same.
+// command returns how an administrator can override the hold.
 func command(in Inputs) string {
 	if in.Subscription == nil || in.beyondAnnotation() {
 		return fmt.Sprintf("set Upgradeable=True in spec.overrides of OperatorCondition %s", nameOf(in.Running))
@@ -228,7 +235,7 @@ func command(in Inputs) string {
 
 func nameOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
-// quote puts somebody else's words at the end of a sentence of ours.
+// quote formats a message as the end of a sentence; empty if the message is.
 func quote(message string) string {
 	if message = strings.TrimRight(message, ". \n"); message != "" {
 		return ": " + message
@@ -244,7 +251,7 @@ func sentences(problems []condition.Problem) string {
 	return strings.Join(out, "; ")
 }
 
-// phaseOf is a word for where a ClusterServiceVersion is in its life.
+// phaseOf returns the phase of a ClusterServiceVersion, or "new" if it has none yet.
 func phaseOf(csv *v1alpha1.ClusterServiceVersion) string {
 	if csv.Status.Phase == olm.CSVPhaseNone {
 		return "new"

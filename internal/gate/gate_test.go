@@ -14,7 +14,7 @@ import (
 
 const allow = "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
 
-// probe is one of the user's own, whose status has been written since its spec was.
+// probe returns a Probe created by a user, whose status is of its current generation.
 func probe(conditions ...metav1.Condition) *v1alpha1.Probe {
 	return &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1", Generation: generation},
@@ -38,7 +38,7 @@ func observed(p *v1alpha1.Probe, generation int64) *v1alpha1.Probe {
 	return p
 }
 
-// by has a Probe's status be computed by a reader, for the target namespaces of that hash.
+// by sets the reader that computed a Probe's status, and the hash of the target namespaces it was computed for.
 func by(p *v1alpha1.Probe, reader, targets string) *v1alpha1.Probe {
 	p.Status.Reader, p.Status.ObservedTargets = reader, targets
 	return p
@@ -84,7 +84,7 @@ func TestEvaluate(t *testing.T) {
 		reason     string
 		in         Inputs
 		annotation string
-		phase      olm.ClusterServiceVersionPhase // of the running one; Succeeded where left out
+		phase      olm.ClusterServiceVersionPhase // of the running CSV; Succeeded if empty
 		want       Decision
 	}{
 		"NeverOptedIn": {reason: "An operator without a Probe is updated.", in: Inputs{}},
@@ -228,8 +228,8 @@ func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterSer
 	return out
 }
 
-// TestNotKnown is the table of what is not known about an operator that runs: whether it holds, why, and what ends the hold.
-// Each hold is ended by somebody or something that its message names, and can be overridden by the command that it prints.
+// TestNotKnown verifies for each unknown state of a running operator whether it holds the update, and why. The message
+// of each hold states what ends it, and the command that overrides it.
 func TestNotKnown(t *testing.T) {
 	const (
 		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
@@ -245,8 +245,8 @@ func TestNotKnown(t *testing.T) {
 		reason  string
 		probe   *v1alpha1.Probe
 		never   bool   // the operator never opted in
-		reader  string // who reads now; who read the Probe where left out
-		held    string // the reason; empty where it is not held
+		reader  string // the current reader; that of the Probe if empty
+		held    string // the reason; empty if it is not held
 		endedBy string // part of the message
 	}{
 		"Absent": {
@@ -369,7 +369,7 @@ func TestNotKnown(t *testing.T) {
 	}
 }
 
-// TestEvaluatePlan: a plan goes ahead whole or not at all.
+// TestEvaluatePlan verifies that a plan proceeds as a whole or not at all.
 func TestEvaluatePlan(t *testing.T) {
 	update := func(name string, status metav1.ConditionStatus, allow bool) Inputs {
 		p := probe(synced(metav1.ConditionTrue), upgradeable(status, "busy"))

@@ -10,27 +10,27 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NoReader is the reader while no process reads custom resources. No process has that name.
+// NoReader is the reader if no process reads custom resources. No process has that name.
 const NoReader = "none"
 
-// ReaderLease follows the lease of the process that reads custom resources. What they report is not known while no process
-// renews it.
+// ReaderLease tracks the lease of the process that reads custom resources. While no process renews it, the state of
+// custom resources is unknown.
 type ReaderLease struct {
 	mu      sync.Mutex
 	renewed metav1.MicroTime // the holder's clock when it last renewed the lease
-	asked   time.Time        // when that was last looked up
-	alive   time.Time        // when a renewal was last seen to happen
+	asked   time.Time        // when Holder was last called
+	alive   time.Time        // when a renewal was last observed
 }
 
-// renewedWithin is how old a renewal may be. A holder renews every two seconds, and ends itself after ten without: so an
-// update is held too early rather than too late.
+// renewedWithin is the maximum age of a renewal. A holder renews every two seconds, and exits after ten seconds without
+// a renewal: an update is held too early rather than too late.
 const renewedWithin = 5 * time.Second
 
-// clockSkew is how far the holder's clock may be ahead of ours to be relied on.
+// clockSkew is how far the holder's clock may be ahead of the local one.
 const clockSkew = time.Second
 
-// Holder returns the identity of the holder; NoReader where it has not renewed the lease recently, or has released it. Where the
-// clocks of the two machines differ, it takes two calls within five seconds to see that the lease is renewed.
+// Holder returns the identity of the lease's holder, or NoReader if the lease has not been renewed recently or was
+// released. If the clocks of the two machines differ, it takes two calls within five seconds to observe a renewal.
 func (l *ReaderLease) Holder(lease *coordinationv1.Lease, now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 
 func TestReaderLease(t *testing.T) {
 	type call struct {
-		at, renewed time.Duration // since the start; renewed by the holder's clock
+		at, renewed time.Duration // since the start; renewed on the holder's clock
 		holder      string
 	}
 	const s, m = time.Second, time.Minute
 	cases := map[string]struct {
 		reason string
 		calls  []call
-		want   string // of the last
+		want   string // from the last call
 	}{
 		"Held":          {"The holder reads.", []call{{2 * s, 0, "one"}}, "one"},
 		"LateRenewal":   {"The API server may be slow.", []call{{5 * s, 0, "one"}}, "one"},

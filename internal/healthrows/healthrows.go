@@ -1,5 +1,5 @@
-// Package healthrows hands the objects of the status tables to hack/health, a module of its own that has GitOps tools' programs judge
-// them.
+// Package healthrows exports the objects of the status tests to hack/health, a separate module that evaluates them with
+// the health checks of GitOps tools.
 package healthrows
 
 import (
@@ -12,29 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Folder is the environment variable that names the folder which rows are written to; `make test` sets it.
+// Folder is the environment variable with the folder that rows are written to. `make test` sets it.
 const Folder = "HEALTH_ROWS"
 
-// Health is what an object says of itself.
+// Health is the health that an object reports.
 type Health string
 
-// What it may say.
+// Values of Health.
 const (
-	Well     Health = "Well"     // it runs as it should
-	Beside   Health = "Beside"   // so it does, and something beside it does not
-	Waiting  Health = "Waiting"  // it runs, and an update waits for somebody's word
-	Progress Health = "Progress" // it goes on by itself
-	Trouble  Health = "Trouble"  // somebody has to do something
+	Well     Health = "Well"     // it is healthy
+	Beside   Health = "Beside"   // it is healthy, and something related to it is not
+	Waiting  Health = "Waiting"  // it is running, and an update waits for approval
+	Progress Health = "Progress" // it progresses without intervention
+	Trouble  Health = "Trouble"  // it needs intervention
 )
 
-// Row is a case of a status table.
+// Row is a test case of a status table.
 type Row struct {
 	Name   string
 	Health Health
 	Object client.Object
 }
 
-// Write writes a row, under the name of the test, where somebody wants it.
+// Write writes a row to a file named after the test. It does nothing if Folder is not set.
 func Write(t testing.TB, o client.Object, health Health) {
 	t.Helper()
 	folder := os.Getenv(Folder)

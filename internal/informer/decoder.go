@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// undecodable is an object of which only the metadata are known, and why.
+// undecodable is an object that could not be decoded: its metadata, and the error.
 type undecodable struct {
 	metav1.PartialObjectMetadata
 	why error
 }
 
-// oneByOne decodes the objects of a watch by decoder.
+// oneByOne decodes the objects of a watch with decoder.
 type oneByOne struct{ runtime.NegotiatedSerializer }
 
 func (o oneByOne) DecoderToVersion(d runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
 	return decoder{o.NegotiatedSerializer.DecoderToVersion(d, version)}
 }
 
-// decoder decodes an object that does not fit its Go type as undecodable. It fails where not even the metadata can be read, which
-// the API server guarantees.
+// decoder decodes an object that does not fit its Go type as undecodable. It fails if the metadata cannot be decoded
+// either, which the API server prevents.
 type decoder struct{ runtime.Decoder }
 
 func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -39,7 +39,7 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return bad, &found, nil
 }
 
-// try decodes, also by types whose own code panics.
+// try decodes an object, and converts a panic in the code of its type to an error.
 func (d decoder) try(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (o runtime.Object, kind *schema.GroupVersionKind, err error) {
 	defer func() {
 		if r := recover(); r != nil {

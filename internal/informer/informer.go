@@ -1,6 +1,6 @@
-// Package informer reads custom resources for the manager's cache one by one. The informers of client-go decode a list as a whole:
-// one object that does not fit its Go type, which the schema of its CustomResourceDefinition may allow, keeps all others of its kind
-// out of the cache.
+// Package informer decodes custom resources for the manager's cache one by one. The informers of client-go decode a
+// list as a whole: one object that does not fit its Go type, although the schema of its CustomResourceDefinition allows
+// it, keeps all objects of its kind out of the cache.
 package informer
 
 import (
@@ -25,8 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// NewCache makes a cache whose informers read the custom resources of some API groups one by one. What cannot be decoded is reported,
-// and stays in the cache as it was before, where it was there.
+// NewCache returns a function that creates a cache whose informers decode the custom resources of the given API groups
+// one by one. An object that cannot be decoded is reported. Its previous version, if any, stays in the cache until the
+// informer lists again.
 func NewCache(report *Undecodable, groups ...string) cache.NewCacheFunc {
 	return func(config *rest.Config, o cache.Options) (cache.Cache, error) {
 		of := source{
@@ -43,7 +44,7 @@ func NewCache(report *Undecodable, groups ...string) cache.NewCacheFunc {
 	}
 }
 
-// source is where objects come from.
+// source lists and watches objects for informers.
 type source struct {
 	config *rest.Config
 	http   *http.Client
@@ -53,7 +54,7 @@ type source struct {
 	report *Undecodable
 }
 
-// kind is that of an object that has a Go type.
+// kind returns the kind of an object with a Go type, and false for other objects.
 func (s source) kind(o runtime.Object) (schema.GroupVersionKind, bool) {
 	switch o.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:
@@ -93,7 +94,7 @@ func (s source) listWatch(kind schema.GroupVersionKind) *toolscache.ListWatch {
 	}
 }
 
-// client is one whose watches decode by decoder.
+// client returns a client whose watches decode with decoder.
 func (s source) client(version schema.GroupVersion) (rest.Interface, error) {
 	config := rest.CopyConfig(s.config)
 	config.GroupVersion, config.APIPath = &version, "/apis"
@@ -117,7 +118,7 @@ func (s source) request(connect func() (rest.Interface, error), kind schema.Grou
 	return client.Get().Resource(mapping.Resource.Resource).VersionedParams(&options, metav1.ParameterCodec), nil
 }
 
-// decodeList leaves out what cannot be decoded.
+// decodeList returns a list without the objects that cannot be decoded, which it reports.
 func (s source) decodeList(kind schema.GroupVersionKind, body []byte) (runtime.Object, error) {
 	var got struct {
 		metav1.ListMeta `json:"metadata"`
@@ -159,7 +160,8 @@ func (s source) decodeList(kind schema.GroupVersionKind, body []byte) (runtime.O
 	return list, nil
 }
 
-// pass is an event as the cache hears of it, and false where it must not. That an object is gone, it always hears.
+// pass returns the event to forward to the cache, and false if the object cannot be decoded. Deletions are always
+// forwarded.
 func (s source) pass(kind schema.GroupVersionKind, event watch.Event) (watch.Event, bool) {
 	bad, ok := event.Object.(*undecodable)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// item is a CatalogSource as the API server sends it.
+// item returns a CatalogSource as the API server encodes it.
 func item(name, version, spec string) string {
 	return `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"CatalogSource","metadata":{"namespace":"olm","name":"` + name + `","uid":"` + name +
 		`","resourceVersion":"` + version + `"},"spec":` + spec + `}`
@@ -28,14 +28,14 @@ func item(name, version, spec string) string {
 
 const (
 	fine   = `{"sourceType":"grpc","publisher":"%"}`
-	nilled = `{"updateStrategy":{}}`   // the type follows a nil pointer
-	typed  = `{"sourceType":["grpc"]}` // the type has no list there
+	nilled = `{"updateStrategy":{}}`   // decoding dereferences a nil pointer
+	typed  = `{"sourceType":["grpc"]}` // the field is not a list
 )
 
 func spec(publisher string) string { return strings.ReplaceAll(fine, "%", publisher) }
 
-// TestOneByOne: what cannot be decoded is left out of a list, stays as it was when it changes, is regarded once it is corrected, and
-// goes when it is deleted. The others are not affected.
+// TestOneByOne verifies that an object that cannot be decoded is omitted from a list, keeps its previous version when
+// it changes, is cached once it is corrected, and is removed when it is deleted. Other objects are not affected.
 func TestOneByOne(t *testing.T) {
 	changes := make(chan string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func TestOneByOne(t *testing.T) {
 			return
 		}
 		if r.URL.Query().Get("sendInitialEvents") == "true" {
-			w.WriteHeader(http.StatusUnprocessableEntity) // so that it is listed
+			w.WriteHeader(http.StatusUnprocessableEntity) // makes the client list instead
 			return
 		}
 		w.(http.Flusher).Flush()
@@ -81,14 +81,15 @@ func TestOneByOne(t *testing.T) {
 	}
 	go func() { _ = c.Start(ctx) }() // until the test ends
 
-	// has waits until the cache has these, each as "<name>:<publisher>", and so many are counted as undecodable.
+	// has waits until the cache contains exactly these objects, each as "<name>:<publisher>", and the metric has the
+	// given number of undecodable ones.
 	has := func(undecodable float64, want ...string) {
 		t.Helper()
 		var got []string
 		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
 			list := &olm.CatalogSourceList{}
 			if err := c.List(ctx, list, client.InNamespace("olm")); err != nil {
-				return false, nil // it has not started
+				return false, nil // the cache has not started
 			}
 			got = nil
 			for _, name := range []string{"good", "nilled", "typed"} {

@@ -13,10 +13,10 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 )
 
-// Undecodable reports the objects that cannot be decoded: an Event on each as often as it changes, and how many there are as the metric
-// operator_status_undecodable_objects.
+// Undecodable reports the objects that cannot be decoded: with an Event for each version of an object, and by their
+// number in the metric operator_status_undecodable_objects.
 type Undecodable struct {
-	// Recorder records the Events. It is given before the cache starts.
+	// Recorder records the Events. It must be set before the cache starts.
 	Recorder events.EventRecorder
 
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ type Undecodable struct {
 	count *prometheus.GaugeVec
 }
 
-// NewUndecodable makes one whose metric is registered there.
+// NewUndecodable returns an Undecodable whose metric is registered with registry.
 func NewUndecodable(registry prometheus.Registerer) (*Undecodable, error) {
 	out := &Undecodable{
 		kinds: map[schema.GroupVersionKind]map[types.UID]string{},
@@ -36,7 +36,7 @@ func NewUndecodable(registry prometheus.Registerer) (*Undecodable, error) {
 	return out, registry.Register(out.count)
 }
 
-// add reports an object, once for each of its versions.
+// add reports an object, once per resourceVersion.
 func (u *Undecodable) add(kind schema.GroupVersionKind, o *undecodable) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -52,10 +52,10 @@ func (u *Undecodable) add(kind schema.GroupVersionKind, o *undecodable) {
 	}
 }
 
-// maxMessage is how long the cause may be in an Event, in bytes, which takes 1024 in all.
+// maxMessage is the maximum length of the error in an Event, in bytes. The message of an Event is limited to 1024.
 const maxMessage = 800
 
-// remove forgets an object, which is gone or can be decoded.
+// remove forgets an object that was deleted or can be decoded.
 func (u *Undecodable) remove(kind schema.GroupVersionKind, uid types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -65,7 +65,7 @@ func (u *Undecodable) remove(kind schema.GroupVersionKind, uid types.UID) {
 	}
 }
 
-// keep forgets all objects of a kind but these.
+// keep forgets all objects of a kind except these.
 func (u *Undecodable) keep(kind schema.GroupVersionKind, these map[types.UID]bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

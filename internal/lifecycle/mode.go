@@ -1,5 +1,5 @@
-// Package lifecycle holds the loops that install, update and clean up operators where there is no OLM, one room a loop,
-// and decides whether they run.
+// Package lifecycle contains the built-in loops that install, update and clean up operators on clusters without OLM,
+// one package per loop. It also decides whether they run.
 package lifecycle
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Names of the CustomResourceDefinitions that tell who runs the loops.
+// Names of the CustomResourceDefinitions by which the mode is decided.
 const (
 	subscriptionsCRD = "subscriptions.operators.coreos.com"
-	olmConfigsCRD    = "olmconfigs.operators.coreos.com" // OLM alone ships it
+	olmConfigsCRD    = "olmconfigs.operators.coreos.com" // only OLM ships it
 )
 
-// Mode says who runs the loops.
+// Mode determines which loops run: the built-in ones, OLM's or none.
 type Mode string
 
-// Modes. As a flag's value, ModeAuto finds out.
+// Modes. ModeAuto is only a flag value, which Decide resolves.
 const (
 	ModeAuto    Mode = "auto"
 	ModeBuiltin Mode = "builtin"
@@ -28,7 +28,7 @@ const (
 	ModeOff     Mode = "off"
 )
 
-// ParseMode reads a flag's value.
+// ParseMode parses the value of --lifecycle.
 func ParseMode(s string) (Mode, error) {
 	known := []Mode{ModeAuto, ModeBuiltin, ModeOLM, ModeOff}
 	if m := Mode(s); slices.Contains(known, m) {
@@ -37,9 +37,9 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("unknown lifecycle %q: use one of %v", s, known)
 }
 
-// Decide says who runs the loops, and why. The built-in ones run only where the CustomResourceDefinition of
-// Subscriptions carries our label and our schema, and no OLM is installed: never both. subscriptions is nil where
-// there is none.
+// Decide returns the mode and why it was chosen. The built-in loops run only if the CustomResourceDefinition of
+// Subscriptions has our label and our schema and OLM is not installed. subscriptions is nil if that definition does not
+// exist.
 func Decide(flag Mode, subscriptions *apiextensions.CustomResourceDefinition, olmConfigs bool) (Mode, string) {
 	switch {
 	case flag == ModeOff || flag == ModeOLM:
@@ -57,7 +57,7 @@ func Decide(flag Mode, subscriptions *apiextensions.CustomResourceDefinition, ol
 	return ModeBuiltin, fmt.Sprintf("CustomResourceDefinition %s is ours and there is no OLM", subscriptionsCRD)
 }
 
-// hasOurStatus is false for a schema from which the API server would prune what we write.
+// hasOurStatus reports whether the schema has the status that we write, which the API server would otherwise prune.
 func hasOurStatus(crd *apiextensions.CustomResourceDefinition) bool {
 	for _, v := range crd.Spec.Versions {
 		if v.Name != v1alpha1.GroupVersion.Version || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// definition is the CustomResourceDefinition of Subscriptions with one version whose status has those fields.
+// definition returns the CustomResourceDefinition of Subscriptions with one version and these status fields.
 func definition(version string, labels map[string]string, status ...string) *apiextensions.CustomResourceDefinition {
 	fields := map[string]apiextensions.JSONSchemaProps{}
 	for _, name := range status {
@@ -64,7 +64,7 @@ func TestDecide(t *testing.T) {
 		reason     string
 		flag       Mode
 		olmConfigs bool
-		want       map[string]string // "mode: a word of why"
+		want       map[string]string // "mode: part of the reason"
 	}{
 		"Auto": {
 			reason: "Label and schema have to be ours; what lacks is named, with what to do about it.",

@@ -18,31 +18,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Switch has reconcilers act only while the mode is theirs. It follows the cluster: CustomResourceDefinitions may
-// appear, change hands or vanish while we run, and at no moment do both our loops and an OLM's act.
+// Switch lets reconcilers run only while the mode suits them. It follows the cluster: CustomResourceDefinitions may be
+// created, relabeled or deleted while the manager runs, and reconcilers of different modes never run at the same time.
 type Switch struct {
-	// Flag is what the administrator asks for.
+	// Flag is the mode that the administrator requested.
 	Flag Mode
 
-	// Reader reads definitions whole, past the cache, which keeps no schemas.
+	// Reader reads whole CustomResourceDefinitions from the API server, since the cache keeps no schemas.
 	Reader client.Reader
 
 	mu      sync.Mutex
-	mode    Mode          // empty until it was decided for the first time, and while it changes
+	mode    Mode          // empty before the first decision and while it changes
 	changed chan struct{} // closed when the mode changes
 	end     context.CancelFunc
 	during  context.Context //nolint:containedctx // lasts as long as the mode
 	acting  sync.WaitGroup
 }
 
-// NewSwitch makes one that has not decided yet.
+// NewSwitch returns a Switch whose mode has not been decided yet.
 func NewSwitch(flag Mode, reader client.Reader) *Switch {
 	out := &Switch{Flag: flag, Reader: reader, changed: make(chan struct{})}
 	out.during, out.end = context.WithCancel(context.Background())
 	return out
 }
 
-// Reconcile decides anew who runs the loops.
+// Reconcile decides the mode again.
 func (s *Switch) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	subscriptions := &apiextensions.CustomResourceDefinition{}
 	if err := s.Reader.Get(ctx, types.NamespacedName{Name: subscriptionsCRD}, subscriptions); client.IgnoreNotFound(err) != nil {
@@ -63,14 +63,15 @@ func (s *Switch) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	return reconcile.Result{}, nil
 }
 
-// set changes the mode once whoever acts in the old one has been told to stop, and has.
+// set cancels the reconcilers of the old mode, waits until they have returned, and changes the mode. It reports whether
+// it did.
 func (s *Switch) set(mode Mode) bool {
 	s.mu.Lock()
 	if s.mode == mode {
 		s.mu.Unlock()
 		return false
 	}
-	s.mode = "" // nobody's
+	s.mode = "" // no reconciler starts meanwhile
 	s.end()
 	s.mu.Unlock()
 	s.acting.Wait()
@@ -83,15 +84,15 @@ func (s *Switch) set(mode Mode) bool {
 	return true
 }
 
-// Mode is who runs the loops; empty until that was decided, and while it changes.
+// Mode returns the current mode. It is empty before the first decision and while it changes.
 func (s *Switch) Mode() Mode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mode
 }
 
-// Await returns when the mode suits, with a context that ends when it does not any more, and what to call when done: the
-// mode does not change before.
+// Await blocks until the mode suits. The returned context is canceled when the mode is about to change. The mode does
+// not change until the caller, when done, calls the returned function.
 func (s *Switch) Await(ctx context.Context, suits func(Mode) bool) (context.Context, func(), error) {
 	for {
 		s.mu.Lock()
@@ -112,33 +113,34 @@ func (s *Switch) Await(ctx context.Context, suits func(Mode) bool) (context.Cont
 	}
 }
 
-// Builtin is the mode in which our loops act.
+// Builtin reports whether the built-in loops run in this mode.
 func Builtin(m Mode) bool { return m == ModeBuiltin }
 
-// OLM is the mode in which an OLM's do.
+// OLM reports whether OLM runs the loops in this mode.
 func OLM(m Mode) bool { return m == ModeOLM }
 
-// NotBuiltin are the modes in which they do not.
+// NotBuiltin reports whether the built-in loops do not run in this mode.
 func NotBuiltin(m Mode) bool { return m != ModeBuiltin }
 
-// While has a reconciler act only while the mode suits. Until then its requests wait, so that none is lost; what is
-// under way when the mode changes is cancelled.
+// While wraps a reconciler so that it runs only while the mode suits. Until then its requests block, so none is lost.
+// Reconciles in progress are canceled when the mode changes.
 func (s *Switch) While(suits func(Mode) bool, inner reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		during, done, err := s.Await(ctx, suits)
 		if err != nil {
-			return reconcile.Result{}, nil //nolint:nilerr // the manager is ending
+			return reconcile.Result{}, nil //nolint:nilerr // the manager is stopping
 		}
 		defer done()
 		result, err := inner.Reconcile(during, r)
 		if err != nil && during.Err() != nil && ctx.Err() == nil {
-			return reconcile.Result{RequeueAfter: 1}, nil // it waits for its mode to come back
+			return reconcile.Result{RequeueAfter: 1}, nil // requeue, so that the request waits for its mode again
 		}
 		return result, err
 	})
 }
 
-// SetupWithManager has the mode decided at the start and when a CustomResourceDefinition that tells changes.
+// SetupWithManager decides the mode at startup and whenever one of the CustomResourceDefinitions that determine it
+// changes.
 func (s *Switch) SetupWithManager(mgr ctrl.Manager) error {
 	tells := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetName() == subscriptionsCRD || o.GetName() == olmConfigsCRD

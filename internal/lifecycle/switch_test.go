@@ -22,16 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// undecided is a switch whose mode the test sets.
 func undecided() *Switch { return NewSwitch(ModeAuto, nil) }
 
-// outcome is what a reconciler came to.
 type outcome struct {
 	result reconcile.Result
 	err    error
 }
 
-// start calls a reconciler aside, and gives what it came to.
+// start calls a reconciler in a goroutine and returns a channel for its outcome.
 func start(ctx context.Context, r reconcile.Reconciler) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
@@ -137,7 +135,8 @@ func TestWhile(t *testing.T) {
 	}
 }
 
-// TestAwaitEndsWithItsMode: the context says that its time is over, and nobody else may act until it has been given back.
+// TestAwaitEndsWithItsMode verifies that the context of Await is canceled when the mode changes, and that the new mode
+// starts only after the caller is done.
 func TestAwaitEndsWithItsMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := undecided()
@@ -164,8 +163,8 @@ func TestAwaitEndsWithItsMode(t *testing.T) {
 	})
 }
 
-// TestNoRequestIsLost has many requests come while the mode changes, as a controller would give them: each is done, in
-// full, in the end.
+// TestNoRequestIsLost verifies that requests that arrive while the mode changes, and are requeued as a controller
+// would, are each reconciled completely and once.
 func TestNoRequestIsLost(t *testing.T) {
 	const requests = 200
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -208,7 +207,7 @@ func TestNoRequestIsLost(t *testing.T) {
 	}
 }
 
-// flip changes the mode many times, to any.
+// flip changes the mode many times at random.
 func flip(t *testing.T, s *Switch, times int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -225,8 +224,8 @@ func flip(t *testing.T, s *Switch, times int) {
 	}
 }
 
-// TestNeverBoth has reconcilers of both kinds act as often as they can while the mode changes: at no moment does one act
-// beside one of the other kind.
+// TestNeverBoth verifies that reconcilers for different modes never run at the same time, however often the mode
+// changes.
 func TestNeverBoth(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	s := undecided()
@@ -271,7 +270,7 @@ func TestNeverBoth(t *testing.T) {
 	}
 }
 
-// reading is a cluster's client whose reads fail while fails is not nil.
+// reading returns a client whose Get fails with *fails while that is not nil.
 func reading(t *testing.T, fails *error) client.Client {
 	t.Helper()
 	scheme := kruntime.NewScheme()
@@ -288,7 +287,7 @@ func reading(t *testing.T, fails *error) client.Client {
 	}).Build()
 }
 
-// TestSwitchFollows: definitions may appear, change hands and vanish, in any order.
+// TestSwitchFollows verifies that the mode follows CustomResourceDefinitions that are created, relabeled and deleted.
 func TestSwitchFollows(t *testing.T) {
 	var fails error
 	c := reading(t, &fails)
@@ -328,7 +327,7 @@ func TestSwitchFollows(t *testing.T) {
 	}
 }
 
-// TestSwitchKeepsItsMode: what cannot be read changes nothing.
+// TestSwitchKeepsItsMode verifies that a failed read does not change the mode.
 func TestSwitchKeepsItsMode(t *testing.T) {
 	var fails error
 	c := reading(t, &fails)

@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// accounts are clients that read and write at the API server: the manager's own, and those that act as service accounts.
+// accounts creates clients for the API server: the manager's own, and those that impersonate service accounts.
 type accounts struct {
 	config *rest.Config
 	mgr    ctrl.Manager
 	byName sync.Map
 }
 
-// own acts as the manager itself.
+// own returns a client that acts as the manager itself.
 func (a *accounts) own() (client.WithWatch, error) { return a.connect(a.config) }
 
-// installer is one that acts as the service account of an OperatorGroup.
+// installer returns a client that acts as the service account of an OperatorGroup.
 func (a *accounts) installer(account types.NamespacedName) (client.Client, error) {
 	out, err := a.watching(account)
 	if err != nil {
@@ -32,7 +32,8 @@ func (a *accounts) installer(account types.NamespacedName) (client.Client, error
 	return out, nil
 }
 
-// watching is one that acts as a service account, which must exist: impersonation does not ask.
+// watching returns a client that acts as a service account. It returns an error if the account does not exist, which
+// impersonation does not check.
 func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
@@ -43,7 +44,7 @@ func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, err
 		return c.(client.WithWatch), nil
 	}
 	config := rest.CopyConfig(a.config)
-	// The API server adds the groups that a service account has: to name them would take a right of its own.
+	// The API server adds the groups of a service account. To set them here would require another permission.
 	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name)}
 	out, err := a.connect(config)
 	if err != nil {

@@ -23,8 +23,8 @@ func checkAdmission(t *testing.T, reason string, err error, want string) {
 	}
 }
 
-// TestAdmissionKnowsTheLanguage: the rules of the CRD accept what the parser does, and nothing else. The texts are
-// random walks over the language's tokens, most of them just off it.
+// TestAdmissionKnowsTheLanguage verifies that the validation rules of the CRD accept what the parser accepts, and
+// nothing else. The texts are random walks over the tokens of the language, most of them almost valid.
 func TestAdmissionKnowsTheLanguage(t *testing.T) {
 	namespace := cluster.Namespace(t, "language")
 	seed := uint64(time.Now().UnixNano())
@@ -58,7 +58,7 @@ func TestAdmissionKnowsTheLanguage(t *testing.T) {
 	}
 }
 
-// randomText is mostly an expression, with a slip now and then.
+// randomText returns a text that is mostly an expression, with an occasional error.
 func randomText(r *rand.Rand, tokens []string) string {
 	var out strings.Builder
 	depth := 0

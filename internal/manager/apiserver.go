@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// apiServerAddresses returns the addresses of the API server: that of the kubeconfig, and the endpoints of Service default/kubernetes.
+// apiServerAddresses returns the addresses of the API server: that of the kubeconfig, and the endpoints of Service
+// default/kubernetes.
 func apiServerAddresses(ctx context.Context, config *rest.Config, reader client.Reader) ([]netip.Addr, error) {
 	host, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

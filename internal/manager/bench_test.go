@@ -16,8 +16,9 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// BenchmarkFlipToStatus is how long it takes from a custom resource's flip until the Probe's status shows it, against
-// the limit: a bare watch that patches a status as soon as it sees the flip. Both in turn, on one API server.
+// BenchmarkFlipToStatus measures the latency from a flip of a custom resource to the Probe's status, and compares it
+// with the lower bound: a bare watch that patches a status as soon as it receives the flip. Both take turns on one API
+// server.
 func BenchmarkFlipToStatus(b *testing.B) {
 	c := testcluster.Start(b)
 	c.StartManager(b)
@@ -52,7 +53,7 @@ func BenchmarkFlipToStatus(b *testing.B) {
 	}
 }
 
-// course is a Foo whose flips are timed until a Probe in its namespace shows them.
+// course is a Foo, and a Probe in its namespace that should report its flips.
 type course struct {
 	c         *testcluster.Cluster
 	watcher   client.WithWatch
@@ -79,7 +80,7 @@ func (c *course) observe(b *testing.B) {
 	b.Cleanup(c.probes.Stop)
 }
 
-// mirror patches a Probe's status as soon as the Foo's says something else.
+// mirror patches a Probe's status as soon as the Foo's conditions change.
 func (c *course) mirror(b *testing.B, probe *v1alpha1.Probe) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": c.foo.GetAPIVersion(), "kind": "FooList"}}
 	foos, err := c.watcher.Watch(b.Context(), list, client.InNamespace(c.namespace))
@@ -106,7 +107,7 @@ func (c *course) mirror(b *testing.B, probe *v1alpha1.Probe) {
 	}
 }
 
-// fill gives a Probe a status of the size that the manager writes, so that the API server has the same work with it.
+// fill sets a status of the size that the manager writes, so that the work of the API server is the same.
 func (c *course) fill(probe *v1alpha1.Probe, upgradeable metav1.ConditionStatus) {
 	for _, t := range []string{v1alpha1.ConditionUpgradeable, v1alpha1.ConditionImportant, v1alpha1.ConditionSynced} {
 		condition := metav1.Condition{
@@ -129,7 +130,7 @@ func (c *course) fill(probe *v1alpha1.Probe, upgradeable metav1.ConditionStatus)
 	}
 }
 
-// flip has the Foo say that it migrates, or not, and waits until the Probe shows it.
+// flip sets the Foo's Migrating, and waits until the Probe reports it.
 func (c *course) flip(b *testing.B, migrating bool) {
 	want := map[bool]metav1.ConditionStatus{true: metav1.ConditionFalse, false: metav1.ConditionTrue}[migrating]
 	conditions := map[bool]string{true: "Migrating=True", false: "Migrating=False"}[migrating]

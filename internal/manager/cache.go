@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// managed limits the cache to what operators consist of, of kinds of which a cluster has much else.
+// managed limits the cache to parts of operators, for kinds of which a cluster has many other objects.
 func managed() map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{}
 	for _, kind := range []client.Object{
@@ -30,10 +30,10 @@ func managed() map[client.Object]cache.ByObject {
 	return out
 }
 
-// strip keeps out of the cache what no stage reads: most of what a cluster's CustomResourceDefinitions,
-// ClusterServiceVersions, InstallPlans and service accounts weigh. It goes by the type of the object, since a cache
-// must be told of a kind only once it is installed. Because of it, nothing from the cache may be sent back whole:
-// stages apply or patch.
+// strip removes from cached objects what no controller reads, which is most of the size of CustomResourceDefinitions,
+// ClusterServiceVersions, InstallPlans and service accounts. It switches on the type of the object, since a cache must
+// not be configured for a kind before it is installed. Since cached objects are incomplete, controllers must not write
+// them back as a whole, but apply or patch.
 func strip(o any) (any, error) {
 	switch o := o.(type) {
 	case *apiextensions.CustomResourceDefinition:
@@ -50,7 +50,7 @@ func strip(o any) (any, error) {
 	return o, nil
 }
 
-// stripCSV takes away what only people read. Of a copy that OLM made in another namespace it keeps that it is one.
+// stripCSV removes what only users read. Of a copy that OLM made in another namespace it keeps only that it is a copy.
 func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 	csv.ManagedFields = nil
 	delete(csv.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -69,7 +69,7 @@ func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 	}
 }
 
-// stripPlan takes away the manifests, which are read when a plan runs.
+// stripPlan removes the manifests, which are read from the API server when a plan runs.
 func stripPlan(plan *olm.InstallPlan) {
 	plan.ManagedFields = nil
 	for _, step := range plan.Status.Plan {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// The YAML of the operator-status enhancement, as written there but for what no API server takes: the CRD's name, which
+// The YAML of the operator-status enhancement, unchanged except for what an API server rejects: the CRD's name, which
 // must be <plural>.<group>, the spec that every CRD needs, and the elided spec of the Foo.
 const (
 	enhancementCRD = `
@@ -101,8 +101,8 @@ status:
 `
 )
 
-// TestEnhancement plays the example of the operator-status enhancement: the status is the one printed there, and OLM's
-// OperatorCondition carries it until the migration is done.
+// TestEnhancement verifies the example of the operator-status enhancement: the status is the one printed there, and
+// OLM's OperatorCondition reports it until the migration is done.
 func TestEnhancement(t *testing.T) {
 	c := cluster
 	c.InstallOLM(t)
@@ -144,7 +144,7 @@ func TestEnhancement(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestEnhancementProbeAsWritten applies the enhancement's Probe itself, before there is anything else.
+// TestEnhancementProbeAsWritten applies the enhancement's Probe before anything else exists.
 func TestEnhancementProbeAsWritten(t *testing.T) {
 	c := cluster
 	c.InstallOLM(t)
@@ -161,7 +161,7 @@ func TestEnhancementProbeAsWritten(t *testing.T) {
 	checkEqual(t, "the spec follows the CRDs that the ClusterServiceVersion owns", "bars.bar.example.com", p.Spec.ProbeResources[0].Name)
 }
 
-// TestOperatorManagedProbe: the status that an operator writes stays as it wrote it, and reaches OLM all the same.
+// TestOperatorManagedProbe verifies that a status written by an operator stays unchanged, and still reaches OLM.
 func TestOperatorManagedProbe(t *testing.T) {
 	c := cluster
 	c.InstallOLM(t)
@@ -186,7 +186,7 @@ func TestOperatorManagedProbe(t *testing.T) {
 	c.AwaitGone(t, p)
 }
 
-// awaitGate waits until an OperatorCondition's Upgradeable is ours, with that status and reason.
+// awaitGate waits until an OperatorCondition has our Upgradeable with that status and reason.
 func awaitGate(t *testing.T, name types.NamespacedName, status metav1.ConditionStatus, reason string) {
 	t.Helper()
 	o := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}

@@ -19,14 +19,14 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// Names of the leader election leases.
+// Names of the leader election Leases.
 const (
 	leaseName          = "operator-status"           // of the manager that reads custom resources
-	lifecycleLeaseName = "operator-status-lifecycle" // of one that runs the built-in loops only
+	lifecycleLeaseName = "operator-status-lifecycle" // of a manager that only runs the built-in loops
 )
 
-// newIdentity returns what this process is called among all that ever held the lease. It is written into the status of what
-// this process reads, so that nobody relies on what a former holder read.
+// newIdentity returns a leader election identity that no other process ever has. The status of what this process reads
+// records it, so that nothing relies on what a former leader read.
 func newIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -35,7 +35,7 @@ func newIdentity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// leaderLock is the lease that one of several managers holds under its identity.
+// leaderLock returns the lock on a Lease, in the manager's own namespace if namespace is empty.
 func leaderLock(config *rest.Config, namespace, name, identity string) (resourcelock.Interface, error) {
 	if namespace == "" {
 		var err error
@@ -51,7 +51,8 @@ func leaderLock(config *rest.Config, namespace, name, identity string) (resource
 		resourcelock.ResourceLockConfig{Identity: identity})
 }
 
-// leaseHolder returns a function that returns the identity of the manager which reads custom resources in another process.
+// leaseHolder returns a function that returns the identity of the manager that reads custom resources in another
+// process.
 func leaseHolder(reader client.Reader, namespace string) func(context.Context) (string, error) {
 	key, holders := types.NamespacedName{Namespace: namespace, Name: leaseName}, &gate.ReaderLease{}
 	return func(ctx context.Context) (string, error) {
@@ -63,10 +64,11 @@ func leaseHolder(reader client.Reader, namespace string) func(context.Context) (
 	}
 }
 
-// inClusterNamespace is the file that holds the namespace of the pod's service account.
+// inClusterNamespace is the file with the namespace of the pod's service account.
 const inClusterNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// ownNamespace is the namespace of the manager's pod.
+// ownNamespace returns the namespace of the manager's pod: POD_NAMESPACE, or that of its service account. It returns an
+// error outside a cluster.
 func ownNamespace() (string, error) {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace, nil

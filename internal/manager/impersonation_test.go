@@ -13,8 +13,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestImpersonation: as a service account the manager may read what that may. Whether it may do more is what config/default and
-// config/constrained differ in.
+// TestImpersonation verifies that the manager may read what a service account may read while it impersonates that
+// account. config/default and config/constrained differ in whether it may do more.
 func TestImpersonation(t *testing.T) {
 	namespace := cluster.Namespace(t, "impersonation")
 	account := client.ObjectKey{Namespace: namespace, Name: "operator"}

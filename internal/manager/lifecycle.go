@@ -26,7 +26,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/subscription"
 )
 
-// loopKinds are those that the built-in loops work on.
+// loopKinds are the kinds that the built-in loops work on.
 var loopKinds = []schema.GroupVersionKind{
 	v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind),
 	v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
@@ -36,10 +36,10 @@ var loopKinds = []schema.GroupVersionKind{
 	operatorsv2.GroupVersion.WithKind("OperatorCondition"),
 }
 
-// policyKind restricts what the built-in loops read. They do not begin before it is served, since it may restrict them.
+// policyKind restricts what the built-in loops read, so they do not start before it is served.
 var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicyKind)
 
-// loops puts the built-in loops together.
+// loops assembles the built-in loops.
 type loops struct {
 	mgr      ctrl.Manager
 	config   *rest.Config
@@ -51,7 +51,7 @@ type loops struct {
 	probeReader func(context.Context) (string, error)
 }
 
-// start adds the loops, in the order in which the spec goes down. They act only while the mode is theirs.
+// start adds the loops, in the order from catalogs to ClusterServiceVersions. They act only while the mode is Builtin.
 func (l *loops) start(ctx context.Context) error {
 	_, done, err := l.mode.Await(ctx, lifecycle.Builtin)
 	if err != nil {

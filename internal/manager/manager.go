@@ -1,4 +1,4 @@
-// Package manager puts the stages together. It alone knows every room.
+// Package manager assembles the controllers. It is the only package that depends on all of them.
 package manager
 
 import (
@@ -55,95 +55,98 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// Version is that of the manager. The build sets it.
+// Version is the version of the manager, set by the build.
 var Version = "0.0.0-dev"
 
-// UserAgent is how the API server's audit log names the manager, whoever it impersonates.
+// UserAgent identifies the manager in the audit log of the API server, even when it impersonates an account.
 const UserAgent = "operator-status"
 
-// Options of a manager. The zero value serves neither metrics nor health, and elects no leader.
+// Options configures a manager. The zero value serves neither metrics nor health, and disables leader election.
 type Options struct {
-	// MetricsAddress to serve metrics on, to those whom the API server lets; empty or "0" for none.
+	// MetricsAddress is where to serve metrics, to clients that the API server authorizes; empty or "0" for none.
 	MetricsAddress string
 
-	// MetricsCertDir holds tls.crt and tls.key to serve them with; empty for a certificate of our own.
+	// MetricsCertDir contains tls.crt and tls.key for metrics; empty for a self-signed certificate.
 	MetricsCertDir string
 
-	// HealthAddress to serve /healthz and /readyz on; empty or "0" for none.
+	// HealthAddress is where to serve /healthz and /readyz; empty or "0" for none.
 	HealthAddress string
 
-	// LeaderElect has one of several managers act.
+	// LeaderElect enables leader election, so that only one of several managers acts.
 	LeaderElect bool
 
-	// LeaderElectionNamespace holds the lease; empty for the manager's own namespace.
+	// LeaderElectionNamespace is the namespace of the Lease; empty for the manager's own namespace.
 	LeaderElectionNamespace string
 
-	// Controllers that run in this process; all if empty.
+	// Controllers are those that run in this process; all if empty.
 	Controllers Controllers
 
-	// Lifecycle says who runs the loops; empty to find out.
+	// Lifecycle sets who runs the loops; empty to detect it.
 	Lifecycle lifecycle.Mode
 
-	// GlobalCatalogNamespace holds the CatalogSources that every namespace can see, and whose bundles may reach beyond
-	// theirs; DefaultGlobalCatalogNamespace if empty.
+	// GlobalCatalogNamespace is the namespace whose CatalogSources are visible in every namespace, and whose bundles
+	// may affect other namespaces; DefaultGlobalCatalogNamespace if empty.
 	GlobalCatalogNamespace string
 
-	// TrustedCatalogs are those besides the global ones whose bundles are installed as the manager where the OperatorGroup names
-	// no service account: a list of <namespace>/<name>, or * for all, as OLM does.
+	// TrustedCatalogs are catalogs, besides the global ones, whose bundles the manager installs with its own
+	// permissions if the OperatorGroup names no service account: a list of <namespace>/<name>, or * for all, as OLM
+	// does.
 	TrustedCatalogs string
 
-	// Namespace is the manager's own, where it keeps what no tenant may write; that of its pod if empty, or DefaultNamespace
-	// outside a cluster.
+	// Namespace is the manager's own, in which it keeps what no tenant may write. If empty it is that of its pod, or
+	// DefaultNamespace outside a cluster.
 	Namespace string
 
-	// DefaultCatalog is where the packages of PlatformOperators come from that name no catalog, as <namespace>/<name>;
-	// DefaultCatalog of the global catalog namespace if empty.
+	// DefaultCatalog is the catalog for PlatformOperators that name none, as <namespace>/<name>; DefaultCatalog in the
+	// global catalog namespace if empty.
 	DefaultCatalog string
 
-	// DefaultResourcesAccount is the service account that applies `spec.resources` of PlatformOperators that name none, as
-	// <namespace>/<name>; the manager itself if empty, which applies no objects of RBAC.
+	// DefaultResourcesAccount is the service account that applies `spec.resources` of PlatformOperators that name none,
+	// as <namespace>/<name>. If empty it is the manager itself, which applies no RBAC objects.
 	DefaultResourcesAccount string
 
-	// ReservedNamespaces are those that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns;
-	// empty for none.
+	// ReservedNamespaces are the namespaces, besides the manager's own, in which PlatformOperators must not install: a
+	// list of names and patterns; empty for none.
 	ReservedNamespaces string
 
-	// CatalogAllowCIDR is a list of CIDRs: loopback, link-local and API server addresses that untrusted catalogs may refer to all the same.
+	// CatalogAllowCIDR is a list of CIDRs: the loopback, link-local and API server addresses that untrusted catalogs
+	// may refer to nevertheless.
 	CatalogAllowCIDR string
 
 	// RequireDigests rejects images of catalogs and bundles that are referred to by a tag.
 	RequireDigests bool
 
-	// CatalogPlaintext is a list of hosts, as <host> or <host>:<port>, that catalogs and images may be read from without TLS.
+	// CatalogPlaintext is a list of hosts, as <host> or <host>:<port>, from which catalogs and images may be read
+	// without TLS.
 	CatalogPlaintext string
 
-	// DegradedInertia is how long a PlatformOperator has to fail before the ClusterOperator is Degraded, and how long it must have been
-	// well before that ends.
+	// DegradedInertia is how long a PlatformOperator must fail before the ClusterOperator is Degraded, and how long it
+	// must be healthy again before that ends.
 	DegradedInertia time.Duration
 
-	// CatalogDir is the folder that the content of catalog images is kept in; one in the system's folder for temporary
-	// files if empty.
+	// CatalogDir is the directory for the content of catalog images; a subdirectory of the system's temporary directory
+	// if empty.
 	CatalogDir string
 
-	// HideForeignNames has custom resources outside a Probe's namespace counted in its status, and not named.
+	// HideForeignNames makes the status of a Probe count custom resources outside its namespace without naming them.
 	HideForeignNames bool
 
-	trust   apply.Trust    // what TrustedCatalogs says
-	allowed []netip.Prefix // what CatalogAllowCIDR says
+	trust   apply.Trust    // parsed TrustedCatalogs
+	allowed []netip.Prefix // parsed CatalogAllowCIDR
 }
 
-// Controllers names those that run in one process. Installing operators takes all rights and reporting on them few, so that each can
-// have a process with an account of its own.
+// Controllers selects the controllers of a process. Installing operators requires all permissions and reporting their
+// status only few, so each can run in its own process with its own account.
 type Controllers string
 
-// Controllers to run in one process.
+// Controllers of a process.
 const (
 	ControllersAll       Controllers = "all"
-	ControllersStatus    Controllers = "status"    // Probes, PlatformOperators, the ClusterOperator, and what acts beside an OLM
+	ControllersStatus    Controllers = "status"    // Probes, PlatformOperators, the ClusterOperator, and the controllers for use with OLM
 	ControllersLifecycle Controllers = "lifecycle" // the built-in loops
 )
 
-// ParseControllers reads a flag's value.
+// ParseControllers parses the value of a flag.
 func ParseControllers(s string) (Controllers, error) {
 	known := []Controllers{ControllersAll, ControllersStatus, ControllersLifecycle}
 	if c := Controllers(s); slices.Contains(known, c) {
@@ -152,25 +155,26 @@ func ParseControllers(s string) (Controllers, error) {
 	return "", fmt.Errorf("unknown controllers %q: use one of %v", s, known)
 }
 
-// DefaultNamespace is the one that config installs the manager in.
+// DefaultNamespace is the namespace of the manager in the manifests under config.
 const DefaultNamespace = "operator-status-system"
 
-// DefaultGlobalCatalogNamespace is OLM's own, so that the Subscriptions people have find their catalogs.
+// DefaultGlobalCatalogNamespace is that of OLM, so that existing Subscriptions find their catalogs.
 const DefaultGlobalCatalogNamespace = "olm"
 
-// DefaultCatalog is the name of the catalog that OLM's own release brings along.
+// DefaultCatalog is the name of the catalog in OLM's release.
 const DefaultCatalog = "operatorhubio-catalog"
 
-// DefaultReservedNamespaces are those of Kubernetes and OpenShift themselves.
+// DefaultReservedNamespaces are those of Kubernetes and OpenShift.
 const DefaultReservedNamespaces = "kube-*,openshift-*,default"
 
-// DefaultDegradedInertia keeps the ClusterOperator from being Degraded by what comes and goes, as OpenShift's own operators have it.
+// DefaultDegradedInertia keeps transient failures from making the ClusterOperator Degraded, as OpenShift's own
+// operators do.
 const DefaultDegradedInertia = 2 * time.Minute
 
 // withoutHTTP2 disables HTTP/2, whose stream resets can exhaust a server (CVE-2023-44487).
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
-// Scheme knows every kind that the manager reads or writes.
+// Scheme returns a scheme with every kind that the manager reads or writes.
 func Scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -191,8 +195,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return out, nil
 }
 
-// addOLM adds the kinds of operators.coreos.com/v1alpha1 that are OLM's own. Subscription and ClusterServiceVersion are
-// ours.
+// addOLM adds the kinds of operators.coreos.com/v1alpha1 with OLM's types. Subscription and ClusterServiceVersion have
+// types of this project.
 func addOLM(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(olmv1alpha1.SchemeGroupVersion,
 		&olmv1alpha1.CatalogSource{}, &olmv1alpha1.CatalogSourceList{},
@@ -200,7 +204,7 @@ func addOLM(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// New puts a manager together that acts on the cluster of that config.
+// New returns a manager with all selected controllers for the cluster of the given config.
 func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, error) {
 	o.Lifecycle = cmp.Or(o.Lifecycle, lifecycle.ModeAuto)
 	o.Controllers = cmp.Or(o.Controllers, ControllersAll)
@@ -222,7 +226,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
-	config.QPS = -1 // API priority and fairness is limit enough
+	config.QPS = -1 // API priority and fairness limits enough
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -296,7 +300,7 @@ func addHealthChecks(mgr ctrl.Manager) error {
 	return nil
 }
 
-// addControllers adds the stages. Those that need kinds which may not be installed start when these are.
+// addControllers adds the controllers. Those that need kinds that may not be installed start once these are.
 func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, identity string) error {
 	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
 	if err := mode.SetupWithManager(mgr); err != nil {
@@ -323,7 +327,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 }
 
 // probeReader returns a function that returns the identity of the process that reads custom resources: this one, or the
-// one that holds its lease.
+// holder of its Lease.
 func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Context) (string, error) {
 	if o.Controllers == ControllersLifecycle {
 		return leaseHolder(mgr.GetAPIReader(), cmp.Or(o.LeaderElectionNamespace, o.Namespace))
@@ -335,7 +339,7 @@ func addLoops(ctx context.Context, installed *crdGate, builtin *loops) {
 	installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
 }
 
-// addProbes adds what reads custom resources, and what holds updates beside an OLM.
+// addProbes adds the controllers of Probes, and the OperatorCondition gate, which acts unless the built-in loops run.
 func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, hideForeign bool, identity string) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
@@ -382,7 +386,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	return nil
 }
 
-// addBridges adds what OLM's own objects are told and asked while OLM runs the loops.
+// addBridges adds the controllers for OLM's Subscriptions and InstallPlans, which act while OLM runs the loops.
 func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, identity string) error {
 	around := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
 	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, Now: time.Now}
@@ -398,12 +402,12 @@ func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, identity string) error
 	return nil
 }
 
-// alsoWatch has a controller look at what has the name of an object of another kind.
+// alsoWatch makes a controller also enqueue the names of changed objects of another kind.
 func alsoWatch(mgr ctrl.Manager, c controller.Controller, kind client.Object) error {
 	return c.Watch(source.Kind(mgr.GetCache(), kind, &handler.EnqueueRequestForObject{}))
 }
 
-// crdGate starts what needs a kind when its CustomResourceDefinition is there.
+// crdGate starts controllers once the CustomResourceDefinitions that they need are established.
 type crdGate struct {
 	ctx    context.Context
 	mapper meta.RESTMapper
@@ -411,8 +415,8 @@ type crdGate struct {
 	failed chan error
 }
 
-// gateOnCRDs adds a gate to the manager, which ends with an error if something cannot be started: the next run tries
-// again, whereas going on would leave a stage out and tell nobody.
+// gateOnCRDs adds a crdGate to the manager. If something fails to start, the manager ends with an error, so that a
+// restart tries again. To continue would silently leave out a controller.
 func gateOnCRDs(ctx context.Context, mgr ctrl.Manager) (*crdGate, error) {
 	out := &crdGate{
 		ctx:    ctx,
@@ -440,7 +444,7 @@ func gateOnCRDs(ctx context.Context, mgr ctrl.Manager) (*crdGate, error) {
 	return out, nil
 }
 
-// when starts something once all those kinds are installed.
+// when calls start once all those kinds are installed.
 func (g *crdGate) when(start func() error, kinds ...schema.GroupVersionKind) {
 	g.gate.Register(func() {
 		if err := g.startOnce(start, kinds); err != nil && g.ctx.Err() == nil {
@@ -458,7 +462,7 @@ func (g *crdGate) startOnce(start func() error, kinds []schema.GroupVersionKind)
 	return start()
 }
 
-// awaitDiscovery waits until the API server lists a kind, which it does a little after it says that it is established.
+// awaitDiscovery waits until discovery lists a kind, which is shortly after it is established.
 func (g *crdGate) awaitDiscovery(kind schema.GroupVersionKind) error {
 	return wait.PollUntilContextTimeout(g.ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		_, err := g.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -469,7 +473,7 @@ func (g *crdGate) awaitDiscovery(kind schema.GroupVersionKind) error {
 	})
 }
 
-// self is our own OperatorCondition, where OLM installed us.
+// self returns the manager's own OperatorCondition, if OLM installed it.
 func self() types.NamespacedName {
 	return types.NamespacedName{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("OPERATOR_CONDITION_NAME")}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestNames: with --hide-foreign-names what users of a namespace can read names no custom resource outside it, also where
-// it was named before; and what the account may not read any more is not named either. What is held is held on.
+// TestNames verifies that --hide-foreign-names hides custom resources outside a namespace from its users, even if they
+// were named before, and that resources which the account may no longer read are hidden too. Held updates stay held.
 func TestNames(t *testing.T) {
 	const group = "names.example.com"
 	cluster.InstallOLM(t)
@@ -68,7 +68,7 @@ func TestNames(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// readable reports whether anything that operator-status writes in a namespace has that word.
+// readable reports whether anything that operator-status writes in a namespace contains that word.
 func readable(t *testing.T, namespace, word string) bool {
 	t.Helper()
 	for _, list := range []client.ObjectList{
@@ -94,7 +94,7 @@ func awaitNotReadable(t *testing.T, namespace, word string) {
 	poll(t, "what names "+word+" to go", func() bool { return !readable(t, namespace, word) })
 }
 
-// awaitDenied waits until the API server knows that an account may not list what is in a group.
+// awaitDenied waits until the API server denies an account to list a group.
 func awaitDenied(t *testing.T, user, group string) {
 	t.Helper()
 	poll(t, user+" to lose its rights", func() bool {

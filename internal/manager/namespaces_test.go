@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestNamespaces: custom resources are read in a namespace from when it is created until it is deleted, and nothing is
-// asked of one that does not exist.
+// TestNamespaces verifies that custom resources are read in a namespace from its creation to its deletion, and that
+// nothing is requested for a namespace that does not exist.
 func TestNamespaces(t *testing.T) {
 	cluster.StartManager(t)
 	const group, later = "namespaces.example.com", "namespaces-later"

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// update changes an object as it is now.
+// update changes the current version of an object.
 func update(t *testing.T, o client.Object, change func()) {
 	t.Helper()
 	if err := cluster.Client.Get(context.Background(), key(o), o); err != nil {
@@ -42,8 +42,8 @@ func awaitSpec(t *testing.T, name types.NamespacedName, upgradeable string) *v1a
 	return p
 }
 
-// TestAnnotationsOwnTheProbe: a Probe is kept equal to the annotations, and goes with them; one that someone else owns is
-// left alone.
+// TestAnnotationsOwnTheProbe verifies that a Probe is kept equal to the annotations and is deleted with them, and that
+// a Probe with another manager is not changed.
 func TestAnnotationsOwnTheProbe(t *testing.T) {
 	cluster.InstallOLM(t)
 	m := cluster.StartManager(t)
@@ -85,7 +85,7 @@ func TestAnnotationsOwnTheProbe(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestCopiedCSV: the copies that OLM makes of a ClusterServiceVersion get no Probe.
+// TestCopiedCSV verifies that OLM's copies of a ClusterServiceVersion get no Probe.
 func TestCopiedCSV(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
@@ -97,7 +97,7 @@ func TestCopiedCSV(t *testing.T) {
 	awaitNoProbe(t, namespace, copied.Name)
 }
 
-// TestGate: the second gate of the design, sentence for sentence.
+// TestGate verifies each statement of the design about its second gate.
 func TestGate(t *testing.T) {
 	cluster.InstallOLM(t)
 	m := cluster.StartManager(t)
@@ -155,8 +155,8 @@ func TestGate(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestTenants: a namespaced operator, whose account has a Role in one namespace, works; and two tenants that share a
-// CRD see each their own custom resources and no other's.
+// TestTenants verifies a namespaced operator whose account has a Role in one namespace, and that two tenants that share
+// a CRD only see their own custom resources.
 func TestTenants(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
@@ -179,7 +179,8 @@ func TestTenants(t *testing.T) {
 	checkEqual(t, "blue sees its own alone", &v1alpha1.ProbeSummary{Total: 1}, blue.Status.Summary)
 }
 
-// TestFirstAccountThatMay: of several accounts of a ClusterServiceVersion, the first that may read is used.
+// TestFirstAccountThatMay verifies that of several accounts of a ClusterServiceVersion, the first that may read is
+// used.
 func TestFirstAccountThatMay(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
@@ -198,7 +199,8 @@ func TestFirstAccountThatMay(t *testing.T) {
 	awaitProbe(t, cluster, key(operator), "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
 }
 
-// TestVersionAndScopeChange: a CRD that changes the version it serves, or comes back with another scope, is read on.
+// TestVersionAndScopeChange verifies that a CRD is still read after its served version changes, or after it is created
+// again with another scope.
 func TestVersionAndScopeChange(t *testing.T) {
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "version")

@@ -18,7 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/platform"
 )
 
-// addPlatform adds what makes operators out of PlatformOperators, and sums them up.
+// addPlatform adds the controllers that install PlatformOperators and summarize them in the ClusterOperator.
 func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *accounts, o Options) error {
 	catalog, err := namespacedName(o.DefaultCatalog)
 	if err != nil {
@@ -63,7 +63,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	return nil
 }
 
-// addClusterOperator adds the roll-up for the Cluster Version Operator.
+// addClusterOperator adds the controller of the ClusterOperator, which the Cluster Version Operator reads.
 func addClusterOperator(mgr ctrl.Manager, installed *crdGate, inertia time.Duration) error {
 	reconciler := &clusteroperator.Reconciler{
 		Client: mgr.GetClient(), Cluster: clusteroperator.ReadCluster(mgr.GetClient(), Version), DegradedInertia: inertia, Now: time.Now,
@@ -76,7 +76,7 @@ func addClusterOperator(mgr ctrl.Manager, installed *crdGate, inertia time.Durat
 	return nil
 }
 
-// namespacedName reads a name as a flag has it.
+// namespacedName parses the value of a flag.
 func namespacedName(text string) (types.NamespacedName, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" {

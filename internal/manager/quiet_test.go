@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestQuietCluster: where nothing changes, the manager asks nothing and writes nothing. Counted over a minute, with 200
-// custom resources and 20 Probes, by the API server's own audit log.
+// TestQuietCluster verifies by the audit log that the manager makes no requests while nothing changes, except watches
+// and those on its Lease. It lasts a minute, with 200 custom resources and 20 Probes.
 func TestQuietCluster(t *testing.T) {
 	c := testcluster.Start(t)
 	c.InstallOLM(t)
@@ -39,7 +39,7 @@ func TestQuietCluster(t *testing.T) {
 	}
 	since := c.AwaitIdle(t, 3*time.Second)
 
-	// Nothing is to happen here, so there is nothing to wait for but the time.
+	// Nothing should happen, so the test can only wait.
 	time.Sleep(time.Until(since.Add(quiet)))
 
 	writes, reads := 0, 0
@@ -73,7 +73,7 @@ func TestQuietCluster(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestNoHotLoop: what cannot be read is tried again, but seldom, and writes nothing.
+// TestNoHotLoop verifies that failing reads are retried, but rarely, and without writes.
 func TestNoHotLoop(t *testing.T) {
 	cluster.InstallOLM(t)
 	m := cluster.StartManager(t)
@@ -97,7 +97,7 @@ func TestNoHotLoop(t *testing.T) {
 	const observed, most = 20 * time.Second, 40
 	since := time.Now()
 
-	// How often is what is to be seen, so there is nothing to wait for but the time.
+	// The test counts requests over time, so it can only wait.
 	time.Sleep(observed)
 
 	requests := cluster.Requests(t, since)
@@ -105,7 +105,7 @@ func TestNoHotLoop(t *testing.T) {
 		t.Errorf("%d requests in %s", len(requests), observed)
 	}
 	for _, r := range requests {
-		// A manager that has just started writes to the Probes that other tests left behind.
+		// A manager that has just started also writes to the Probes of other tests.
 		if r.IsWrite() && r.ObjectRef.Namespace == namespace {
 			t.Errorf("a write: %s %s", r.Verb, r.URI)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// TestReadme runs the commands of the README's first Probe, and finds in their output what it shows.
+// TestReadme runs the commands of the README's first Probe, and verifies that their output is as shown there.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "README.md"))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%v\n%s", err, output)
 		}
 	})
-	// Whatever fails, the manager must not outlive the script that started it.
+	// Even if a command fails, the manager must not outlive the script that started it.
 	output, err := run("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + script.String())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -57,7 +57,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// withoutAge drops the last column of what kubectl prints, if it is an age.
+// withoutAge removes the last column of kubectl's output if it is an age.
 func withoutAge(line string) string {
 	line = strings.TrimRight(line, "\n")
 	if before, found := strings.CutSuffix(line, "0s"); found {

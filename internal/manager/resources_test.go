@@ -11,8 +11,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestResourcesUnwatched: the resources of a PlatformOperator that a service account may write, and of which the manager may not even list
-// the kind, are kept as they should be, and deleted with it.
+// TestResourcesUnwatched verifies that resources of a PlatformOperator are kept as desired and deleted with it, even if
+// the manager may not list their kind and only a service account may write them.
 func TestResourcesUnwatched(t *testing.T) {
 	cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "unwatched")

@@ -18,7 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// herd is many Foos, with conditions that a seed decides.
+// herd is many Foos with random conditions.
 type herd struct {
 	c         *testcluster.Cluster
 	group     string
@@ -26,7 +26,7 @@ type herd struct {
 	size      int
 }
 
-// newHerd creates the CRD, the account, and the Foos, which carry their conditions from the start.
+// newHerd creates the CRD, the account, and the Foos with their conditions.
 func newHerd(t *testing.T, c *testcluster.Cluster, group string, size int, r *rand.Rand) herd {
 	t.Helper()
 	h := herd{c: c, group: group, namespace: c.Namespace(t, "herd"), size: size}
@@ -46,7 +46,7 @@ func newHerd(t *testing.T, c *testcluster.Cluster, group string, size int, r *ra
 
 func fooName(i int) string { return fmt.Sprintf("foo-%05d", i) }
 
-// randomStatus says of Migrating and of BadConnectivity one of True, False, Unknown and nothing, among other things. One
+// randomStatus returns conditions with a random status, or none, for Migrating and BadConnectivity, among others. One
 // in ten is migrating.
 func randomStatus(r *rand.Rand) map[string]any {
 	var conditions []any
@@ -63,7 +63,7 @@ func randomStatus(r *rand.Rand) map[string]any {
 	return map[string]any{"conditions": conditions}
 }
 
-// each does something n times, some of them at once.
+// each calls do n times, with limited concurrency.
 func (h herd) each(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	const workers = 16
@@ -84,7 +84,7 @@ func (h herd) each(t *testing.T, n int, do func(i int) error) {
 	}
 }
 
-// flip gives a Foo another status.
+// flip sets another status of a Foo.
 func (h herd) flip(t *testing.T, i int, status map[string]any) error {
 	o := newFoo(h.group, h.namespace, fooName(i))
 	before := o.DeepCopy()
@@ -101,7 +101,8 @@ func (h herd) probe(t *testing.T) types.NamespacedName {
 	return key(p)
 }
 
-// recompute is the status that the Foos call for, from a list of them all and by no code of the project's.
+// recompute returns the status that the Probe should have, computed from a list of all Foos without code of this
+// project.
 func (h herd) recompute(t *testing.T) ([]v1alpha1.ProbeResourceStatus, *v1alpha1.ProbeSummary) {
 	t.Helper()
 	foos := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": h.group + "/v1", "kind": "FooList"}}
@@ -150,7 +151,7 @@ func (h herd) recompute(t *testing.T) ([]v1alpha1.ProbeResourceStatus, *v1alpha1
 	return listed, summary
 }
 
-// awaitTruth waits until the Probe's status is what the Foos call for.
+// awaitTruth waits until the Probe has the status that the Foos imply.
 func (h herd) awaitTruth(t *testing.T, name types.NamespacedName) {
 	t.Helper()
 	listed, summary := h.recompute(t)
@@ -174,7 +175,7 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// TestTenThousand: 10,000 custom resources and 1,000 flips end in the status that counting them by hand gives.
+// TestTenThousand verifies the status after 1,000 flips of 10,000 custom resources against an independent count.
 func TestTenThousand(t *testing.T) {
 	r := seeded(t)
 	c := testcluster.Start(t)
@@ -211,7 +212,7 @@ func TestTenThousand(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestKilledDuringFlips: kill -9 at any moment, and the next start computes the same answer.
+// TestKilledDuringFlips verifies that the manager computes the same status after kill -9 at any moment.
 func TestKilledDuringFlips(t *testing.T) {
 	r := seeded(t)
 	h := newHerd(t, cluster, "killed.example.com", 300, r)
@@ -235,8 +236,8 @@ func TestKilledDuringFlips(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestWithoutOLM: where OLM's kinds are not installed, what needs them waits, and the rest works; they may come, go, and
-// come back.
+// TestWithoutOLM verifies that only what needs OLM's kinds waits until they are installed. They may be installed,
+// deleted and installed again.
 func TestWithoutOLM(t *testing.T) {
 	c := testcluster.Start(t)
 	m := c.StartManager(t)

@@ -22,18 +22,18 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// freeAddress is a loopback address that nobody listened on a moment ago.
+// freeAddress returns a loopback address that was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // it was only to find the address
+	defer func() { _ = l.Close() }() // only needed to find the address
 	return l.Addr().String()
 }
 
-// awaitStatus gets a URL until the answer has that status, and returns the body.
+// awaitStatus gets a URL until the response has that status, and returns the body.
 func awaitStatus(t *testing.T, url, token string, want int) string {
 	t.Helper()
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // a self-signed certificate
@@ -51,7 +51,7 @@ func awaitStatus(t *testing.T, url, token string, want int) string {
 			last = err.Error()
 			return false, nil
 		}
-		defer func() { _ = response.Body.Close() }() // read as far as it is wanted
+		defer func() { _ = response.Body.Close() }() // read as far as needed
 		body, err := io.ReadAll(response.Body)
 		last = fmt.Sprintf("%s\n%s", response.Status, body)
 		return response.StatusCode == want, err
@@ -62,7 +62,7 @@ func awaitStatus(t *testing.T, url, token string, want int) string {
 	return last
 }
 
-// TestServes: health for the kubelet, and metrics for those whom the API server lets, and nobody else.
+// TestServes verifies that the manager serves health to every client, and metrics only to authorized ones.
 func TestServes(t *testing.T) {
 	health, metrics := freeAddress(t), freeAddress(t)
 	m := cluster.StartManager(t, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)
@@ -96,7 +96,8 @@ func TestServes(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestLeaderElection: of two managers one acts, and one that is asked to end hands over at once.
+// TestLeaderElection verifies that one of two managers acts, and that it releases the Lease at once when it is
+// terminated.
 func TestLeaderElection(t *testing.T) {
 	const flag = "--leader-election-namespace=operator-status-system"
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "operator-status-system", Name: "operator-status"}}

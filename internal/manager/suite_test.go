@@ -24,15 +24,15 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// cluster is shared by the tests that need no API server of their own. Each has its namespaces and CRDs for itself.
+// cluster is shared by the tests that need no API server of their own. Each test has its own namespaces and CRDs.
 var cluster *testcluster.Cluster
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // the manager, a process of its own, logs for itself
+	ctrl.SetLogger(logr.Discard()) // the manager is a separate process with its own log
 	os.Exit(testcluster.Run(m, func(c *testcluster.Cluster) { cluster = c }))
 }
 
-// crd is a CustomResourceDefinition with annotations, "key: value" a line. The kind of foos is Foo.
+// crd returns a CustomResourceDefinition with annotations, each "key: value". The kind of foos is Foo.
 func crd(plural, group string, annotations ...string) string {
 	singular := strings.TrimSuffix(plural, "s")
 	var lines strings.Builder
@@ -66,7 +66,7 @@ const (
 	importantConnectivity   = `olm.operatorframework.io/condition.Important: "BadConnectivity || UnhealthyDatabase"`
 )
 
-// csv is a ClusterServiceVersion that owns CustomResourceDefinitions and runs under the account foo-operator.
+// csv returns a ClusterServiceVersion that owns CustomResourceDefinitions and runs as the account foo-operator.
 func csv(namespace, name string, owned ...string) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	out.Spec.DisplayName = name
@@ -82,7 +82,7 @@ func csv(namespace, name string, owned ...string) *v1alpha1.ClusterServiceVersio
 	return out
 }
 
-// account creates the service account foo-operator, with the right to read a group in all namespaces.
+// account creates the service account foo-operator, with permission to read a group in all namespaces.
 func account(t testing.TB, c *testcluster.Cluster, namespace, group string) {
 	t.Helper()
 	c.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
@@ -103,7 +103,7 @@ func grantAll(t testing.TB, c *testcluster.Cluster, namespace, group string) {
 		})
 }
 
-// grantIn gives foo-operator of one namespace the right to read a group in another, by a Role.
+// grantIn lets foo-operator of one namespace read a group in another, by a Role.
 func grantIn(t testing.TB, c *testcluster.Cluster, accountNamespace, namespace, group string) {
 	t.Helper()
 	c.Create(t,
@@ -124,7 +124,7 @@ func newFoo(group, namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// foo creates a Foo, with conditions "Type=Status".
+// foo creates a Foo with conditions, each "Type=Status".
 func foo(t testing.TB, c *testcluster.Cluster, group, namespace, name string, conditions ...string) *unstructured.Unstructured {
 	t.Helper()
 	o := newFoo(group, namespace, name)
@@ -144,7 +144,7 @@ func getFoo(t testing.TB, group, namespace, name string) *unstructured.Unstructu
 	return o
 }
 
-// say has a Foo say conditions "Type=Status", and no others.
+// say replaces the conditions of a Foo, each "Type=Status".
 func say(t testing.TB, c *testcluster.Cluster, o *unstructured.Unstructured, conditions ...string) {
 	t.Helper()
 	list := []any{}
@@ -162,7 +162,7 @@ func crdNamed(name string) *apiextensions.CustomResourceDefinition {
 	return &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// annotate states in an annotation of a CustomResourceDefinition when to update; empty, it removes the annotation.
+// annotate sets the upgradeable annotation of a CustomResourceDefinition, or removes it if upgradeable is empty.
 func annotate(t testing.TB, crd, upgradeable string) {
 	t.Helper()
 	o := crdNamed(crd)
@@ -191,15 +191,15 @@ func probeNamed(namespace, name string) *v1alpha1.Probe {
 	return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// userProbe is a Probe that its author owns.
+// userProbe returns a Probe that a user manages.
 func userProbe(namespace, name string, resources ...v1alpha1.ProbeResource) *v1alpha1.Probe {
 	p := probeNamed(namespace, name)
 	p.Spec = &v1alpha1.ProbeSpec{ServiceAccountName: "foo-operator", ProbeResources: resources}
 	return p
 }
 
-// awaitProbe waits until a Probe's conditions are "Type=Status/Reason", and returns it. Each type and reason it comes by
-// must be a registered one.
+// awaitProbe waits until a Probe's conditions are "Type=Status/Reason", and returns it. Every type and reason seen
+// meanwhile must be registered.
 func awaitProbe(t testing.TB, c *testcluster.Cluster, key types.NamespacedName, want ...string) *v1alpha1.Probe {
 	t.Helper()
 	p := probeNamed(key.Namespace, key.Name)
@@ -216,7 +216,7 @@ func awaitProbe(t testing.TB, c *testcluster.Cluster, key types.NamespacedName, 
 	return p
 }
 
-// checkRegistered: every type and reason that operator-status writes is a constant of the API.
+// checkRegistered verifies that every type and reason that operator-status writes is a constant of the API.
 func checkRegistered(t testing.TB, p *v1alpha1.Probe) {
 	t.Helper()
 	if p.Spec == nil || p.Spec.Manager == v1alpha1.ManagerOperator {

@@ -13,8 +13,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestPlan is the enhancement's test plan. Its last two bullets are the other way round than its own examples; the
-// examples win: an expression states when the operator is upgradeable, so a false one blocks.
+// TestPlan verifies the enhancement's test plan. Its last two items contradict the enhancement's own examples, which
+// take precedence: an expression states when the operator is upgradeable, so a false one blocks.
 func TestPlan(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
@@ -80,8 +80,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// awaitNoProbe waits until the manager has seen a ClusterServiceVersion without making a Probe of it. That it has is
-// known by a later one, in the same queue, whose Probe is there.
+// awaitNoProbe waits until the manager has reconciled a ClusterServiceVersion without creating a Probe. The Probe of a
+// later one in the same queue proves that.
 func awaitNoProbe(t *testing.T, namespace, name string) {
 	t.Helper()
 	group := "later-than-" + namespace + ".example.com"
@@ -95,7 +95,8 @@ func awaitNoProbe(t *testing.T, namespace, name string) {
 	}
 }
 
-// TestBadInput: any input gets a clear reason, does no harm to what else the Probe reads, and heals.
+// TestBadInput verifies that any input results in a clear reason, does not affect other resources of the Probe, and
+// recovers.
 func TestBadInput(t *testing.T) {
 	cluster.InstallOLM(t)
 	m := cluster.StartManager(t)
@@ -224,7 +225,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// TestAdmission: what is invalid in a spec never gets in.
+// TestAdmission verifies that an invalid spec is rejected.
 func TestAdmission(t *testing.T) {
 	namespace := cluster.Namespace(t, "admission")
 	resource := func(r v1alpha1.ProbeResource) *v1alpha1.ProbeSpec {

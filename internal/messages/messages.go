@@ -1,4 +1,4 @@
-// Package messages formats what the messages of conditions and Events are made of.
+// Package messages formats text for the messages of conditions and Events.
 package messages
 
 import (
@@ -9,7 +9,8 @@ import (
 
 const ellipsis = "…"
 
-// Clip returns text as valid UTF-8 of at most limit bytes, with an ellipsis where something was cut off.
+// Clip returns text as valid UTF-8 of at most limit bytes, with an ellipsis if it was truncated. The ellipsis is
+// returned even if limit is too small for it.
 func Clip(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
@@ -22,10 +23,10 @@ func Clip(text string, limit int) string {
 	return text[:cut] + ellipsis
 }
 
-// Line returns text in one line.
+// Line returns text on one line, with each sequence of white space replaced by a space.
 func Line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// List joins the first few items of a list, and adds how many more there are.
+// List joins the first items, as many as most allows, and appends how many more there are.
 func List(items []string, most int, separator string) string {
 	if len(items) <= most {
 		return strings.Join(items, separator)

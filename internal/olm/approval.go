@@ -14,11 +14,11 @@ import (
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// Namespace is what a namespace holds that decides whether its updates go ahead, read at one moment.
+// Namespace holds everything in a namespace that decides whether its updates may proceed, as read at one moment.
 type Namespace struct {
 	Subscriptions []v1alpha1.Subscription
 
-	// CSVs, Probes and OperatorConditions by name. Those of one operator have the same.
+	// CSVs, Probes and OperatorConditions are by name. Those of one operator share the name.
 	CSVs               map[string]*v1alpha1.ClusterServiceVersion
 	Probes             map[string]*v1alpha1.Probe
 	OperatorConditions map[string]*operatorsv2.OperatorCondition
@@ -26,27 +26,28 @@ type Namespace struct {
 	// OptedIn has the names of the ClusterServiceVersions whose CustomResourceDefinitions ask for a Probe.
 	OptedIn map[string]bool
 
-	// Reader is who reads custom resources now, and Targets the hash of the target namespaces of the OperatorGroup.
+	// Reader identifies the process that reads custom resources now. Targets is the hash of the OperatorGroup's target
+	// namespaces.
 	Reader, Targets string
 }
 
-// Verdict is what the approval gate says of an InstallPlan. OLM puts all updates of a namespace into one, so that it is
-// judged whole.
+// Verdict is the decision of the approval gate about an InstallPlan. OLM puts all updates of a namespace into one plan,
+// so the plan is judged as a whole.
 type Verdict struct {
-	// Ours is true where a Subscription in the plan leaves its approval to operator-status.
+	// Ours is true if the approval of the plan is left to operator-status.
 	Ours bool
 
 	// Gate is the decision about the updates in the plan.
 	Gate gate.Decision
 
-	// Missing names the Subscriptions in the plan for which only a person may approve it, sorted.
+	// Missing names the Subscriptions in the plan whose updates only a user may approve, sorted.
 	Missing []string
 }
 
-// Approve is true where operator-status is to approve the plan.
+// Approve reports whether operator-status approves the plan.
 func (v Verdict) Approve() bool { return v.Ours && !v.Gate.Held && len(v.Missing) == 0 }
 
-// Judge says of an InstallPlan whether it may be approved.
+// Judge returns the Verdict on an InstallPlan.
 func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 	out := Verdict{Ours: n.ours(plan)}
 	var updates []gate.Inputs
@@ -65,9 +66,9 @@ func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 	return out
 }
 
-// ours is true where the approval of a plan is left to operator-status by a Subscription that refers to it. One that is
-// Automatic does so where no other than ours is Manual: a single Manual one has OLM ask for the approval of every plan of the
-// namespace, and here nobody but us would give it.
+// ours reports whether a Subscription that refers to the plan leaves its approval to operator-status. A gated one does.
+// An Automatic one does if the namespace has gated Subscriptions and no other Manual ones: a single Manual Subscription
+// makes OLM require approval for every plan of the namespace, and no other controller or user would approve this one.
 func (n Namespace) ours(plan *olm.InstallPlan) bool {
 	var asks, byGate, byPerson bool
 	for i := range n.Subscriptions {
@@ -83,8 +84,8 @@ func (n Namespace) ours(plan *olm.InstallPlan) bool {
 	return asks && byGate && !byPerson && n.current(plan)
 }
 
-// current is true for a plan each of whose ClusterServiceVersions is still the target of a Subscription, or brings one along.
-// In one that is overtaken there may be versions that have been replaced since.
+// current reports whether every ClusterServiceVersion in a plan is still the target of a Subscription, or of one that
+// the plan itself creates. A superseded plan may contain versions that have been replaced since.
 func (n Namespace) current(plan *olm.InstallPlan) bool {
 	for _, name := range plan.Spec.ClusterServiceVersionNames {
 		target := slices.ContainsFunc(n.Subscriptions, func(sub v1alpha1.Subscription) bool { return sub.Status.CurrentCSV == name })
@@ -98,15 +99,16 @@ func (n Namespace) current(plan *olm.InstallPlan) bool {
 	return true
 }
 
-// installs is true where a plan is, among others perhaps, for a Subscription: it is referred to, or installs the target of
-// one that refers to an earlier plan. Who owns it says nothing, since OLM has every Subscription of the namespace own it.
+// installs reports whether a plan is for a Subscription, perhaps among others: the Subscription refers to it, or the
+// plan installs its target although it refers to an earlier plan. Owner references do not help, since OLM makes every
+// Subscription of the namespace an owner.
 func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 	ref := sub.Status.InstallPlanRef
 	return ref != nil && ref.Name == plan.Name || slices.Contains(plan.Spec.ClusterServiceVersionNames, sub.Status.CurrentCSV)
 }
 
-// update returns what decides whether the update of a Subscription is held. What runs is told by what was installed: where
-// OLM holds the update itself, that is what does not run yet.
+// update returns what decides whether the update of a Subscription is held. It finds the running CSV from the installed
+// one, which does not run yet while OLM itself holds the update.
 func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
 	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
@@ -118,7 +120,7 @@ func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
 	return out
 }
 
-// begun is true for a ClusterServiceVersion that has run, or of which nobody can tell: OLM keeps so many phases and no more.
+// begun reports whether a ClusterServiceVersion has run, or may have: OLM keeps only so many phases.
 func begun(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csvchain.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
 }
@@ -126,8 +128,8 @@ func begun(csv *v1alpha1.ClusterServiceVersion) bool {
 // historyOfOLM is how many phases of a ClusterServiceVersion OLM keeps.
 const historyOfOLM = 20
 
-// heldByOLM is the decision about the update of a Subscription that OLM has approved, and does not go on with; the zero value
-// where it does.
+// heldByOLM returns the decision about an approved update that OLM holds because of the OperatorCondition; the zero
+// value if OLM does not hold it.
 func (n Namespace) heldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	target := n.CSVs[sub.Status.CurrentCSV]
 	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
@@ -151,7 +153,7 @@ func planName(sub *v1alpha1.Subscription) string {
 	return sub.Status.InstallPlanRef.Name
 }
 
-// missing says whose word a plan waits for.
+// missing returns the message that a user has to approve a plan.
 func missing(plan *olm.InstallPlan, subs []string) string {
 	return fmt.Sprintf(
 		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a person has to approve it, by %s",

@@ -21,15 +21,15 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// ApprovalReconciler approves the InstallPlans of OLM that Subscriptions leave to operator-status, once every operator that
-// they update allows it.
+// ApprovalReconciler approves the InstallPlans of OLM that Subscriptions leave to operator-status, once every operator
+// that they update allows it.
 type ApprovalReconciler struct {
 	Client client.Client
 
-	// Reader reads live: what an approval depends on must not be of yesterday.
+	// Reader bypasses the cache, since an approval must not depend on stale objects.
 	Reader client.Reader
 
-	// Identity is who reads custom resources in this process.
+	// Identity identifies this process as a reader of custom resources.
 	Identity string
 
 	Recorder events.EventRecorder
@@ -38,7 +38,7 @@ type ApprovalReconciler struct {
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=installplans,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile approves an InstallPlan where it may. A request is for a namespace's plan.
+// Reconcile approves an InstallPlan if its Verdict allows it.
 func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	plan, err := find[olm.InstallPlan](ctx, r.Client, request.NamespacedName)
 	if err != nil || !waits(plan) {
@@ -59,17 +59,17 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		return reconcile.Result{}, r.approve(ctx, plan, verdict)
 	}
 	if verdict.Gate.Held && verdict.Gate.Reason == v1alpha1.ReasonProbeNotRead {
-		return reconcile.Result{RequeueAfter: time.Second}, nil // nothing tells when it has been
+		return reconcile.Result{RequeueAfter: time.Second}, nil // no event signals that it has been read
 	}
 	return reconcile.Result{}, nil
 }
 
-// waits is true for a plan that is neither approved nor under way.
+// waits reports whether a plan requires approval and has not been approved. It is false for nil.
 func waits(plan *olm.InstallPlan) bool {
 	return plan != nil && plan.DeletionTimestamp.IsZero() && plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved
 }
 
-// approve approves a plan as it was judged, with its resourceVersion: what changed meanwhile is judged again.
+// approve approves a plan as it was judged: a newer resourceVersion is a conflict, and is judged again.
 func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict Verdict) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": plan.ResourceVersion},
@@ -80,7 +80,7 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 	}
 	err = r.Client.Patch(ctx, plan, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // what it is now is on its way to the cache, and brings it back here
+		return nil // the cache is stale; its next event enqueues the plan
 	}
 	if err != nil {
 		return fmt.Errorf("approving InstallPlan %s: %w", client.ObjectKeyFromObject(plan), err)
@@ -92,8 +92,8 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 	return nil
 }
 
-// SetupWithManager has the waiting plans of a namespace looked at when something of it changes that they wait for. around
-// is what the switch puts around the reconciler.
+// SetupWithManager enqueues a plan when it changes, and all waiting plans of a namespace when a Subscription,
+// ClusterServiceVersion, Probe or OperatorCondition there does. around restricts the reconciler to its lifecycle mode.
 func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	waiting := handler.EnqueueRequestsFromMapFunc(r.waiting)
 	return ctrl.NewControllerManagedBy(mgr).
@@ -106,7 +106,7 @@ func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reco
 		Complete(around(r))
 }
 
-// waiting are the plans of a namespace that wait for approval.
+// waiting returns requests for the plans of a namespace that wait for approval.
 func (r *ApprovalReconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
 	list := &olm.InstallPlanList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {

@@ -27,7 +27,7 @@ func bar() *v1alpha1.Subscription {
 	return referring(subscribing("bar", "bar.v1", "bar.v2"), "install-2")
 }
 
-// judgement is a Verdict in short.
+// judgement is the summary of a Verdict.
 type judgement struct {
 	Approve, Ours bool
 	Gate          string // its reason
@@ -43,10 +43,10 @@ func inShort(v Verdict) judgement {
 
 type verdictRow struct {
 	reason string
-	plan   *olm.InstallPlan // where left out, one for all Subscriptions of the namespace
+	plan   *olm.InstallPlan // nil for one of all Subscriptions of the namespace
 	n      Namespace
 	want   judgement
-	says   string // of the hold
+	says   string // the message of the hold
 }
 
 func TestJudge(t *testing.T) {
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// aloneRows are of a plan for one Subscription.
+// aloneRows are cases of a plan for one Subscription.
 func aloneRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"))
 	alone := func(sub *v1alpha1.Subscription, probes ...*v1alpha1.Probe) Namespace {
@@ -146,7 +146,7 @@ func aloneRows() map[string]verdictRow {
 	}
 }
 
-// togetherRows are of a plan for several Subscriptions, which OLM installs whole.
+// togetherRows are cases of a plan for several Subscriptions, which OLM installs as a whole.
 func togetherRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
 	both := func(a, b *v1alpha1.Subscription, probes ...*v1alpha1.Probe) Namespace {
@@ -198,7 +198,7 @@ func togetherRows() map[string]verdictRow {
 	}
 }
 
-// oursRows are about whose word a plan waits for. OLM has all Subscriptions of a namespace own it.
+// oursRows are cases of who approves a plan. OLM makes all Subscriptions of a namespace its owners.
 func oursRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
 	resting := func() *v1alpha1.Subscription { return referring(subscribing("foo", "foo.v1", "foo.v1"), "install-1") }
@@ -286,7 +286,7 @@ func oursRows() map[string]verdictRow {
 	}
 }
 
-// runningRows are about who is asked: what does the work, for the Subscriptions in the plan.
+// runningRows are cases of which operator decides: the running one of each Subscription in the plan.
 func runningRows() map[string]verdictRow {
 	first := byGate(referring(subscribing("foo", "", "foo.v2"), "install-2"))
 	failedBefore := byGate(referring(subscribing("foo", "foo.v2", "foo.v3"), "install-2"))

@@ -17,10 +17,10 @@ import (
 
 var (
 	past = metav1.Unix(1000, 0)
-	now  = metav1.Unix(2000, 12345) // more exactly than the API server keeps it
+	now  = metav1.Unix(2000, 12345) // more precise than the API server
 )
 
-// subscribing is OLM's Subscription to package foo, whose approval is Automatic.
+// subscribing returns OLM's Subscription to package foo, with Automatic approval.
 func subscribing(name, installed, current string) *v1alpha1.Subscription {
 	return &v1alpha1.Subscription{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 3},
@@ -32,7 +32,7 @@ func subscribing(name, installed, current string) *v1alpha1.Subscription {
 	}
 }
 
-// byHand has a person approve a Subscription's updates, and byGate operator-status.
+// byHand leaves the approval of a Subscription's updates to a user, and byGate to operator-status.
 func byHand(sub *v1alpha1.Subscription) *v1alpha1.Subscription {
 	sub.Spec.InstallPlanApproval = olm.ApprovalManual
 	return sub
@@ -52,13 +52,13 @@ func allowing(sub *v1alpha1.Subscription, csv string) *v1alpha1.Subscription {
 	return sub
 }
 
-// referring has the status refer to an InstallPlan, as OLM does for the Subscriptions that it updates.
+// referring makes the status refer to an InstallPlan, as OLM does for the Subscriptions that it updates.
 func referring(sub *v1alpha1.Subscription, plan string) *v1alpha1.Subscription {
 	sub.Status.InstallPlanRef = &corev1.ObjectReference{Kind: "InstallPlan", Namespace: "default", Name: plan}
 	return sub
 }
 
-// csv has the conditions that OLM gives it: one for each phase that it went through.
+// csv returns a ClusterServiceVersion with a condition for each phase that it went through, as OLM sets them.
 func csv(name, replaces string, phases ...olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -76,17 +76,17 @@ func because(csv *v1alpha1.ClusterServiceVersion, reason olm.ConditionReason, me
 	return csv
 }
 
-// succeeded is one that runs.
+// succeeded returns a running ClusterServiceVersion.
 func succeeded(name string) *v1alpha1.ClusterServiceVersion {
 	return csv(name, "", olm.CSVPhasePending, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
 }
 
-// beingReplaced is foo.v1, which does the work until the next has Succeeded.
+// beingReplaced returns foo.v1, which runs until its successor has Succeeded.
 func beingReplaced() *v1alpha1.ClusterServiceVersion {
 	return csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, olm.CSVPhaseReplacing)
 }
 
-// heldBack is foo.v2, with which OLM does not go on, since foo.v1 does not allow it in its OperatorCondition.
+// heldBack returns foo.v2, which OLM holds because of the OperatorCondition of foo.v1.
 func heldBack() *v1alpha1.ClusterServiceVersion {
 	return because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonOperatorConditionNotUpgradeable, "operator is not upgradeable: it is busy.")
 }
@@ -99,7 +99,7 @@ func named(csvs ...*v1alpha1.ClusterServiceVersion) map[string]*v1alpha1.Cluster
 	return out
 }
 
-// planning is a plan that waits for approval, of the Subscriptions that own it.
+// planning returns a plan that waits for approval, owned by those Subscriptions.
 func planning(csvs []string, owners ...string) *olm.InstallPlan {
 	out := &olm.InstallPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-2"},
@@ -117,7 +117,7 @@ func approved(p *olm.InstallPlan, phase olm.InstallPlanPhase) *olm.InstallPlan {
 	return p
 }
 
-// probing is a Probe whose resources have been read, and which says of the update what status says.
+// probing returns a Probe whose resources have been read, with that status of Upgradeable.
 func probing(name string, status metav1.ConditionStatus) *v1alpha1.Probe {
 	return &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -129,7 +129,7 @@ func probing(name string, status metav1.ConditionStatus) *v1alpha1.Probe {
 	}
 }
 
-// world is a namespace without Probes whose word may be of yesterday.
+// world returns a Namespace without Probes. Its empty Reader and Targets match those of probing.
 func world(csvs map[string]*v1alpha1.ClusterServiceVersion, subs ...*v1alpha1.Subscription) Namespace {
 	out := Namespace{
 		CSVs:               csvs,
@@ -149,7 +149,7 @@ func saidBy(n Namespace, probes ...*v1alpha1.Probe) Namespace {
 	return n
 }
 
-// objecting has the operator, or with override an administrator, say of the update of foo.v1 what status says.
+// objecting sets Upgradeable in the OperatorCondition of foo.v1, as the operator does, or an administrator if override.
 func objecting(n Namespace, status metav1.ConditionStatus, override bool) Namespace {
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
 	said := []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: status, Reason: "Busy", Message: "it is busy."}}
@@ -162,7 +162,7 @@ func objecting(n Namespace, status metav1.ConditionStatus, override bool) Namesp
 	return n
 }
 
-// unread has what the Probes say be what another process has read.
+// unread makes the Probes appear to be read by another process.
 func unread(n Namespace) Namespace {
 	n.Reader = "another"
 	return n
@@ -175,7 +175,7 @@ func catalog(state string) *olm.CatalogSource {
 	}
 }
 
-// settled are the inputs of a Subscription that OLM has brought to foo.v1.
+// settled returns the inputs of a Subscription that OLM has updated to foo.v1.
 func settled() BridgeInputs {
 	return BridgeInputs{
 		Subscription:  subscribing("sub", "foo.v1", "foo.v1"),
@@ -185,14 +185,14 @@ func settled() BridgeInputs {
 	}
 }
 
-// updating are those of one that OLM brings from foo.v1 to foo.v2, which is not there yet.
+// updating returns the inputs of a Subscription that OLM updates from foo.v1 to foo.v2, which does not exist yet.
 func updating(p *olm.InstallPlan) BridgeInputs {
 	in := settled()
 	in.Subscription, in.Plan = referring(subscribing("sub", "foo.v1", "foo.v2"), "install-2"), p
 	return in
 }
 
-// arriving are those of one whose foo.v2 is there, which OLM takes for installed.
+// arriving returns the inputs of a Subscription whose foo.v2 exists, and for OLM is the installed CSV.
 func arriving(csvs ...*v1alpha1.ClusterServiceVersion) BridgeInputs {
 	in := updating(approved(planning([]string{"foo.v2"}, "sub"), olm.InstallPlanPhaseComplete))
 	in.Subscription.Status.InstalledCSV, in.Subscription.Status.State = "foo.v2", olm.SubscriptionStateAtLatest
@@ -200,7 +200,7 @@ func arriving(csvs ...*v1alpha1.ClusterServiceVersion) BridgeInputs {
 	return in
 }
 
-// unresolved are those of one that OLM has not resolved.
+// unresolved returns the inputs of a Subscription that OLM has not resolved.
 func unresolved() BridgeInputs {
 	in := settled()
 	in.Subscription, in.CSVs = subscribing("sub", "", ""), nil
@@ -214,7 +214,7 @@ func with(in BridgeInputs, changes ...func(*BridgeInputs)) BridgeInputs {
 	return in
 }
 
-// failing has OLM say that it cannot resolve the namespace.
+// failing makes OLM report that it cannot resolve the namespace.
 func failing(reason, message string) func(*BridgeInputs) {
 	return func(in *BridgeInputs) {
 		in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{{
@@ -223,7 +223,7 @@ func failing(reason, message string) func(*BridgeInputs) {
 	}
 }
 
-// telling has OLM say that something is so.
+// telling sets a condition of OLM to True.
 func telling(t olm.SubscriptionConditionType, message string) func(*BridgeInputs) {
 	return func(in *BridgeInputs) {
 		in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{{
@@ -236,8 +236,8 @@ func from(source *olm.CatalogSource) func(*BridgeInputs) {
 	return func(in *BridgeInputs) { in.CatalogSource = source }
 }
 
-// conditions are ours on a Subscription that is up to date, as "Status/Reason" by type, but for changes; an empty one is
-// absent.
+// conditions returns our conditions on a Subscription that is up to date, with changes, as "Status/Reason" by type; an
+// empty one is absent.
 func conditions(changes ...string) map[string]string {
 	out := map[string]string{
 		"UpToDate":                          "True/NewestRuns",
@@ -265,7 +265,7 @@ const (
 	replacement = "InstalledCSVReplacementAvailable=True/ReplacementAvailable"
 )
 
-// nothingYet are ours while OLM has resolved and installed nothing, but for changes.
+// nothingYet returns our conditions while OLM has resolved and installed nothing, with changes.
 func nothingYet(changes ...string) map[string]string {
 	absent := []string{
 		notKnown, "InstallPlanAwaitingManualApproval=", "InstalledCSVReplacementAvailable=", "InstalledCSVFailed=", "InstalledCSVMissing=",
@@ -273,7 +273,7 @@ func nothingYet(changes ...string) map[string]string {
 	return conditions(slices.Concat(absent, changes)...)
 }
 
-// random are inputs of few names, so that they often have to do with each other.
+// random returns inputs with few distinct names, so that objects often refer to each other.
 func random(r *rand.Rand) BridgeInputs {
 	name := func() string { return pick(r, "", "foo.v1", "foo.v2", "foo.v3") }
 	in := BridgeInputs{
@@ -317,7 +317,7 @@ func random(r *rand.Rand) BridgeInputs {
 	return in
 }
 
-// randomConditions are some of others, each once, and between them some of ours.
+// randomConditions returns some conditions of others, each once, interspersed with some of ours.
 func randomConditions(r *rand.Rand) []v1alpha1.SubscriptionCondition {
 	others := []v1alpha1.SubscriptionConditionType{
 		"ResolutionFailed", "CatalogSourcesUnhealthy", "InstallPlanFailed", "InstallPlanMissing", "InstallPlanPending", "BundleUnpacking", "Zebra", "Ape",

@@ -1,4 +1,4 @@
-// Package olm is everything that knows that a real Operator Lifecycle Manager is there.
+// Package olm contains what depends on a real Operator Lifecycle Manager in the cluster.
 package olm
 
 import (
@@ -13,26 +13,26 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// Waiver is why an update is not to be held by the OperatorCondition, whatever the Probe says.
+// Waiver is why the OperatorCondition must not hold an update, regardless of the Probe.
 type Waiver struct {
 	Reason  string
 	Message string
 }
 
-// Gate returns what `spec.conditions` of an OperatorCondition should be, which OLM reads before it updates the operator, given
-// the operator's Probe and why that has no effect there, if so. Reader and target namespaces are not compared: a takeover
-// would turn every entry False and True again, and OLM holds what is False.
+// Gate returns the desired `spec.conditions` of an OperatorCondition, which OLM reads before it updates the operator.
+// waiver states why the operator's Probe has no effect there; nil if it has. Reader and target namespaces are not
+// compared: a change of leader would turn every entry False and True again, and OLM holds an update while it is False.
 //
-// An Upgradeable condition of the operator's own stays, what was released too, and so does ours while the Probe of an
-// operator that never opted in has not been read. Ours is never removed, since OLM would then take the last one for outdated
-// and hold the update for ever: it turns True.
+// An Upgradeable condition that the operator sets itself stays unchanged, as does a released one, and ours while the
+// Probe of an operator that never opted in has not been read. Ours is never removed, since OLM would then consider the
+// last one outdated and hold the update forever. It turns True instead.
 func Gate(conditions []metav1.Condition, probe gate.Inputs, waiver *Waiver, now metav1.Time) []metav1.Condition {
 	actual := meta.FindStatusCondition(conditions, operatorsv2.Upgradeable)
 	if actual != nil && (!v1alpha1.IsGateReason(actual.Reason) || actual.Reason == v1alpha1.ReasonReleased) {
 		return conditions
 	}
 	if (probe.Probe == nil && !probe.OptedIn || waiver != nil) && actual == nil {
-		return conditions // nothing is held that would have to be let go
+		return conditions // there is no entry that has to turn True
 	}
 	desired := upgradeableOf(probe)
 	if waiver != nil {
@@ -47,7 +47,7 @@ func Gate(conditions []metav1.Condition, probe gate.Inputs, waiver *Waiver, now 
 	return out
 }
 
-// upgradeableOf is the condition that the Probe of an operator asks for; nil while it is not known.
+// upgradeableOf returns the condition according to the Probe of an operator; nil while that is unknown.
 func upgradeableOf(in gate.Inputs) *metav1.Condition {
 	out := &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue}
 	var upgradeable *metav1.Condition
@@ -70,12 +70,13 @@ func upgradeableOf(in gate.Inputs) *metav1.Condition {
 	return out
 }
 
-// probe returns what decides about the Probe of a ClusterServiceVersion.
+// probe returns the inputs for the Probe of a ClusterServiceVersion.
 func (n Namespace) probe(name string) gate.Inputs {
 	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name]}
 }
 
-// waiver is why the Probe of an operator has no say in its OperatorCondition; nil where it has.
+// waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides
+// so; nil if it has.
 func (n Namespace) waiver(name string) (*Waiver, *v1alpha1.Subscription) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
@@ -93,8 +94,8 @@ func (n Namespace) waiver(name string) (*Waiver, *v1alpha1.Subscription) {
 	return nil, nil
 }
 
-// transition is true where the answer to OLM differs: not merely its wording, which is no reason to have OLM look anew,
-// unless names have to go.
+// transition reports whether the condition changes in status, or its message must hide more names. Other changes of the
+// message are not written, since each write makes OLM reconcile.
 func transition(before, after []metav1.Condition) bool {
 	a, b := meta.FindStatusCondition(before, operatorsv2.Upgradeable), meta.FindStatusCondition(after, operatorsv2.Upgradeable)
 	if a == nil || b == nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// FieldOwner is the name under which operator-status writes OLM's objects.
+// FieldOwner is the field manager of operator-status for OLM's objects.
 const FieldOwner = "operator-status"
 
-// GateReconciler has OperatorConditions say what the Probes of their names say. It never creates one: OLM does, for
-// every ClusterServiceVersion.
+// GateReconciler sets Upgradeable in OperatorConditions according to the Probes of the same names. It never creates an
+// OperatorCondition: OLM does, for every ClusterServiceVersion.
 type GateReconciler struct {
 	Client   client.Client
 	Clock    func() time.Time
@@ -36,7 +36,7 @@ type GateReconciler struct {
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorconditions,verbs=get;list;watch;patch
 
-// Reconcile writes an OperatorCondition's Upgradeable when the Probe's answer changed.
+// Reconcile updates an OperatorCondition's Upgradeable if the result of the Probe changed.
 func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	condition := &operatorsv2.OperatorCondition{}
 	if err := r.Client.Get(ctx, request.NamespacedName, condition); err != nil {
@@ -60,14 +60,14 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	return reconcile.Result{}, nil
 }
 
-// write writes the whole list, which is atomic, provided that nobody else has since it was read. It returns whether it did.
+// write replaces the whole list, which is atomic, with optimistic locking. It reports whether it did.
 func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) (bool, error) {
 	before := condition.DeepCopy()
 	condition.Spec.Conditions = desired
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, condition, patch, client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return false, nil // what it is now is on its way to the cache, and brings it back here
+		return false, nil // the cache is stale; its next event enqueues the OperatorCondition
 	}
 	if err != nil {
 		return false, fmt.Errorf("setting Upgradeable in OperatorCondition %s: %w", client.ObjectKeyFromObject(condition), err)
@@ -76,8 +76,8 @@ func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.Opera
 	return true, nil
 }
 
-// SetupWithManager has an OperatorCondition looked at when it or the Probe of its name changes, or a Subscription of its
-// namespace. around is what the switch puts around the reconciler.
+// SetupWithManager enqueues an OperatorCondition when it, the Probe of its name, or a Subscription of its namespace
+// changes. around restricts the reconciler to its lifecycle mode.
 func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operatorcondition-gate").
@@ -87,7 +87,7 @@ func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 		Complete(around(r))
 }
 
-// neighbours are the OperatorConditions of a namespace.
+// neighbours returns requests for the OperatorConditions of a namespace.
 func (r *GateReconciler) neighbours(ctx context.Context, o client.Object) []reconcile.Request {
 	list := &operatorsv2.OperatorConditionList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {

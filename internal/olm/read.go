@@ -15,8 +15,9 @@ import (
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// read reads a namespace: ClusterServiceVersions, which are long and whose changes nobody is held by, from the cache, and
-// the rest from where it is said. All of it is to be read only: from a cache it comes as the cache holds it.
+// read reads a namespace. ClusterServiceVersions come from the cache: they are large, and none of their changes holds
+// an update. Everything else comes from the given reader. The objects are read-only, since they may be shared with the
+// cache.
 func read(ctx context.Context, cache, from client.Reader, namespace, identity string) (Namespace, error) {
 	out := Namespace{
 		Probes:             map[string]*v1alpha1.Probe{},
@@ -52,7 +53,7 @@ func read(ctx context.Context, cache, from client.Reader, namespace, identity st
 	return out, nil
 }
 
-// readAll is read, with what the approval gate needs besides.
+// readAll is like read, and also reads the Targets that the approval gate needs.
 func readAll(ctx context.Context, cache, from client.Reader, namespace, identity string) (Namespace, error) {
 	out, err := read(ctx, cache, from, namespace, identity)
 	if err != nil {
@@ -62,7 +63,7 @@ func readAll(ctx context.Context, cache, from client.Reader, namespace, identity
 	return out, err
 }
 
-// find is an object, or nil where there is none of that name.
+// find returns an object, or nil if it does not exist.
 func find[T any, O interface {
 	*T
 	client.Object
@@ -77,7 +78,7 @@ func find[T any, O interface {
 	return out, nil
 }
 
-// planOf is the InstallPlan that a Subscription's status refers to; nil where there is none.
+// planOf returns the InstallPlan that a Subscription's status refers to; nil if there is none.
 func planOf(ctx context.Context, from client.Reader, sub *v1alpha1.Subscription) (*olm.InstallPlan, error) {
 	if sub.Status.InstallPlanRef == nil {
 		return nil, nil

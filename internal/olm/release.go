@@ -15,9 +15,9 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Release lets go of all that operator-status holds beside an OLM, so that nothing is held by who is not there any more:
-// before it is uninstalled. What it let go of stays so, whatever a manager that still runs thinks, until it is taken back.
-// It tells what it does, and which Subscriptions will wait for approvals that nobody gives then.
+// Release sets every Upgradeable entry of operator-status in OperatorConditions to True, so that no update stays held
+// after operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It
+// reports the entries that it changes, and the Subscriptions that then need approval by a user, to the given writer.
 func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
 	if err := each(ctx, c, func(o *operatorsv2.OperatorCondition) (bool, error) {
 		held := ourEntry(o)
@@ -59,7 +59,7 @@ func TakeBack(ctx context.Context, c client.Client, now metav1.Time, tell io.Wri
 	})
 }
 
-// each changes the OperatorConditions that want to be changed, each as it is at that moment.
+// each patches the OperatorConditions that change modifies, and retries on conflict. change reports whether it did.
 func each(ctx context.Context, c client.Client, change func(*operatorsv2.OperatorCondition) (bool, error)) error {
 	list := &operatorsv2.OperatorConditionList{}
 	if err := c.List(ctx, list); err != nil {
@@ -84,7 +84,7 @@ func each(ctx context.Context, c client.Client, change func(*operatorsv2.Operato
 	return nil
 }
 
-// ourEntry is what operator-status says in an OperatorCondition; nil where it says nothing.
+// ourEntry returns the condition that operator-status set in an OperatorCondition; nil if there is none.
 func ourEntry(o *operatorsv2.OperatorCondition) *metav1.Condition {
 	out := meta.FindStatusCondition(o.Spec.Conditions, operatorsv2.Upgradeable)
 	if out == nil || !v1alpha1.IsGateReason(out.Reason) {

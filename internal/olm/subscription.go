@@ -18,8 +18,8 @@ import (
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// ours are the condition types that OLM does not have, in the order in which they are appended. OLM keeps what it does not
-// know; what it does know is never written.
+// ours are the condition types that OLM does not have, in the order in which they are appended. OLM preserves
+// conditions of unknown types. Conditions of OLM's types are never written.
 var ours = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionUpToDate,
 	v1alpha1.SubscriptionUpgradeHeld,
@@ -31,20 +31,20 @@ var ours = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionPackageChannelInvalid,
 }
 
-// BridgeInputs is everything that our conditions on OLM's Subscription depend on, read at one moment.
+// BridgeInputs holds everything that our conditions on OLM's Subscription depend on, as read at one moment.
 type BridgeInputs struct {
 	Subscription *v1alpha1.Subscription
 
-	// CatalogSource that the spec names; nil where there is none.
+	// CatalogSource is the one that the spec names; nil if it does not exist.
 	CatalogSource *olm.CatalogSource
 
-	// Plan is the InstallPlan that the status refers to; nil where it is gone.
+	// Plan is the InstallPlan that the status refers to; nil if it does not exist.
 	Plan *olm.InstallPlan
 
 	// CSVs are the ClusterServiceVersions of the namespace, by name.
 	CSVs map[string]*v1alpha1.ClusterServiceVersion
 
-	// Verdict of the approval gate on the plan, while it waits for approval.
+	// Verdict is that of the approval gate on the plan; the zero value unless the plan waits for approval.
 	Verdict Verdict
 
 	// HeldByOLM is the decision about the update that OLM has begun.
@@ -53,9 +53,9 @@ type BridgeInputs struct {
 	Now metav1.Time
 }
 
-// Conditions are all conditions that OLM's Subscription should have: those of others as they are, and ours.
+// Conditions returns the desired conditions of OLM's Subscription: those of others unchanged, then ours.
 func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
-	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	status := subscription.Status(in.inputs())
 	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
 		return slices.Contains(ours, c.Type)
@@ -74,7 +74,7 @@ func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
 	return out
 }
 
-// set sets a condition, whatever the status functions made of it. Its time moves only with what the Subscription has now.
+// set replaces a condition. Its transition time changes only if the Subscription now has another status.
 func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
 	c.LastTransitionTime = in.Now.DeepCopy()
 	if before := in.Subscription.Status.GetCondition(c.Type); before.Status == c.Status && before.LastTransitionTime != nil {
@@ -84,8 +84,8 @@ func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.Subsc
 	status.Conditions = append(status.Conditions, c)
 }
 
-// inputs put what OLM says into the terms of the status functions. Of OLM's installedCSV nobody knows that it runs: what
-// runs is the last that Succeeded.
+// inputs translates OLM's status into inputs of the status functions. OLM's installedCSV may not run, so the running
+// CSV takes its place.
 func (in BridgeInputs) inputs() subscription.Inputs {
 	sub := in.Subscription.DeepCopy()
 	sub.Status.InstalledCSV = in.running()
@@ -104,8 +104,8 @@ func (in BridgeInputs) inputs() subscription.Inputs {
 	return out
 }
 
-// plan is the InstallPlan as those see it who might approve it: nobody else has to approve what is left to us, be it that we
-// wait for a later one.
+// plan returns the InstallPlan for the status functions. If operator-status approves it or a later one, it does not
+// count as waiting for a user.
 func (in BridgeInputs) plan() *olm.InstallPlan {
 	if in.Plan == nil || len(in.Verdict.Missing) > 0 || !in.Verdict.Ours && !in.Subscription.IsGated() {
 		return in.Plan
@@ -115,7 +115,7 @@ func (in BridgeInputs) plan() *olm.InstallPlan {
 	return out
 }
 
-// gate is the decision about the update of the Subscription, before its approval or after.
+// gate returns the decision about the update of the Subscription, before or after its approval.
 func (in BridgeInputs) gate() gate.Decision {
 	if in.Verdict.Ours {
 		return in.Verdict.Gate
@@ -123,7 +123,8 @@ func (in BridgeInputs) gate() gate.Decision {
 	return in.HeldByOLM
 }
 
-// running is the name of what does the work; empty at a first install. What was installed and is gone is named too.
+// running returns the name of the running CSV, or of the installed one if that has been deleted; empty at a first
+// install.
 func (in BridgeInputs) running() string {
 	installed := in.Subscription.Status.InstalledCSV
 	switch csv := csvchain.Running(in.CSVs, installed); {
@@ -136,8 +137,8 @@ func (in BridgeInputs) running() string {
 	}
 }
 
-// resolution is what OLM's resolver found. What it found last is the newest that anybody knows of, and while it fails
-// nobody knows.
+// resolution returns the result of OLM's resolver. What it resolved last is the newest known. While it fails, the
+// newest is unknown.
 func (in BridgeInputs) resolution() *subscription.Resolution {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	switch {
@@ -158,8 +159,8 @@ func (in BridgeInputs) isTrue(t olm.SubscriptionConditionType) bool {
 	return in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(t)).Status == corev1.ConditionTrue
 }
 
-// reasonOf is why OLM cannot resolve this Subscription. OLM says the same of all Subscriptions of a namespace: this one is
-// at fault where its name is in it.
+// reasonOf returns why OLM cannot resolve this Subscription. OLM sets the same message on all Subscriptions of a
+// namespace: this one is at fault if the message names it.
 func (in BridgeInputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
 	if in.Subscription.Spec == nil {
 		return failed.Reason
@@ -177,12 +178,12 @@ func (in BridgeInputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
 	case says(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package, by)):
 		return v1alpha1.ReasonCSVNotInChannel
 	case in.Subscription.Status.CurrentCSV == "" && !says(failed.Message, "subscription "+in.Subscription.Name):
-		return v1alpha1.ReasonNewestNotKnown // of this one OLM says nothing
+		return v1alpha1.ReasonNewestNotKnown // the message is not about this one
 	}
 	return failed.Reason
 }
 
-// says is true where a message holds a phrase that ends there, and does not merely begin a longer name.
+// says reports whether a message contains a phrase, and not merely as the beginning of a longer name.
 func says(message, phrase string) bool {
 	for rest := message; ; {
 		_, after, found := strings.Cut(rest, phrase)
@@ -196,7 +197,7 @@ func says(message, phrase string) bool {
 	}
 }
 
-// catalogSource has the health of a catalog in our terms. What OLM resolved from it once it has read.
+// catalogSource translates the health of a catalog. A catalog from which OLM has resolved something has been read.
 func (in BridgeInputs) catalogSource() subscription.CatalogSource {
 	out := subscription.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
 	healthy := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
@@ -214,7 +215,7 @@ func (in BridgeInputs) catalogSource() subscription.CatalogSource {
 	return out
 }
 
-// upToDate is what `status.UpToDate` would be, were there a place for it in OLM's schema.
+// upToDate returns the condition for `status.UpToDate`, a field that OLM's schema does not have.
 func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
 	out := v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionUpToDate, Status: corev1.ConditionFalse, Message: status.Message}
 	held := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
@@ -241,10 +242,11 @@ func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Sub
 	return out
 }
 
-// resolvedWith returns the version before the current one, where OLM's resolution failed because of it and it has been
-// deleted since; else it is empty. OLM does not retry what is not satisfiable, nor does the deletion wake its resolver:
-// where both versions were still there when it last looked, ResolutionFailed outlives the hold (seen with v0.46 for more than
-// two minutes; its resync comes after 15). Our write of a message that says so is an event of the Subscription, and wakes it.
+// resolvedWith returns the CSV that the current one replaces if OLM's resolution failed because of it and it has been
+// deleted since; otherwise "". OLM does not retry an unsatisfiable resolution, and the deletion does not trigger its
+// resolver. If both versions existed at the last resolution, ResolutionFailed outlives the hold (seen with v0.46 for
+// more than two minutes; its resync is after 15). Our write of a message about it is an event of the Subscription, and
+// triggers the resolver.
 func (in BridgeInputs) resolvedWith() string {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	current := in.CSVs[in.Subscription.Status.CurrentCSV]
@@ -257,9 +259,9 @@ func (in BridgeInputs) resolvedWith() string {
 	return ""
 }
 
-// approvalMissing says whose word an update waits for that we may not give.
+// approvalMissing returns UpgradeHeld if an update needs approval by a user; nil if another condition reports it.
 func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
-	asked := in.Subscription.IsManual() && !in.Subscription.IsGated() // as InstallPlanAwaitingManualApproval says
+	asked := in.Subscription.IsManual() && !in.Subscription.IsGated() // InstallPlanAwaitingManualApproval reports it
 	if asked || !in.Verdict.Ours || len(in.Verdict.Missing) == 0 || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
 	}
@@ -269,7 +271,8 @@ func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1al
 	}
 }
 
-// gateWithoutEffect says that the label for the approval gate asks for what cannot be.
+// gateWithoutEffect returns the condition that the label for the approval gate has no effect; nil if it has, or is not
+// set.
 func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
 	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
 	if !asks || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
@@ -283,30 +286,30 @@ func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1
 }
 
 const (
-	// restAfterOLM is how long OLM has to have left a Subscription alone before we write to it. OLM's resolver overwrites
-	// the whole status of every Subscription of the namespace from what it read before it began. After a change of one
-	// spec v0.46 lost 9 of 10 conditions that were written within a second, and none once it had rested: see
+	// restAfterOLM is how long OLM must not have written to a Subscription before we do. OLM's resolver overwrites the
+	// whole status of every Subscription of the namespace with what it read before it began. After a change of one
+	// spec, v0.46 lost 9 of 10 conditions that were written within a second, and none after this time: see
 	// TestFactResolverOverwritesStatus of e2e/olm.
 	restAfterOLM = 2 * time.Second
 
-	// mostChurn is how long OLM may keep us from that.
+	// mostChurn is how long writes by OLM may delay ours.
 	mostChurn = 30 * time.Second
 
-	// restForWords is how long what has come to be said in other words, and means the same, stays in those it has.
+	// restForWords is the minimum time between a write and one that only changes messages.
 	restForWords = 30 * time.Second
 )
 
-// history is what is remembered of a Subscription while the process runs. Forgetting it costs a write's delay.
+// history is what is remembered of a Subscription in memory. Losing it delays a write.
 type history struct {
 	mine     string    // the resourceVersion that we last wrote
 	replaced string    // the one that it replaced
-	seen     string    // the last one that somebody else wrote
+	seen     string    // the last one that another client wrote
 	at       time.Time // when it was first seen
-	wanting  time.Time // since when there is something to write; zero while there is not
+	wanting  time.Time // since when there is something to write; zero if there is not
 	wrote    time.Time // when we last wrote
 }
 
-// due is when to write what wants to be written.
+// due returns when to write a change. words is true if only messages change.
 func (h history) due(words bool) time.Time {
 	out := h.at.Add(restAfterOLM)
 	if latest := h.wanting.Add(mostChurn); latest.Before(out) {
@@ -318,7 +321,7 @@ func (h history) due(words bool) time.Time {
 	return out
 }
 
-// change says how two lists of conditions differ: not at all, in their words, or in what they say.
+// change reports whether two lists of conditions differ in ours, and whether at most in messages.
 func change(before, after []v1alpha1.SubscriptionCondition) (differ, words bool) {
 	find := func(list []v1alpha1.SubscriptionCondition, t v1alpha1.SubscriptionConditionType) v1alpha1.SubscriptionCondition {
 		return (&v1alpha1.SubscriptionStatus{Conditions: list}).GetCondition(t)

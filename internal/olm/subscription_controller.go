@@ -21,22 +21,22 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// SubscriptionReconciler adds to the conditions of OLM's Subscriptions those that OLM does not have.
+// SubscriptionReconciler adds the conditions that OLM does not have to OLM's Subscriptions.
 type SubscriptionReconciler struct {
 	Client client.Client
 
-	// Identity is who reads custom resources in this process.
+	// Identity identifies this process as a reader of custom resources.
 	Identity string
 
 	Now func() time.Time
 
-	histories sync.Map // of types.NamespacedName: history
+	histories sync.Map // history by types.NamespacedName
 }
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=subscriptions;installplans;catalogsources;clusterserviceversions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=subscriptions/status,verbs=patch
 
-// Reconcile writes our conditions where they changed, once OLM has left the Subscription alone for a while.
+// Reconcile writes our conditions if they changed, once OLM has not written to the Subscription for a while.
 func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	sub, err := find[v1alpha1.Subscription](ctx, r.Client, request.NamespacedName)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	desired := Conditions(in)
 	h := r.observe(sub)
 	if sub.ResourceVersion == h.replaced {
-		return reconcile.Result{}, nil // what we wrote is on its way to the cache, and brings it back here
+		return reconcile.Result{}, nil // the cache does not have our write yet; its event enqueues the Subscription
 	}
 	differ, words := change(sub.Status.Conditions, desired)
 	if !differ {
@@ -71,7 +71,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	return reconcile.Result{}, r.write(ctx, sub, desired, h)
 }
 
-// observe notes when somebody else last wrote to a Subscription.
+// observe records when another client last wrote to a Subscription.
 func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 	var h history
 	if known, ok := r.histories.Load(client.ObjectKeyFromObject(sub)); ok {
@@ -108,7 +108,7 @@ func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subsc
 	return out, nil
 }
 
-// write writes the whole list, which a merge patch replaces, provided that nobody else has written since it was read.
+// write replaces the whole list with a merge patch, unless another client has written since it was read.
 func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscription, desired []v1alpha1.SubscriptionCondition, h history) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": sub.ResourceVersion},
@@ -120,7 +120,7 @@ func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscr
 	out := sub.DeepCopy()
 	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // what it is now is on its way to the cache, and brings it back here
+		return nil // the cache is stale; its next event enqueues the Subscription
 	}
 	if err != nil {
 		return fmt.Errorf("writing the conditions of Subscription %s: %w", client.ObjectKeyFromObject(sub), err)
@@ -131,8 +131,8 @@ func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscr
 	return nil
 }
 
-// SetupWithManager has a Subscription looked at when it changes, or something of its namespace or its catalog. around is
-// what the switch puts around the reconciler.
+// SetupWithManager enqueues a Subscription when it, its catalog, or an InstallPlan, ClusterServiceVersion, Probe or
+// OperatorCondition of its namespace changes. around restricts the reconciler to its lifecycle mode.
 func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	neighbours := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		return r.list(ctx, func(*v1alpha1.Subscription) bool { return true }, client.InNamespace(o.GetNamespace()))

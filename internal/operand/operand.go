@@ -1,4 +1,4 @@
-// Package operand finds the custom resources that an operator looks after.
+// Package operand finds the custom resources that an operator manages.
 package operand
 
 import (
@@ -15,22 +15,23 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Kind is one of the kinds that an operator owns, in a version that is served.
+// Kind is a kind that an operator owns, in a served version.
 type Kind struct {
 	schema.GroupVersionKind
 
-	// CRD is the name of its CustomResourceDefinition.
+	// CRD is the name of the CustomResourceDefinition.
 	CRD string
 
 	Namespaced bool
 }
 
-// Kinds are those that a ClusterServiceVersion owns and whose CustomResourceDefinitions are there.
+// Kinds returns the kinds that a ClusterServiceVersion owns and whose CustomResourceDefinitions exist, each in its
+// storage version, or else in the first served one.
 func Kinds(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) ([]Kind, error) {
 	var out []Kind
 	seen := map[string]bool{}
 	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
-		if seen[owned.Name] { // once for each of its versions
+		if seen[owned.Name] { // owned has an entry for each version
 			continue
 		}
 		seen[owned.Name] = true
@@ -53,7 +54,8 @@ func Kinds(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVer
 	return out, nil
 }
 
-// Where are the namespaces to look for a kind in, given those that the operator works in.
+// Where returns the namespaces to list a kind in, given the operator's target namespaces: all for a cluster-scoped
+// kind.
 func (k Kind) Where(targets []string) []string {
 	if !k.Namespaced {
 		return []string{metav1.NamespaceAll}

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Overlap reports whether two OperatorGroups with those targets share a namespace.
+// Overlap reports whether two OperatorGroups with these target namespaces share a namespace.
 func Overlap(a, b []string) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return false
@@ -32,8 +32,8 @@ func ProvidedAPIs(csv *v1alpha1.ClusterServiceVersion) []string {
 	return slices.Compact(out)
 }
 
-// AnnotatedAPIs returns the APIs that the annotation olm.providedAPIs of an OperatorGroup lists. Only where the spec has
-// staticProvidedAPIs are they the administrator's word; elsewhere they are a copy of what its ClusterServiceVersions provide.
+// AnnotatedAPIs returns the APIs in the annotation olm.providedAPIs of an OperatorGroup. They are set by an
+// administrator only if the spec has staticProvidedAPIs; otherwise they are copied from its ClusterServiceVersions.
 func AnnotatedAPIs(group *operatorsv1.OperatorGroup) []string {
 	var out []string
 	for api := range strings.SplitSeq(group.Annotations[operatorsv1.OperatorGroupProvidedAPIsAnnotationKey], ",") {
@@ -44,20 +44,20 @@ func AnnotatedAPIs(group *operatorsv1.OperatorGroup) []string {
 	return out
 }
 
-// refusals are the reasons for which a ClusterServiceVersion is no active member of its OperatorGroup.
+// refusals are the reasons why a ClusterServiceVersion is not an active member of its OperatorGroup.
 var refusals = []olm.ConditionReason{
 	v1alpha1.CSVReasonNoOperatorGroup, v1alpha1.CSVReasonTooManyOperatorGroups, v1alpha1.CSVReasonNoTargetNamespaces,
 	v1alpha1.CSVReasonInvalidInstallModes, v1alpha1.CSVReasonUnsupportedOperatorGroup,
 	v1alpha1.CSVReasonInterOperatorGroupOwnerConflict, v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs,
 }
 
-// Member reports whether a ClusterServiceVersion is an active member of the OperatorGroup of its namespace: what it provides counts as
-// provided by the group. Before it has a phase, that is not decided.
+// Member reports whether a ClusterServiceVersion is an active member of the OperatorGroup of its namespace, so that the
+// group provides its APIs. It is false until the ClusterServiceVersion has a phase.
 func Member(csv *v1alpha1.ClusterServiceVersion) bool {
 	return !csv.IsCopied() && csv.Status.Phase != olm.CSVPhaseNone && !slices.Contains(refusals, csv.Status.Reason)
 }
 
-// InConflict reports whether a ClusterServiceVersion was refused because of what OperatorGroups provide.
+// InConflict reports whether a ClusterServiceVersion was rejected because of the APIs that OperatorGroups provide.
 func InConflict(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csv.Status.Reason == v1alpha1.CSVReasonInterOperatorGroupOwnerConflict ||
 		csv.Status.Reason == v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs

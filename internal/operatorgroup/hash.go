@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Hash returns a short hash of target namespaces, whatever their order.
+// Hash returns a short hash of target namespaces, independent of their order.
 func Hash(targets []string) string {
 	sorted := slices.Sorted(slices.Values(targets))
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(sorted), "/")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// HashOf returns the hash of the target namespaces of a namespace's OperatorGroup; the empty string where there is not exactly
-// one, so that nothing is known of them. The group is read from one reader, and namespaces that it selects by label from
-// another.
+// HashOf returns the hash of the target namespaces of a namespace's OperatorGroup; the empty string if there is not
+// exactly one, since the targets are then unknown. The OperatorGroup is read with groups, and namespaces selected by
+// label with namespaces.
 func HashOf(ctx context.Context, groups, namespaces client.Reader, namespace string) (string, error) {
 	group, problem, err := Find(ctx, groups, namespace)
 	if err != nil || problem != nil {

@@ -1,4 +1,4 @@
-// Package operatorgroup reads which namespaces the operators of a namespace watch.
+// Package operatorgroup determines which namespaces the operators of a namespace watch.
 package operatorgroup
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Find returns the OperatorGroup of a namespace. Where there is not exactly one, the problem is the reason why nothing can be
-// installed in that namespace.
+// Find returns the OperatorGroup of a namespace. If there is not exactly one, it returns a problem that explains why
+// nothing can be installed in that namespace.
 func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.OperatorGroup, *condition.Problem, error) {
 	list := &operatorsv1.OperatorGroupList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) { // a kind that is not served has none
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) { // no objects exist if the kind is not served
 		return nil, nil, fmt.Errorf("listing the OperatorGroups of namespace %s: %w", namespace, err)
 	}
 	switch len(list.Items) {
@@ -40,17 +40,18 @@ func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.
 		"Namespace %s has %d OperatorGroups and may have one: delete all but one of %s", namespace, len(names), strings.Join(names, ", "))}, nil
 }
 
-// AnnotationExcludeGlobal on an OperatorGroup, with the value "true", has nothing installed in its namespace from the global catalogs,
+// AnnotationExcludeGlobal on an OperatorGroup, with the value "true", excludes the global catalogs from its namespace,
 // as in OLM.
 const AnnotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
 
-// ExcludesGlobal reports whether the operators of an OperatorGroup's namespace come from the catalogs of that namespace alone. Without
-// an OperatorGroup, which may be nil, they do not.
+// ExcludesGlobal reports whether operators in the OperatorGroup's namespace are installed only from the catalogs of
+// that namespace. It is false for a nil OperatorGroup.
 func ExcludesGlobal(group *operatorsv1.OperatorGroup) bool {
 	return group != nil && group.Annotations[AnnotationExcludeGlobal] == "true"
 }
 
-// Targets returns the target namespaces of an OperatorGroup, sorted: those that its operators watch. The empty one means all.
+// Targets returns the target namespaces of an OperatorGroup, which its operators watch, sorted. An empty name means all
+// namespaces; no names mean that the OperatorGroup selects none.
 func Targets(ctx context.Context, c client.Reader, group *operatorsv1.OperatorGroup) ([]string, error) {
 	spec := group.Spec
 	if len(spec.TargetNamespaces) > 0 {
@@ -63,7 +64,7 @@ func Targets(ctx context.Context, c client.Reader, group *operatorsv1.OperatorGr
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
 	if err != nil {
-		return nil, nil //nolint:nilerr // one that selects nothing that can be told selects none
+		return nil, nil //nolint:nilerr // an invalid selector selects none
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))

@@ -83,7 +83,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindUnserved: the kind goes with OLM, and what is being deleted then must not wait for it.
+// TestFindUnserved verifies that Find succeeds if the kind is not served: it is removed together with OLM, and pending
+// deletions must not be blocked by that.
 func TestFindUnserved(t *testing.T) {
 	c := interceptor.NewClient(cluster(t).(client.WithWatch), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {

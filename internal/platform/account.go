@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 )
 
-// identityOf returns as whom the objects of `spec.resources` are read, applied and deleted.
+// identityOf returns the identity that reads, applies and deletes the objects of `spec.resources`.
 func identityOf(op *v1alpha1.PlatformOperator, otherwise apply.Identity) apply.Identity {
 	if name := op.Spec.ServiceAccountName; name != "" {
 		return apply.Identity{Namespace: op.GetNamespaceToInstallIn(), Name: name}
@@ -24,20 +24,20 @@ func identityOf(op *v1alpha1.PlatformOperator, otherwise apply.Identity) apply.I
 	return otherwise
 }
 
-// actor reads, applies and deletes objects.
+// actor reads, applies and deletes objects under one identity.
 type actor struct {
 	apply.Identity
 
-	// missing is true where the service account does not exist. The clients are then the manager's, which applies nothing in its
-	// place, and deletes only what it recorded.
+	// missing is true if the service account does not exist. The clients are then the manager's, which applies nothing
+	// in its place and deletes only objects whose UID it recorded.
 	missing bool
 
 	reader client.Reader
 	writer client.Client
 }
 
-// refuses returns why it does not apply an object; nil if it tries to. The manager may be allowed everything, so that to grant
-// rights on behalf of any author of a PlatformOperator would make a cluster admin of him.
+// refuses returns why the actor does not apply an object; nil if it may try. The manager may have every permission, so
+// granting RBAC on behalf of the author of a PlatformOperator would make that author a cluster admin.
 func (a actor) refuses(o *unstructured.Unstructured) *Problem {
 	switch {
 	case a.missing:
@@ -51,12 +51,12 @@ func (a actor) refuses(o *unstructured.Unstructured) *Problem {
 	return nil
 }
 
-// mayTouch reports whether it may delete or release an object that the PlatformOperator controls.
+// mayTouch reports whether the actor may delete or release an object that the PlatformOperator controls.
 func (a actor) mayTouch(recorded types.UID, live metav1.Object) bool {
 	return !a.missing || recorded == live.GetUID()
 }
 
-// permits says how it can be allowed what it may not do.
+// permits returns how to grant the actor a permission that it lacks.
 func (a actor) permits() string {
 	switch {
 	case a.missing:
@@ -67,7 +67,7 @@ func (a actor) permits() string {
 	return fmt.Sprintf("To allow it, bind a role that does to %s", a.Identity)
 }
 
-// actor returns who reads, applies and deletes the object of an entry in `status.resources`.
+// actor returns the actor that reads, applies and deletes the object of an entry in `status.resources`.
 func (c composer) actor(entry string) (actor, error) {
 	out := c.itself()
 	identity := identityOf(c.op, c.DefaultAccount)
@@ -87,11 +87,11 @@ func (c composer) actor(entry string) (actor, error) {
 	return out, nil
 }
 
-// itself is the manager.
+// itself returns the manager as an actor.
 func (c composer) itself() actor { return actor{reader: c.Reader, writer: c.Client} }
 
-// watch has the PlatformOperator enqueued when an object of a kind changes, and reports whether that is possible. Objects of a
-// service account are watched by the manager as well, but only where it may: what they are like is then read as the account.
+// watch enqueues the PlatformOperator when an object of a kind changes, and reports whether that is possible. The
+// manager also watches kinds that a service account applies, if it may list them; the account still reads the objects.
 func (c composer) watch(ctx context.Context, as actor, kind schema.GroupVersionKind) bool {
 	if !as.IsManager() && !c.Watches.Watches(kind) {
 		list := &metav1.PartialObjectMetadataList{}

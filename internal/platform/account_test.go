@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 )
 
-// as has `spec.resources` applied as a service account.
+// as sets the service account that applies `spec.resources`.
 func as(account string) asks {
 	return func(op *v1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = account }
 }
@@ -98,7 +98,7 @@ func TestMayTouch(t *testing.T) {
 	}
 }
 
-// TestLacksRight: whom to ask for a right is only said where one is lacking.
+// TestLacksRight verifies that the message states how to grant a permission only if one is missing.
 func TestLacksRight(t *testing.T) {
 	role := object("rbac.authorization.k8s.io/v1", "Role", "foo", "x")
 	of := schema.GroupResource{Group: rbacv1.GroupName, Resource: "roles"}
@@ -127,7 +127,7 @@ func TestLacksRight(t *testing.T) {
 	}
 }
 
-// TestUnblock: an account may apply an object without the right to set the finalizers of its owner.
+// TestUnblock verifies that a service account can apply an object without permission to update finalizers of its owner.
 func TestUnblock(t *testing.T) {
 	o := owned(asking(), object("v1", "ConfigMap", "foo", "x"))
 	unblock(o)
@@ -138,7 +138,7 @@ func TestUnblock(t *testing.T) {
 	}
 }
 
-// TestUnreadable: an object that may not be read any more is still the one that was written.
+// TestUnreadable verifies that the status keeps the UID of an object that can no longer be read.
 func TestUnreadable(t *testing.T) {
 	in := runs(consisting("example", bearing(saying("Ready=True"), "uid-example")))
 	in.Operator.Status, _ = Status(in)
@@ -183,7 +183,7 @@ func TestLookAgain(t *testing.T) {
 	}
 }
 
-// TestDeletingForbidden: who may delete what a PlatformOperator waits for is asked to.
+// TestDeletingForbidden verifies that the status names the objects that may not be deleted or released.
 func TestDeletingForbidden(t *testing.T) {
 	o := Object{Desired: Desired{Object: object("v1", "ConfigMap", "foo", "x")}, Problem: &Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
 	for name, tc := range map[string]struct {

@@ -21,39 +21,39 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// FieldOwner is how the API server knows what was applied for a PlatformOperator.
+// FieldOwner is the field manager of everything that is applied for a PlatformOperator.
 const FieldOwner = "operator-status-platform"
 
-// annotationComposed on an object holds the hash of what was applied, so that what is desired no more is noticed.
+// annotationComposed on an object holds the hash of what was applied, so that a field that was dropped is noticed.
 const annotationComposed = "operatorstatus.io/composed"
 
-// Object is an object that a PlatformOperator consists of, as it is.
+// Object is the observed state of an object that a PlatformOperator consists of.
 type Object struct {
 	Desired
 
-	// Live is nil where the object is not there, or is somebody else's.
+	// Live is nil if the object does not exist, or belongs to another owner.
 	Live *unstructured.Unstructured
 
-	// Problem keeps the object from being as it should; nil where nothing does.
+	// Problem keeps the object from being as desired; nil if there is none.
 	Problem *Problem
 
-	// Leaving is true for what is desired no more, and is not gone yet.
+	// Leaving is true if the object is no longer desired, but still exists.
 	Leaving bool
 
-	// Unwatched is true where no event tells that it changes.
+	// Unwatched is true if no watch reports changes of the object.
 	Unwatched bool
 }
 
-// Problem is what is wrong: a reason and a sentence.
+// Problem is a reason and a message.
 type Problem = condition.Problem
 
-// composer makes the objects of one PlatformOperator.
+// composer composes the objects of one PlatformOperator.
 type composer struct {
 	*Reconciler
 	op *v1alpha1.PlatformOperator
 }
 
-// apply has an object be as desired. What may pass by itself is an error; what somebody has to mend is the object's Problem.
+// apply makes an object as desired. It returns an error if a retry may succeed, and sets a Problem if a user must act.
 func (c composer) apply(ctx context.Context, d Desired) (Object, error) {
 	out := Object{Desired: d}
 	as, err := c.actor(d.Entry)
@@ -74,7 +74,7 @@ func (c composer) apply(ctx context.Context, d Desired) (Object, error) {
 	return out, err
 }
 
-// place puts an object that names no namespace into the operator's, where its kind is namespaced.
+// place sets the operator's namespace on a namespaced object that has none, and clears that of a cluster-scoped one.
 func (c composer) place(o *unstructured.Unstructured) error {
 	kind := o.GroupVersionKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
@@ -90,7 +90,7 @@ func (c composer) place(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// made is the object, which is applied where it is not as desired.
+// made returns the live object, applied unless it is as desired. It returns a conflict if that has another owner.
 func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := drift.Seal(desired, annotationComposed); err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	return out, nil
 }
 
-// live is the object as it is; nil where there is none. The manager reads it from the watch, if it is there, and a service account
-// always from the API server, which checks its rights.
+// live returns the object as it exists; nil if it is not found. The manager reads it from the watch cache if it is
+// there. A service account always reads from the API server, which checks its permissions.
 func (c composer) live(ctx context.Context, as actor, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if as.IsManager() {
 		if out := c.Watches.Get(ctx, desired); out != nil {
@@ -132,7 +132,7 @@ func (c composer) live(ctx context.Context, as actor, desired *unstructured.Unst
 	return out, nil
 }
 
-// fields are what an object says beside its owners and its status.
+// fields returns the content of an object without its status, and of its metadata only labels and annotations.
 func fields(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	for name, value := range o.Object {
@@ -145,12 +145,12 @@ func fields(o *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// prune deletes what the PlatformOperator composed once and does not any more, and returns what is not gone yet.
+// prune deletes the objects that the PlatformOperator no longer composes, and returns those that still exist.
 func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error) {
 	var out []Object
 	for _, r := range c.op.Status.Resources {
 		wanted := slices.ContainsFunc(desired, func(d Desired) bool { return isTo(r.Reference, d.Object) })
-		if wanted || r.Reason == v1alpha1.ReasonKindNotFound { // which was never made, or went with its kind
+		if wanted || r.Reason == v1alpha1.ReasonKindNotFound { // never created, or deleted with its kind
 			continue
 		}
 		left, err := c.remove(ctx, r)
@@ -164,8 +164,8 @@ func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error
 	return out, nil
 }
 
-// remove deletes an object that the PlatformOperator controls. It returns what is still there of it, with a Problem where it may not
-// be deleted; nil where nothing is, or it is not the PlatformOperator's.
+// remove deletes an object that the PlatformOperator controls. It returns the object while it still exists, with a
+// Problem if it may not be deleted; nil if it is not found or the PlatformOperator does not control it.
 func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, error) {
 	out, as, err := c.recorded(ctx, r)
 	if err != nil || out == nil {
@@ -185,8 +185,8 @@ func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Objec
 	return out, nil
 }
 
-// recorded returns an object that the status lists, and who reads and deletes it. It has a Problem where it cannot be read, and is nil
-// where it is gone, or is not the PlatformOperator's.
+// recorded returns an object that the status lists, and the actor that reads and deletes it. The object has a Problem
+// if it cannot be read. It is nil if it is not found or the PlatformOperator does not control it.
 func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, actor, error) {
 	as, err := c.actor(r.Name)
 	if err != nil {
@@ -195,11 +195,11 @@ func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Obj
 	ref := r.Reference
 	out := &Object{Desired: Desired{Entry: r.Name, Object: object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)}}
 	if as.missing && ref.UID == "" {
-		return nil, as, nil // it was never written
+		return nil, as, nil // it was never created
 	}
 	live, err := c.own(ctx, as, ref)
 	switch problem := problemOf(out.Object, as, err); {
-	case problem != nil && ref.UID == "": // who may not read it has not written it
+	case problem != nil && ref.UID == "": // an actor that may not read it has not created it
 		return nil, as, nil
 	case problem != nil:
 		out.Problem = problem
@@ -213,12 +213,12 @@ func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Obj
 	return out, as, nil
 }
 
-// own is the object that a reference is to; nil where it is gone, or is not the PlatformOperator's.
+// own returns the object of a reference; nil if it is not found or the PlatformOperator does not control it.
 func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
 	err := c.place(out)
 	if err == nil {
-		c.watch(ctx, as, out.GroupVersionKind()) // which tells when it is gone
+		c.watch(ctx, as, out.GroupVersionKind()) // reports when it is deleted
 		err = as.reader.Get(ctx, client.ObjectKeyFromObject(out), out)
 	}
 	switch {
@@ -232,7 +232,8 @@ func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference)
 	return out, nil
 }
 
-// release lets go of an object, which stays as it is. It returns one that it may not let go of, with the Problem.
+// release removes the PlatformOperator's owner reference, label and annotation from an object, and leaves it otherwise
+// as is. It returns the object, with a Problem, only if it may not be released.
 func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, error) {
 	out, as, err := c.recorded(ctx, r)
 	if err != nil || out == nil || out.Problem != nil {
@@ -263,12 +264,12 @@ func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*Obje
 	return out, nil
 }
 
-// conflict is what is said of an object that somebody else has made.
+// conflict is the error for an object that belongs to another owner.
 type conflict struct{ live *unstructured.Unstructured }
 
 func (c *conflict) Error() string { return titleOf(c.live) + " belongs to somebody else" }
 
-// words say whose an object is, and how it can be had.
+// words returns a message with the owner of the object, or how to hand the object over to adopter if it has none.
 func (c *conflict) words(adopter string) string {
 	if ref := metav1.GetControllerOf(c.live); ref != nil {
 		return fmt.Sprintf("%s belongs to %s %s, and is left alone", titleOf(c.live), ref.Kind, ref.Name)
@@ -281,7 +282,7 @@ func (c *conflict) words(adopter string) string {
 		resourceName(c.live), c.live.GetName(), v1alpha1.AnnotationAdopt, adopter)
 }
 
-// resourceName is how kubectl knows a kind.
+// resourceName returns the name of a kind that kubectl accepts.
 func resourceName(o *unstructured.Unstructured) string {
 	kind := o.GroupVersionKind()
 	if kind.Group == "" {
@@ -290,7 +291,7 @@ func resourceName(o *unstructured.Unstructured) string {
 	return strings.ToLower(kind.Kind) + "." + kind.Group
 }
 
-// problemOf is an error as somebody has to mend it; nil where there is none, or it may pass by itself.
+// problemOf returns an error as a Problem that a user must fix; nil if there is no error, or it may pass on retry.
 func problemOf(o *unstructured.Unstructured, as actor, err error) *Problem {
 	if err == nil {
 		return nil
@@ -312,16 +313,16 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *Problem {
 	return nil
 }
 
-// labelAggregate on a ClusterRole has the manager be allowed what it allows: see config/rbac.
+// labelAggregate on a ClusterRole grants its rules to the manager: see config/rbac.
 const labelAggregate = "operatorstatus.io/aggregate-to-compose"
 
-// lacksRight reports whether RBAC refuses a request. Quotas, policies and webhooks refuse, too.
+// lacksRight reports whether RBAC denies a request. Quotas, admission policies and webhooks answer Forbidden, too.
 func lacksRight(err error) bool {
 	return apierrors.IsForbidden(err) &&
 		(strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "attempting to grant RBAC permissions"))
 }
 
-// passes is true for a refusal that the next try need not meet.
+// passes reports whether a client error may pass on retry.
 func passes(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsUnauthorized(err)
@@ -334,5 +335,5 @@ func adopterOf(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// maxQuoted bounds how much of an error a message quotes, in bytes.
+// maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024

@@ -13,12 +13,12 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// objectCondition is one of any object, as far as it can be read.
+// objectCondition is a condition of an arbitrary object, as far as it can be read.
 type objectCondition struct {
 	Type            string
 	Status          metav1.ConditionStatus
 	Reason, Message string
-	outdated        bool // it is about an earlier generation
+	outdated        bool // its observedGeneration is older than the object
 }
 
 func (c objectCondition) String() string {
@@ -50,7 +50,7 @@ func objectConditionsOf(o *unstructured.Unstructured) []objectCondition {
 		out = append(out, objectCondition{
 			Type: stringIn(entry["type"]), Status: metav1.ConditionStatus(stringIn(entry["status"])),
 			Reason: stringIn(entry["reason"]), Message: tidy(stringIn(entry["message"])),
-			outdated: observed > 0 && observed < generation, // 0 is what is left out
+			outdated: observed > 0 && observed < generation, // 0 if it is not set
 		})
 	}
 	return out
@@ -65,11 +65,10 @@ func objectConditionOf(o *unstructured.Unstructured, conditionType string) (obje
 	return objectCondition{}, false
 }
 
-// troubles are the types of which True is the bad news.
+// troubles holds the condition types for which True is bad news.
 var troubles = map[string]bool{"Degraded": true, "Failed": true, "Reconciling": true, "ReplicaFailure": true}
 
-// badNews is the first condition, in the order of types, that says that not all is well, or that cannot be relied on to
-// say that it is.
+// badNews returns the first condition, in the order of types, that reports a problem, or whose good news is outdated.
 func badNews(o *unstructured.Unstructured, types ...string) (objectCondition, bool) {
 	for _, t := range types {
 		c, there := objectConditionOf(o, t)
@@ -81,7 +80,7 @@ func badNews(o *unstructured.Unstructured, types ...string) (objectCondition, bo
 	return objectCondition{}, false
 }
 
-// isOutdated is true where the status says that it is about an earlier generation.
+// isOutdated reports whether status.observedGeneration is older than the object. It is false if the field is not set.
 func isOutdated(o *unstructured.Unstructured) bool {
 	observed, ok := integerOf(o, "status", "observedGeneration")
 	generation, _ := integerOf(o, "metadata", "generation")
@@ -93,7 +92,7 @@ func integerOf(o *unstructured.Unstructured, path ...string) (int64, bool) {
 	return integer(v)
 }
 
-// integer reads a number of JSON, which may have come as a float.
+// integer returns a JSON number as an integer. The number may have been decoded as a float.
 func integer(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -111,7 +110,7 @@ func stringIn(v any) string {
 	return s
 }
 
-// shown is a value as a message tells it.
+// shown formats a value for a message.
 func shown(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -125,7 +124,7 @@ func shown(v any) string {
 	}
 }
 
-// validReason is a reason, or the other where it is no word that a condition may have for one.
+// validReason returns the reason, or otherwise if it is not a valid condition reason.
 func validReason(reason, otherwise string) string {
 	if len(reason) > maxReadinessReason || !reasonPattern.MatchString(reason) {
 		return otherwise
@@ -133,7 +132,7 @@ func validReason(reason, otherwise string) string {
 	return reason
 }
 
-// tidy makes somebody's words one sentence as ours are.
+// tidy makes the message of another object one line without a trailing period, and clips it.
 func tidy(message string) string {
 	return messages.Clip(strings.TrimRight(messages.Line(message), ". "), maxReadinessMessage)
 }

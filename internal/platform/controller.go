@@ -25,7 +25,7 @@ import (
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// Reconciler has the cluster hold what PlatformOperators consist of, and tells on them how it is.
+// Reconciler makes the cluster match its PlatformOperators, and reports their state in their status.
 type Reconciler struct {
 	// Client reads from the cache.
 	Client client.Client
@@ -33,40 +33,40 @@ type Reconciler struct {
 	// Reader reads from the API server.
 	Reader client.Reader
 
-	// Watches watch what is composed.
+	// Watches watches the composed objects.
 	Watches *Watches
 
-	// Live reads and watches at the API server.
+	// Live lists and watches at the API server.
 	Live client.WithWatch
 
-	// As is a client that acts as a service account.
+	// As returns a client that acts as a service account.
 	As func(types.NamespacedName) (client.WithWatch, error)
 
-	// DefaultCatalog is where packages come from whose PlatformOperator names none.
+	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; the zero value is the manager.
+	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; zero is the manager.
 	DefaultAccount apply.Identity
 
-	// Reserved are the namespaces that no PlatformOperator may install in.
+	// Reserved matches the namespaces that no PlatformOperator may install in.
 	Reserved Reserved
 
-	// DegradedInertia is how long a PlatformOperator must have been well before FailingSince is cleared.
+	// DegradedInertia is how long a PlatformOperator must not have been failing before FailingSince is cleared.
 	DegradedInertia time.Duration
 
 	Now func() time.Time
 
-	// subscriptions is true once the kinds of an OLM are there, and can be read from the cache.
+	// subscriptions is true once OLM's kinds are installed and can be read from the cache.
 	subscriptions atomic.Bool
 
 	departures departures
 }
 
 const (
-	// retry is when something is tried again at the latest where no event may tell that it is mended.
+	// retry is the longest interval between attempts if no event reports that the problem is fixed.
 	retry = 30 * time.Second
 
-	// soon is when the cache has what was written just now.
+	// soon is how long the cache is expected to lag behind a write.
 	soon = 100 * time.Millisecond
 )
 
@@ -77,7 +77,7 @@ const (
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorgroups;subscriptions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions,verbs=get;list;watch;delete
 
-// Reconcile makes what a PlatformOperator consists of, and writes how it is where that changed.
+// Reconcile composes the objects of a PlatformOperator, and writes its status if that changed.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	op := &v1alpha1.PlatformOperator{}
 	if err := r.Client.Get(ctx, request.NamespacedName, op); err != nil {
@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	c := composer{r, op}
 	result, err := c.reconcile(ctx)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: soon}, nil // what it is now is on its way to the cache
+		return reconcile.Result{RequeueAfter: soon}, nil // the cache does not have the current version yet
 	}
 	return result, err
 }
@@ -110,7 +110,7 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: in.lookAgain(status, quiet)}, c.write(ctx, status)
 }
 
-// read reads what decides what is to be made, and how that is.
+// read gathers the inputs that do not depend on composing: duplicates, and the Subscription with its related objects.
 func (c composer) read(ctx context.Context) (Inputs, error) {
 	out := Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), DegradedInertia: c.DegradedInertia, Now: metav1.NewTime(c.Now())}
 	if err := c.duplicates(ctx, &out); err != nil {
@@ -143,7 +143,7 @@ func (c composer) duplicates(ctx context.Context, in *Inputs) error {
 	return nil
 }
 
-// older orders PlatformOperators by age, and those of an age by name.
+// older reports whether a is older than b, or of the same age and first by name.
 func older(a, b *v1alpha1.PlatformOperator) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
@@ -151,7 +151,7 @@ func older(a, b *v1alpha1.PlatformOperator) bool {
 	return a.Name < b.Name
 }
 
-// subscription reads the Subscription of a PlatformOperator, and what it leads to.
+// subscription reads the Subscription of a PlatformOperator, its CSVs and the Probe of the running operator.
 func (c composer) subscription(ctx context.Context, in *Inputs) error {
 	candidates, err := c.candidates(ctx)
 	if err != nil {
@@ -175,8 +175,8 @@ func (c composer) subscription(ctx context.Context, in *Inputs) error {
 	return err
 }
 
-// candidates are the Subscriptions that may be the PlatformOperator's: those of its namespace that are its own or for its
-// package. Of one that only observes and names no namespace, they are those for the package wherever they are.
+// candidates returns the Subscriptions that may belong to the PlatformOperator: those in its namespace that it controls
+// or that are for its package. If it only observes and names no namespace, all namespaces are searched.
 func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscription, error) {
 	list := &operatorsv1alpha1.SubscriptionList{}
 	options := []client.ListOption{client.UnsafeDisableDeepCopy}
@@ -191,7 +191,7 @@ func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscript
 	}), nil
 }
 
-// surroundings reads what is there already that decides what is to be made.
+// surroundings reads the existing objects that the composition depends on.
 func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, error) {
 	namespace := object("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
 	out := Surroundings{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
@@ -219,15 +219,15 @@ func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, e
 	return out, err
 }
 
-// usesNamespace is true where the namespace was found to be somebody else's for this spec, and all has gone well since: it need
-// not be looked at every time, for no watch tells of it.
+// usesNamespace reports whether the PlatformOperator installs in a namespace that it does not control: for this
+// generation it is Synced without a Namespace. That saves reading the namespace, which is not watched, every time.
 func usesNamespace(op *v1alpha1.PlatformOperator) bool {
 	status := op.Status
 	return status.ObservedGeneration == op.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSynced) &&
 		!slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool { return r.Name == entryNamespace })
 }
 
-// installModes are those of the newest version of the operator that is there.
+// installModes returns the install modes of the newest CSV that exists; nil if there is none.
 func (in Inputs) installModes() []olm.InstallMode {
 	if in.Subscription == nil {
 		return nil
@@ -240,7 +240,8 @@ func (in Inputs) installModes() []olm.InstallMode {
 	return nil
 }
 
-// compose has what the PlatformOperator consists of be as it should, and nothing else.
+// compose applies the desired objects and prunes the others. If the PlatformOperator only observes, it releases all. If
+// a duplicate has precedence or nothing may be created, it changes none.
 func (c composer) compose(ctx context.Context, in *Inputs) error {
 	if in.observes() {
 		var err error
@@ -276,7 +277,7 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 	return err
 }
 
-// kept are the objects that the PlatformOperator made before it had to stop. They stay as they are, and known.
+// kept returns the objects that the PlatformOperator created before it had to stop. They stay as they are.
 func (c composer) kept(ctx context.Context) ([]Object, error) {
 	var out []Object
 	for _, r := range c.op.Status.Resources {
@@ -291,8 +292,8 @@ func (c composer) kept(ctx context.Context) ([]Object, error) {
 	return out, nil
 }
 
-// announce notes on the PlatformOperator what it is about to make, and that it has something to clean up: whatever happens to us
-// meanwhile, what it made is found again.
+// announce adds the finalizer and records the objects that are about to be created in the status. If the manager stops
+// in between, those objects are still found for cleanup.
 func (c composer) announce(ctx context.Context, desired []Desired) error {
 	before := c.op.DeepCopy()
 	if controllerutil.AddFinalizer(c.op, v1alpha1.Finalizer) {
@@ -307,7 +308,7 @@ func (c composer) announce(ctx context.Context, desired []Desired) error {
 	status := c.op.Status.DeepCopy()
 	for _, d := range desired {
 		if err := c.place(d.Object); err != nil {
-			continue // apply says so
+			continue // apply reports it
 		}
 		if !known(d) {
 			status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
@@ -321,7 +322,7 @@ func (c composer) announce(ctx context.Context, desired []Desired) error {
 	return c.write(ctx, *status)
 }
 
-// write writes the status where it changed.
+// write writes the status if it changed.
 func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorStatus) error {
 	if equality.Semantic.DeepEqual(status, c.op.Status) {
 		return nil
@@ -335,7 +336,7 @@ func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorSta
 	return nil
 }
 
-// releaseAll lets go of what was composed before the PlatformOperator only observed, and returns what it may not let go of.
+// releaseAll releases every object in the status, and returns those that it may not release.
 func (c composer) releaseAll(ctx context.Context) ([]Object, error) {
 	var out []Object
 	for _, r := range c.op.Status.Resources {

@@ -26,25 +26,25 @@ import (
 // +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 
-// data is what users have that the deletion of a PlatformOperator would take away, or leave without the operator.
+// data is users' data that the deletion of a PlatformOperator would delete, or leave without the operator.
 type data struct {
-	// found are some of each kind, at most maxFound.
+	// found holds some objects of each kind and namespace, at most maxFound.
 	found []found
 
-	// unread says what could not be read, and why; empty where all could.
+	// unread is a message with what could not be listed, and why; empty if everything could.
 	unread string
 }
 
-// found is an object of a user's, and who can see it.
+// found is an object that belongs to a user, and a client that can read and watch it.
 type found struct {
 	*metav1.PartialObjectMetadata
 	as client.WithWatch
 }
 
-// maxFound is how many objects of a kind in a namespace are looked for: one is enough to wait for.
+// maxFound is how many objects of a kind are collected in a namespace. One is enough to block the deletion.
 const maxFound = 20
 
-// keeps is the kinds of which an object in a namespace keeps the namespace from being deleted.
+// keeps holds the kinds whose objects block the deletion of the namespace that they are in.
 var keeps = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
@@ -59,8 +59,8 @@ var keeps = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 }
 
-// usersData finds what users have: custom resources of the operator's, where it works, and whatever is in a namespace that goes
-// with the PlatformOperator.
+// usersData finds users' data: custom resources of the operator in its target namespaces, and the contents of a
+// namespace that would be deleted with the PlatformOperator.
 func (c composer) usersData(ctx context.Context) (data, error) {
 	var out data
 	for _, r := range c.op.Status.Resources {
@@ -78,12 +78,12 @@ func (c composer) usersData(ctx context.Context) (data, error) {
 	return out, nil
 }
 
-// contents are what is in the namespace of a PlatformOperator.
+// contents adds the users' objects in the PlatformOperator's namespace.
 func (c composer) contents(ctx context.Context, ref corev1.ObjectReference, out *data) error {
 	if live, err := c.own(ctx, c.itself(), ref); err != nil {
 		return fmt.Errorf("getting Namespace %s: %w", ref.Name, err)
 	} else if live == nil {
-		return nil // it stays
+		return nil // it is not deleted
 	}
 	for _, kind := range keeps {
 		if err := c.look(ctx, kind, ref.Name, nil, out, isUsers); err != nil {
@@ -93,7 +93,8 @@ func (c composer) contents(ctx context.Context, ref corev1.ObjectReference, out 
 	return nil
 }
 
-// customResources are those of the kinds that the operator of a Subscription owns, where it works.
+// customResources adds the custom resources of kinds that the Subscription's operator owns, in its target namespaces;
+// in all namespaces if the OperatorGroup has a problem.
 func (c composer) customResources(ctx context.Context, ref corev1.ObjectReference, out *data) error {
 	sub, csvs, err := c.operator(ctx, ref)
 	if err != nil || sub == nil {
@@ -128,7 +129,8 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 	return nil
 }
 
-// operator is the Subscription that a reference is to, and the ClusterServiceVersions that it has installed.
+// operator returns the Subscription of a reference and the CSVs that it installed; nil if the Subscription does not
+// exist or the PlatformOperator does not control it.
 func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
 	sub := &operatorsv1alpha1.Subscription{}
 	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
@@ -154,8 +156,8 @@ func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*op
 	return sub, out, nil
 }
 
-// look adds the objects of a kind that count, but for those that the PlatformOperator consists of. Where the manager may not see
-// them it looks as the operator, which may see its own.
+// look adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager may not
+// list them, look lists as the service accounts of the CSV, which may list the operator's own kinds.
 func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data, counts func(*metav1.PartialObjectMetadata) bool) error {
 	readers := []client.WithWatch{c.Live}
 	if csv != nil {
@@ -182,7 +184,7 @@ func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namesp
 	return nil
 }
 
-// pages reads until it has found something.
+// pages lists page by page until a page contains an object that counts.
 func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.PartialObjectMetadataList, namespace string, out *data, counts func(*metav1.PartialObjectMetadata) bool) error {
 	const page = 500
 	for {
@@ -204,8 +206,8 @@ func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.P
 	}
 }
 
-// isUsers is true for what neither the operator's installation nor the cluster itself has put into a namespace. What has an owner
-// goes with it.
+// isUsers reports whether an object was created by a user rather than by the operator's installation or the cluster. An
+// object with an owner is deleted with that owner, and does not count.
 func isUsers(o *metav1.PartialObjectMetadata) bool {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	switch {
@@ -213,19 +215,19 @@ func isUsers(o *metav1.PartialObjectMetadata) bool {
 		labels["olm.managed"] == "true", labels["olm.owner"] != "", annotations["operatorstatus.io/bundled-by"] != "",
 		annotations[corev1.ServiceAccountNameKey] != "",                                // a token
 		annotations["openshift.io/internal-registry-auth-token.service-account"] != "", // a pull secret
-		annotations["control-plane.alpha.kubernetes.io/leader"] != "":                  // who leads
+		annotations["control-plane.alpha.kubernetes.io/leader"] != "":                  // a leader election lock
 		return false
 	}
 	return o.Kind != "ConfigMap" || !slices.Contains(furniture, o.GetName())
 }
 
-// furniture are the ConfigMaps that clusters put into each namespace.
+// furniture holds the names of ConfigMaps that clusters create in every namespace.
 var furniture = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
 
-// none is true where nothing is in the way of a deletion.
+// none reports whether nothing blocks the deletion.
 func (d data) none() bool { return len(d.found) == 0 && d.unread == "" }
 
-// message says what deletion waits for, and how to have it all the same.
+// message returns what the deletion waits for, and how to override that.
 func (d data) message(op *v1alpha1.PlatformOperator) string {
 	var kinds []string
 	byKind := map[string][]string{}
@@ -247,7 +249,7 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 		"kubectl annotate platformoperator %s %s=true", strings.Join(said, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
 }
 
-// named are the first few names, sorted.
+// named joins the first few names, sorted.
 func named(names []string) string {
 	const most = 5
 	names = slices.Sorted(slices.Values(names))

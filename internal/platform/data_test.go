@@ -11,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// partial is an object of a kind, as its metadata tell of it.
+// partial returns the metadata of an object.
 func partial(apiVersion, kind, namespace, name string, change ...func(*metav1.ObjectMeta)) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}}
 	out.Namespace, out.Name = namespace, name
@@ -144,8 +144,8 @@ func TestOnDeletion(t *testing.T) {
 	}
 }
 
-// TestWaitingForUsers: while users' data is waited for, nothing is amiss with the PlatformOperator, and what it consists of is still
-// known.
+// TestWaitingForUsers verifies that a PlatformOperator is not failing while its deletion waits for users' data, and
+// that its composed objects stay in the status.
 func TestWaitingForUsers(t *testing.T) {
 	in := runs()
 	in.Operator.Status, _ = Status(in)

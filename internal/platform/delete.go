@@ -17,8 +17,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// delete does what deletionPolicy says with what the PlatformOperator consists of, and lets it go. What users have stays: until it
-// is gone nothing is uninstalled, unless that is asked for.
+// delete deletes or releases the composed objects, as deletionPolicy states, and then removes the finalizer. It
+// uninstalls nothing while users have data, unless the PlatformOperator has AnnotationDeleteAnyway.
 func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(c.op, v1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
@@ -40,7 +40,7 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	return c.end(ctx, left)
 }
 
-// end lets the PlatformOperator go once nothing is left to do, and until then says what is.
+// end removes the finalizer if nothing is left. Otherwise it reports what is left, and requeues.
 func (c composer) end(ctx context.Context, left []Object) (reconcile.Result, error) {
 	if len(left) == 0 {
 		return reconcile.Result{}, c.finish(ctx)
@@ -49,7 +49,7 @@ func (c composer) end(ctx context.Context, left []Object) (reconcile.Result, err
 	return reconcile.Result{RequeueAfter: backOff(*c.op.DeletionTimestamp, now)}, c.write(ctx, Deleting(c.op, left, now))
 }
 
-// waitForUsers is true while users have data that the deletion would take away, or leave without the operator.
+// waitForUsers reports whether users have data that the deletion would delete, or leave without the operator.
 func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, error) {
 	if c.anyway() || c.dismantling() {
 		c.departures.await(c.op.Name, nil)
@@ -67,25 +67,25 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	if len(users.found) > 0 {
 		c.departures.await(c.op.Name, &users.found[0])
 	} else {
-		result.RequeueAfter = unreadRetry // of a right that is granted nothing tells
+		result.RequeueAfter = unreadRetry // no watch reports that a permission was granted
 	}
 	return true, result, c.write(ctx, WaitingForUsers(c.op, users.message(c.op), metav1.NewTime(c.Now())))
 }
 
-// unreadRetry is when to look again for what could not be read.
+// unreadRetry is when to try again to list kinds that could not be listed.
 const unreadRetry = 10 * time.Minute
 
-// anyway is true where somebody wants the operator uninstalled although there is users' data.
+// anyway reports whether the operator is to be uninstalled although users have data.
 func (c composer) anyway() bool { return c.op.Annotations[v1alpha1.AnnotationDeleteAnyway] == "true" }
 
-// dismantling is true once uninstalling has begun: by then there was no users' data.
+// dismantling reports whether uninstalling has begun. By then there was no users' data.
 func (c composer) dismantling() bool {
 	synced := meta.FindStatusCondition(c.op.Status.Conditions, v1alpha1.ConditionSynced)
 	return synced != nil && synced.Reason == v1alpha1.ReasonDeleting
 }
 
-// dismantle deletes a wave at a time, and returns what is not gone yet: first what the operator may have to clean up after, then
-// the operator, then what it stood on.
+// dismantle deletes the objects in phases, and returns those of the current phase that still exist: first the resources
+// that the operator may have to clean up after, then the operator, then its OperatorGroup and namespace.
 func (c composer) dismantle(ctx context.Context) ([]Object, error) {
 	var waves [3][]v1alpha1.ResourceStatus
 	for _, r := range c.op.Status.Resources {
@@ -93,7 +93,7 @@ func (c composer) dismantle(ctx context.Context) ([]Object, error) {
 		case entrySubscription:
 			waves[1] = append(waves[1], r)
 		case entryNamespace:
-			if c.anyway() { // it may hold data
+			if c.anyway() { // it may contain users' data
 				if left, err := c.release(ctx, r); err != nil {
 					return nil, err
 				} else if left != nil {
@@ -124,7 +124,7 @@ func (c composer) dismantle(ctx context.Context) ([]Object, error) {
 	return nil, nil
 }
 
-// uninstall deletes an object. Before a Subscription its operator goes, which it would leave running.
+// uninstall deletes an object. It deletes the CSVs of a Subscription first, since they would outlive the Subscription.
 func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]Object, error) {
 	if r.Name == entrySubscription {
 		if left, err := c.uninstallOperator(ctx, r.Reference); err != nil || len(left) > 0 {
@@ -138,7 +138,7 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]O
 	return []Object{*left}, nil
 }
 
-// uninstallOperator deletes the ClusterServiceVersions of a Subscription.
+// uninstallOperator deletes the CSVs of a Subscription, and returns those that it found.
 func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]Object, error) {
 	_, csvs, err := c.operator(ctx, ref)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectRefere
 	return out, nil
 }
 
-// finish lets the PlatformOperator go.
+// finish removes the finalizer.
 func (c composer) finish(ctx context.Context) error {
 	before := c.op.DeepCopy()
 	controllerutil.RemoveFinalizer(c.op, v1alpha1.Finalizer)

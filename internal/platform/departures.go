@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// departures enqueue a PlatformOperator that is being deleted when an object is gone that its deletion waits for. Of all that it
-// waits for it watches one: then it looks again.
+// departures enqueues a PlatformOperator that is being deleted when an object that blocks the deletion is deleted. It
+// watches only one of the blocking objects at a time, since the reconcile lists them all again.
 type departures struct {
 	mu      sync.Mutex
 	ctx     context.Context
@@ -32,7 +32,7 @@ type departure struct {
 	stop context.CancelFunc
 }
 
-// start takes the queue, for as long as the controller runs.
+// start keeps the queue, which is valid for as long as the controller runs.
 func (d *departures) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,7 +40,7 @@ func (d *departures) start(ctx context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
-// await watches an object on behalf of a PlatformOperator, in place of the one that was watched before; nil watches none.
+// await watches an object on behalf of a PlatformOperator, and stops the previous watch; nil only stops it.
 func (d *departures) await(op string, o *found) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,7 @@ func (d *departures) await(op string, o *found) {
 	go d.watch(ctx, op, o)
 }
 
-// watch waits until an object is gone, or is another one.
+// watch waits until the object is deleted or replaced by another of its name, and then enqueues the PlatformOperator.
 func (d *departures) watch(ctx context.Context, op string, o *found) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(o.GroupVersionKind().GroupVersion().WithKind(o.Kind + "List"))

@@ -1,5 +1,4 @@
-// Package platform makes an operator out of a PlatformOperator: the objects that it consists of, and the one status that tells
-// how all of them are.
+// Package platform composes the objects of an operator from a PlatformOperator, and reports their state in one status.
 package platform
 
 import (
@@ -18,19 +17,19 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// The names under which `status.resources` tells of what is composed anyway.
+// The names of the entries in `status.resources` that every PlatformOperator composes.
 const (
 	entryNamespace     = "namespace"
 	entryOperatorGroup = "operatorgroup"
 	entrySubscription  = "subscription"
 )
 
-// Surroundings are what is there already that decides what is to be made.
+// Surroundings holds the existing objects that the composition depends on.
 type Surroundings struct {
-	// DefaultCatalog is where packages come from whose PlatformOperator names none.
+	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// NamespaceOfOthers is the namespace if the PlatformOperator does not control it; nil if it does, or if the namespace does not exist.
+	// NamespaceOfOthers is the namespace if it belongs to another owner; nil otherwise, or if it does not exist.
 	NamespaceOfOthers *unstructured.Unstructured
 
 	// NamespaceReserved reports whether no PlatformOperator may install in the namespace.
@@ -39,23 +38,23 @@ type Surroundings struct {
 	// Groups are the OperatorGroups of the namespace.
 	Groups []operatorsv1.OperatorGroup
 
-	// Subscriptions are those of the namespace that are for the package or the PlatformOperator's own.
+	// Subscriptions are those in the namespace that are for the package or that the PlatformOperator controls.
 	Subscriptions []operatorsv1alpha1.Subscription
 
-	// InstallModes are those of the operator; empty until its ClusterServiceVersion is there.
+	// InstallModes are those of the operator; empty until its ClusterServiceVersion exists.
 	InstallModes []olm.InstallMode
 }
 
-// Desired is an object that a PlatformOperator is to consist of.
+// Desired is an object that a PlatformOperator composes.
 type Desired struct {
-	// Entry is its name in `status.resources`.
+	// Entry is the name of the object in `status.resources`.
 	Entry  string
 	Object *unstructured.Unstructured
 	Checks []v1alpha1.ReadinessCheck
 }
 
-// Compose says what a PlatformOperator is to consist of. It reads nothing else and changes nothing. Labels and annotations of
-// the PlatformOperator stay its own: a GitOps tool would take an object that carries its labels for one of its own.
+// Compose returns the objects that a PlatformOperator consists of. It is pure. It does not copy the PlatformOperator's
+// labels and annotations: a GitOps tool would take an object with its labels for one that it manages.
 func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 	if op.Spec.ManagementPolicy == v1alpha1.ManagementObserve {
 		return nil
@@ -75,8 +74,8 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 	return out
 }
 
-// bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the namespace would control
-// the operator's service accounts, and with an OperatorGroup for all namespaces that is the whole cluster.
+// bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the
+// namespace controls the operator's service accounts: with an OperatorGroup for all namespaces, the whole cluster.
 func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *Problem {
 	namespace := op.GetNamespaceToInstallIn()
 	switch {
@@ -92,7 +91,7 @@ func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *Problem {
 	return nil
 }
 
-// namespaceOf is the namespace to make. One that the spec names and that is somebody else's is used as it is.
+// namespaceOf returns the Namespace to compose; nil if the spec names one of another owner, which is used as it is.
 func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
 	if op.Spec.Namespace != "" && around.NamespaceOfOthers != nil {
 		return nil
@@ -100,8 +99,8 @@ func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructur
 	return object("v1", "Namespace", "", op.GetNamespaceToInstallIn())
 }
 
-// operatorGroupOf is the OperatorGroup to make: for all namespaces if the operator can, else for its own. Where the namespace
-// has one already a second would stop every operator in it.
+// operatorGroupOf returns the OperatorGroup to compose: for all namespaces if the operator supports that, else for its
+// own. It is nil if the namespace has an OperatorGroup of another owner: a second one would stop every operator in it.
 func operatorGroupOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
 	name := op.Name
 	for _, group := range sorted(op, around.Groups) {
@@ -119,13 +118,13 @@ func operatorGroupOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstru
 	return out
 }
 
-// supports is true where an operator can be installed so, and where nobody knows yet.
+// supports reports whether the operator supports an install mode. It is true while the install modes are not known.
 func supports(modes []olm.InstallMode, t olm.InstallModeType) bool {
 	return len(modes) == 0 || slices.ContainsFunc(modes, func(m olm.InstallMode) bool { return m.Type == t && m.Supported })
 }
 
-// subscriptionOf is the Subscription to make. Beside an OLM an Automatic one would be updated without asking the operator: a
-// Manual one is composed instead, whose approval is left to operator-status. Without one the label says the same.
+// subscriptionOf returns the Subscription to compose. It is always Manual: OLM would update an Automatic one without
+// evaluating the Probe. Unless spec.approval is Manual, the label lets operator-status approve, with OLM or without.
 func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
 	pkg := op.Spec.Package
 	catalog := around.DefaultCatalog
@@ -150,7 +149,7 @@ func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstruc
 	}
 	if op.Spec.Config != nil {
 		config := map[string]any{}
-		if err := json.Unmarshal(op.Spec.Config.Raw, &config); err == nil && len(config) > 0 { // the API server lets nothing but objects in
+		if err := json.Unmarshal(op.Spec.Config.Raw, &config); err == nil && len(config) > 0 { // the API server admits only objects
 			spec["config"] = config
 		}
 	}
@@ -158,8 +157,8 @@ func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstruc
 	return out
 }
 
-// subscriptionName is that of the PlatformOperator, unless it has adopted another Subscription to the package, or may. A second
-// one to the package would get in the way of one that is somebody else's: that one's name is a conflict, which is stated.
+// subscriptionName returns the name of an existing Subscription to the package, or else the PlatformOperator's. Its own
+// comes first, then one that it may adopt. One of another owner is a conflict: a second one would interfere.
 func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string {
 	if subs := sorted(op, around.Subscriptions); len(subs) > 0 {
 		return subs[len(subs)-1].GetName()
@@ -167,12 +166,12 @@ func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string
 	return op.Name
 }
 
-// composed reports whether an entry of `status.resources` is of what is composed anyway, rather than of `spec.resources`.
+// composed reports whether an entry of `status.resources` is one that every PlatformOperator composes.
 func composed(entry string) bool {
 	return entry == entryNamespace || entry == entryOperatorGroup || entry == entrySubscription
 }
 
-// sorted are objects by whose they are, the PlatformOperator's own last and those that it may adopt before, and by name.
+// sorted returns other owners' objects first, then those that may be adopted, then its own; each by name, descending.
 func sorted[T any, O interface {
 	*T
 	metav1.Object
@@ -194,7 +193,7 @@ func sorted[T any, O interface {
 	return out
 }
 
-// resourceOf is an object of `spec.resources`, or nil where the manifest is none, which the API server refuses.
+// resourceOf returns an object of `spec.resources`; nil if the manifest is not an object, which the API server rejects.
 func resourceOf(r v1alpha1.Resource) *unstructured.Unstructured {
 	content := map[string]any{}
 	if err := json.Unmarshal(r.Manifest.Raw, &content); err != nil {
@@ -214,7 +213,7 @@ func resourceOf(r v1alpha1.Resource) *unstructured.Unstructured {
 	return out
 }
 
-// owned marks an object as one that the PlatformOperator controls.
+// owned sets the PlatformOperator's label and controller reference on an object.
 func owned(op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) *unstructured.Unstructured {
 	labels := o.GetLabels()
 	if labels == nil {
@@ -226,8 +225,8 @@ func owned(op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) *unstruc
 	return o
 }
 
-// unblock has the owner of an object not wait for the object when it is deleted in the foreground. To have it wait takes the right to
-// set its finalizers, where the API server checks that, and our own finalizer does so anyway.
+// unblock clears blockOwnerDeletion. Setting it requires permission to update the owner's finalizers if the API server
+// checks that (OwnerReferencesPermissionEnforcement), and our own finalizer makes it unnecessary.
 func unblock(o *unstructured.Unstructured) {
 	owners := o.GetOwnerReferences()
 	for i := range owners {
@@ -236,7 +235,7 @@ func unblock(o *unstructured.Unstructured) {
 	o.SetOwnerReferences(owners)
 }
 
-// label is a name as a label may hold it. Who owns an object says its reference; the label only selects what is watched.
+// label shortens a name to a valid label value, which only selects what to watch; the owner reference is decisive.
 func label(name string) string {
 	const longest = 63
 	if len(name) <= longest {
@@ -249,13 +248,13 @@ func label(name string) string {
 	return name
 }
 
-// controls is true where an object is the PlatformOperator's.
+// controls reports whether the PlatformOperator is the controller of an object.
 func controls(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(o)
 	return ref != nil && ref.UID == op.UID
 }
 
-// consents is true where nobody controls an object, and whoever made it says that the PlatformOperator may.
+// consents reports whether an object has no controller, and its annotation lets the PlatformOperator adopt it.
 func consents(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(o) == nil && o.GetAnnotations()[v1alpha1.AnnotationAdopt] == op.Name
 }

@@ -25,7 +25,7 @@ type (
 	around = func(*Surroundings)
 )
 
-// asking is PlatformOperator foo, whose package is all that it names.
+// asking returns PlatformOperator foo, whose spec has only a package.
 func asking(changes ...asks) *v1alpha1.PlatformOperator {
 	out := &v1alpha1.PlatformOperator{
 		ObjectMeta: metav1.ObjectMeta{Name: "foo", UID: "uid-foo", Generation: 3},
@@ -37,13 +37,13 @@ func asking(changes ...asks) *v1alpha1.PlatformOperator {
 	return out
 }
 
-// tracked is what Argo CD writes on what it syncs.
+// tracked adds the labels and annotations that Argo CD sets on an object that it syncs.
 func tracked(op *v1alpha1.PlatformOperator) {
 	op.Labels = map[string]string{"app.kubernetes.io/instance": "platform", "team": "blue"}
 	op.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "platform:platform.openshift.io/PlatformOperator:/foo"}
 }
 
-// inNamespaceBar names a namespace that is not called after the PlatformOperator.
+// inNamespaceBar sets a namespace that does not have the name of the PlatformOperator.
 func inNamespaceBar(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "bar" }
 
 func fromPackage(pkg v1alpha1.Package) asks {
@@ -58,7 +58,7 @@ func configured(raw string) asks {
 	return func(op *v1alpha1.PlatformOperator) { op.Spec.Config = &runtime.RawExtension{Raw: []byte(raw)} }
 }
 
-// observing has nothing made.
+// observing sets managementPolicy Observe.
 func observing(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve }
 
 // including adds entries to spec.resources: name, manifest, name, manifest.
@@ -70,7 +70,7 @@ func including(entries ...string) asks {
 	}
 }
 
-// surrounded is a cluster that has nothing of foo yet.
+// surrounded returns a cluster without any object of foo.
 func surrounded(changes ...around) Surroundings {
 	out := Surroundings{
 		DefaultCatalog: types.NamespacedName{Namespace: "global", Name: "operators"},
@@ -85,8 +85,8 @@ func namespaceOfOthers(s *Surroundings) {
 	s.NamespaceOfOthers = object("v1", "Namespace", "", "foo")
 }
 
-// groups and subscriptions are there already, each as "name of whom", where "of foo" is controlled by PlatformOperator foo, "for
-// foo" consents that it takes over, and nothing is somebody else's.
+// groups adds existing OperatorGroups, each as "name relation". With "of foo", PlatformOperator foo controls it; with
+// "for foo", foo may adopt it; without a relation, it belongs to another owner.
 func groups(those ...string) around {
 	return func(s *Surroundings) {
 		for _, g := range those {
@@ -124,7 +124,7 @@ func belonging(words string) metav1.ObjectMeta {
 	return out
 }
 
-// modes are the install modes of an operator that supports those.
+// modes sets the install modes that the operator supports.
 func modes(supported ...olm.InstallModeType) around {
 	return func(s *Surroundings) {
 		for _, t := range []olm.InstallModeType{
@@ -136,7 +136,7 @@ func modes(supported ...olm.InstallModeType) around {
 	}
 }
 
-// What foo consists of where it only names its package, in the words of outline.
+// The objects of a PlatformOperator that only names its package, as outline formats them.
 const (
 	itsNamespace    = `namespace: Namespace foo`
 	itsGroup        = `operatorgroup: OperatorGroup foo/foo {}`
@@ -144,7 +144,7 @@ const (
 		`"source":"operators","sourceNamespace":"global"}`
 )
 
-// outline is what was composed in short: entry, object, gate, spec.
+// outline summarizes composed objects: entry, object, gate, spec.
 func outline(composed []Desired) []string {
 	var out []string
 	for _, d := range composed {
@@ -204,7 +204,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// checkOwned: an object is controlled by the PlatformOperator, can be watched, and bears nothing else of it.
+// checkOwned verifies the owner reference and label of an object, and that no other metadata of its owner is on it.
 func checkOwned(t *testing.T, op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) {
 	t.Helper()
 	yes := true
@@ -477,7 +477,7 @@ func entryRows() map[string]composeRow {
 	}
 }
 
-// TestComposeResources is about what becomes of a manifest.
+// TestComposeResources verifies how a manifest becomes a composed object.
 func TestComposeResources(t *testing.T) {
 	const ours = `"labels":{"operatorstatus.io/platform-operator":"foo"}`
 	for name, tc := range map[string]struct {
@@ -535,7 +535,7 @@ func TestComposeResources(t *testing.T) {
 	}
 }
 
-// TestComposeWhole compares all that is said in the objects of a PlatformOperator that names its package and a resource.
+// TestComposeWhole compares the complete objects of a PlatformOperator that has a package and a resource.
 func TestComposeWhole(t *testing.T) {
 	op := asking(tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`))
 	op.Spec.Resources[0].ReadinessChecks = checking(nonEmpty("status.phase"))
@@ -574,7 +574,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// TestBars: nothing is made in a namespace whose owner would have the operator's accounts.
+// TestBars verifies that nothing is created in a namespace whose admin would control the operator's service accounts.
 func TestBars(t *testing.T) {
 	named := func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "foo" }
 	for name, tc := range map[string]struct {

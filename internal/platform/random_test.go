@@ -16,10 +16,10 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// rounds is how many Inputs a property is tried with.
+// rounds is the number of random Inputs that each property is tested with.
 const rounds = 500
 
-// TestStatusRandom: whatever comes, Status answers, and the answer makes sense.
+// TestStatusRandom verifies that the status of any Inputs is consistent.
 func TestStatusRandom(t *testing.T) {
 	for name, check := range map[string]func(*testing.T, Inputs, v1alpha1.PlatformOperatorStatus){
 		"Sense":   checkSense,
@@ -42,7 +42,7 @@ func TestStatusRandom(t *testing.T) {
 	}
 }
 
-// TestStatusPure: what is given stays as it is, and gives the same answer.
+// TestStatusPure verifies that Status does not change its Inputs, and returns the same status for equal ones.
 func TestStatusPure(t *testing.T) {
 	eachRound(t, func(in func() Inputs) {
 		given := in()
@@ -66,7 +66,7 @@ func TestStatusPure(t *testing.T) {
 	})
 }
 
-// eachRound gives random Inputs, as often as asked the same ones, and prints how to have them again.
+// eachRound calls try with a function that returns the same random Inputs at every call. On failure it prints the seed.
 func eachRound(t *testing.T, try func(in func() Inputs)) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -80,7 +80,7 @@ func eachRound(t *testing.T, try func(in func() Inputs)) {
 	}
 }
 
-// story tells Inputs in short.
+// story summarizes Inputs.
 func story(in Inputs) string {
 	out := fmt.Sprintf("policy %q, duplicates %v, yields %t, no OLM %t, observed %d\n",
 		in.Operator.Spec.ManagementPolicy, in.Duplicates, in.Yields, in.NoOLM, in.Observed)
@@ -106,7 +106,7 @@ func story(in Inputs) string {
 	return out
 }
 
-// checkRegress: what was ready, and was not asked for anything else since, is never said to be created.
+// checkRegress verifies that what was ready is not reported as Creating unless the spec changed.
 func checkRegress(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	ready := metav1.Condition{}
@@ -139,13 +139,13 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
 
-// randomInputs are of few names, so that they often have to do with each other. The status before is that of Inputs too.
+// randomInputs uses few names, so that objects often refer to each other. The previous status also comes from Status.
 func randomInputs(r *rand.Rand) Inputs {
 	in := randomMoment(r)
 	in.Now = noon
 	for range r.IntN(3) {
 		next := randomMoment(r)
-		if !in.NoOLM && oneIn(r, 2) { // something stays as it is
+		if !in.NoOLM && oneIn(r, 2) { // something stays the same
 			next = with(in)
 			change(r, &next)
 		}
@@ -160,7 +160,7 @@ func randomInputs(r *rand.Rand) Inputs {
 	return in
 }
 
-// entries are what the spec asks for.
+// entries returns the entries that the spec desires.
 func entries(in Inputs) []string {
 	var out []string
 	for _, o := range in.Objects {
@@ -171,7 +171,7 @@ func entries(in Inputs) []string {
 	return out
 }
 
-// change changes one thing.
+// change changes one part of the Inputs.
 func change(r *rand.Rand, in *Inputs) {
 	other := randomMoment(r)
 	switch r.IntN(4) {
@@ -190,10 +190,10 @@ func change(r *rand.Rand, in *Inputs) {
 	}
 }
 
-// randomMoment are Inputs without a status before, of the forms that they are read in.
+// randomMoment returns Inputs without a previous status, in combinations that the controller can read.
 func randomMoment(r *rand.Rand) Inputs {
 	in := beginning()
-	if oneIn(r, 3) { // it is well
+	if oneIn(r, 3) { // everything is fine
 		subscribed("foo.v1", "foo.v1", "")(&in)
 		csvs(succeeded("foo.v1", ""))(&in)
 		return in
@@ -247,7 +247,7 @@ func randomObject(r *rand.Rand, i int) *unstructured.Unstructured {
 	return out
 }
 
-// randomOLM is what an OLM, or the loops, have to say, or somebody who writes in their place.
+// randomOLM adds objects as OLM, the built-in loops or another author may have written them.
 func randomOLM(r *rand.Rand, in *Inputs) {
 	names := []string{"foo.v1", "foo.v2", "foo.v3"}
 	phase := func() olm.ClusterServiceVersionPhase {
@@ -271,7 +271,7 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 	}
 	csvs(there...)(in)
 	if oneIn(r, 8) || in.observes() && in.Observed != 1 {
-		in.Subscription, in.CSVs = nil, nil // they are read for the sake of the Subscription
+		in.Subscription, in.CSVs = nil, nil // CSVs are only read if there is a Subscription
 		return
 	}
 	var conditions []string
@@ -301,14 +301,14 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 	}
 }
 
-// goingOn has a ClusterServiceVersion go on to another phase.
+// goingOn moves a CSV to another phase.
 func goingOn(csv *clusterServiceVersion, phase olm.ClusterServiceVersionPhase) *clusterServiceVersion {
 	csv.Status.Phase = phase
 	csv.Status.LastTransitions = append(csv.Status.LastTransitions, operatorsv1alpha1.ClusterServiceVersionTransition{Phase: phase})
 	return csv
 }
 
-// TestComposeRandom: whatever is there, what is composed is ours, and in any order the same.
+// TestComposeRandom verifies that composed objects are owned, and do not depend on the order of existing objects.
 func TestComposeRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// maxReadinessMessage is how many bytes of an object's message are taken over.
+	// maxReadinessMessage limits how much of an object's message is copied, in bytes.
 	maxReadinessMessage = 1024
 
-	// maxReadinessReason is how long a reason of a condition may be.
+	// maxReadinessReason limits the length of a condition's reason.
 	maxReadinessReason = 1024
 
-	// maxReadinessValue is how many bytes a message shows of a field, so that there is room for what it should be.
+	// maxReadinessValue limits how much of a field's value a message shows, in bytes: the expected value needs room.
 	maxReadinessValue = 128
 )
 
@@ -35,19 +35,19 @@ var (
 	secretKind           = schema.GroupKind{Kind: "Secret"}
 )
 
-// Readiness is how an object is.
+// Readiness is whether an object is ready, and why not.
 type Readiness struct {
 	Ready bool
 
-	// Failing is true where the object itself says that it has failed, and will not become ready by waiting.
+	// Failing is true if the object itself reports a failure that waiting does not resolve.
 	Failing bool
 
-	// Reason and Message say why it is not ready, in the object's own words where it gives them; empty where Ready.
+	// Reason and Message are why the object is not ready, copied from the object if it reports them; empty if Ready.
 	Reason, Message string
 }
 
-// ReadinessOf says whether an object is ready: by the checks, or where there are none by what its kind says. It may be
-// given any object, and reads nothing else. (But for kstatus, which asks the clock how long a Pod has not been scheduled.)
+// ReadinessOf returns whether an object is ready: by the checks, or without checks by the conventions of its kind. The
+// object may be nil. It is pure, except that kstatus reads the clock for how long a Pod has been unschedulable.
 func ReadinessOf(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) Readiness {
 	switch {
 	case o == nil || o.Object == nil:
@@ -59,7 +59,7 @@ func ReadinessOf(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck)
 	}
 	for i, c := range checks {
 		if problem := problemOfCheck(c); problem != "" {
-			// Before the others are asked, since no waiting helps against this one.
+			// Checked before the others are evaluated, since waiting does not fix an invalid check.
 			return hasFailed(v1alpha1.ResourceCheckInvalid, fmt.Sprintf("readinessChecks[%d].%s", i, problem))
 		}
 	}
@@ -70,7 +70,7 @@ func ReadinessOf(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck)
 	return out
 }
 
-// notReady has a reason of its own where the object gives none.
+// notReady uses the reason NotReady if the object reports none.
 func notReady(reason, message string) Readiness {
 	return Readiness{Reason: validReason(reason, v1alpha1.ResourceNotReady), Message: tidy(message)}
 }
@@ -95,7 +95,7 @@ func waitingForFinalizers(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// problemOfCheck says what is wrong with a check whatever the object; empty where nothing is. The CRD sees to most of it.
+// problemOfCheck returns why a check is invalid for any object; empty if it is valid. The CRD rejects most of these.
 func problemOfCheck(c v1alpha1.ReadinessCheck) string {
 	switch c.Type {
 	case v1alpha1.CheckNone:
@@ -140,7 +140,7 @@ func problemOfFieldPath(path string) string {
 	return ""
 }
 
-// readinessByChecks tells of the first check that does not pass.
+// readinessByChecks returns the result of the first check that does not pass.
 func readinessByChecks(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) Readiness {
 	for _, c := range checks {
 		var r Readiness
@@ -161,7 +161,7 @@ func readinessByChecks(o *unstructured.Unstructured, checks []v1alpha1.Readiness
 	return Readiness{Ready: true}
 }
 
-// readsStatus is false for a check of what the object's controller has no part in.
+// readsStatus reports whether a check reads what the object's controller writes.
 func readsStatus(c v1alpha1.ReadinessCheck) bool {
 	if c.Type == v1alpha1.CheckNone || c.Type == v1alpha1.CheckMatchCondition {
 		return c.Type == v1alpha1.CheckMatchCondition
@@ -174,7 +174,7 @@ func readinessByCondition(o *unstructured.Unstructured, c v1alpha1.ReadinessChec
 	got, there := objectConditionOf(o, c.MatchCondition.Type)
 	switch {
 	case !there && c.MatchCondition.Status == metav1.ConditionUnknown:
-		return Readiness{Ready: true} // one that is absent reads Unknown
+		return Readiness{Ready: true} // an absent condition counts as Unknown
 	case !there:
 		return notReady("", "Condition "+c.MatchCondition.Type+" is not set")
 	case got.outdated:
@@ -220,14 +220,14 @@ func readinessByField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) R
 	switch {
 	case passes:
 		return Readiness{Ready: true}
-	case o.GroupVersionKind().GroupKind() == secretKind: // what it holds is not for everybody who may read the status
+	case o.GroupVersionKind().GroupKind() == secretKind: // a user who may read the status may not be allowed to read the Secret
 		return notReady("", fmt.Sprintf("%s is not %s", path, want))
 	default:
 		return notReady("", fmt.Sprintf("%s is %s, not %s", path, shown(got), want))
 	}
 }
 
-// readinessOfKind is what the object says of itself, read as is usual for its kind.
+// readinessOfKind returns what the object reports about itself, by the conventions of its kind.
 func readinessOfKind(o *unstructured.Unstructured) Readiness {
 	switch {
 	case isOutdated(o):
@@ -240,11 +240,11 @@ func readinessOfKind(o *unstructured.Unstructured) Readiness {
 	switch {
 	case err == nil && res.Status == kstatus.FailedStatus:
 		if c, there := badNews(o, "Failed", "PodScheduled"); there && known && !c.outdated {
-			return readinessOfCondition(c, true) // of a Job or a Pod, where kstatus has words of its own
+			return readinessOfCondition(c, true) // of a Job or a Pod, for which kstatus has its own message
 		}
 		return hasFailed(wordsOf(res))
 	case !known:
-		// kstatus knows Ready and Reconciling, but not the others, and no condition's own observedGeneration.
+		// kstatus evaluates Ready and Reconciling, but not the others, nor observedGeneration of a condition.
 		if c, there := badNews(o, "Degraded", "Reconciling", "Ready", "Available"); there {
 			return readinessOfCondition(c, c.Type == "Degraded")
 		}
@@ -261,8 +261,8 @@ func readinessOfKind(o *unstructured.Unstructured) Readiness {
 	}
 }
 
-// readinessUnderWay tells of an object of a kind that Kubernetes itself has: in the words of kstatus, which counts, and of the
-// condition that goes with them. The reasons of kstatus are left out, since nobody else knows them.
+// readinessUnderWay returns the readiness of an object of a built-in kind that is not ready yet. It joins the message
+// of kstatus, which has counts, and that of the condition. The reasons of kstatus are omitted: nothing else uses them.
 func readinessUnderWay(o *unstructured.Unstructured, res *kstatus.Result) Readiness {
 	c, there := badNews(o, "Reconciling", "ReplicaFailure", "PodScheduled", "Progressing", "Available", "Ready")
 	switch {
@@ -275,8 +275,8 @@ func readinessUnderWay(o *unstructured.Unstructured, res *kstatus.Result) Readin
 	}
 }
 
-// readinessOfClusterExtension follows the two conditions that an operator of OLM v1 has. It is done where Progressing is True, or
-// False as newer ones have it, with reason Succeeded; what else is False there will not be tried again, and Retrying tells of an error.
+// readinessOfClusterExtension evaluates the conditions of a ClusterExtension of OLM v1. It is done if Progressing has
+// reason Succeeded and is True or, in newer versions, False. Other False are final; reason Retrying reports an error.
 func readinessOfClusterExtension(o *unstructured.Unstructured) Readiness {
 	progressing, there := objectConditionOf(o, "Progressing")
 	installed, known := objectConditionOf(o, "Installed")
@@ -294,7 +294,7 @@ func readinessOfClusterExtension(o *unstructured.Unstructured) Readiness {
 	return Readiness{Ready: true}
 }
 
-// computeKind asks kstatus, which takes for granted that the status of a Pod has the form it should.
+// computeKind calls kstatus, which panics if the status of a Pod does not have the expected form.
 func computeKind(o *unstructured.Unstructured) (res *kstatus.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -315,8 +315,8 @@ func computeKind(o *unstructured.Unstructured) (res *kstatus.Result, err error) 
 	return kstatus.Compute(legible(o))
 }
 
-// legible is the object without what has another form than is usual, for which kstatus would give the whole object up:
-// such as the observedGeneration of an Argo Rollout, which is a string.
+// legible returns the object without fields of an unexpected type, for which kstatus would return an error: for example
+// the observedGeneration of an Argo Rollout, which is a string.
 func legible(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := maps.Clone(o.Object)
 	if metadata, ok := out["metadata"].(map[string]any); ok {
@@ -338,7 +338,7 @@ func legible(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: out}
 }
 
-// withInteger is a copy in which a field is an integer or absent.
+// withInteger returns a copy in which the field is an integer or absent.
 func withInteger(object map[string]any, field string) map[string]any {
 	out := maps.Clone(object)
 	delete(out, field)
@@ -348,7 +348,7 @@ func withInteger(object map[string]any, field string) map[string]any {
 	return out
 }
 
-// wordsOf are the reason and message of a failure: those of the object, where kstatus has them from there.
+// wordsOf returns the reason and message of a failure, from the object's condition if kstatus copied it.
 func wordsOf(res *kstatus.Result) (reason, message string) {
 	for _, c := range res.Conditions {
 		reason, message = c.Reason, c.Message

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// observed is an object of generation 3 as the API server gives it, where status is as JSON; empty is none.
+// objectWith returns an object of generation 3 as read from the API server. status is JSON; empty means no status.
 func objectWith(apiVersion, kind, status string) *unstructured.Unstructured {
 	if status == "" {
 		status = "null"
@@ -24,12 +24,12 @@ func objectWith(apiVersion, kind, status string) *unstructured.Unstructured {
 		`{"apiVersion":%q,"kind":%q,"metadata":{"name":"example","generation":3},"spec":{"size":1},"status":%s}`, apiVersion, kind, status))
 }
 
-// fooWith is a custom resource.
+// fooWith returns a custom resource.
 func fooWith(status string) *unstructured.Unstructured {
 	return objectWith("example.com/v1", "Foo", status)
 }
 
-// saying is a custom resource with conditions, each as "Type=Status/Reason: message", where "@2" after the type is its
+// saying returns a custom resource with conditions, each as "Type=Status/Reason: message". "@2" after the type is its
 // observedGeneration.
 func saying(conditions ...string) *unstructured.Unstructured {
 	return fooWith(statusOf(conditions...))
@@ -63,7 +63,7 @@ func objectIn(text string) *unstructured.Unstructured {
 	return out
 }
 
-// changed sets a field of an object.
+// setting sets a field of an object.
 func setting(o *unstructured.Unstructured, value any, path ...string) *unstructured.Unstructured {
 	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
 		panic(err)
@@ -138,7 +138,7 @@ func TestReadinessOf(t *testing.T) {
 	}
 }
 
-// objectRows are of whether there is an object at all.
+// objectRows cover objects that do not exist or are being deleted.
 func objectRows() map[string]readinessRow {
 	deleting := func() *unstructured.Unstructured {
 		return setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
@@ -169,7 +169,7 @@ func objectRows() map[string]readinessRow {
 	}
 }
 
-// fieldRows are of the checks that look at a field.
+// fieldRows cover checks of a field.
 func fieldRows() map[string]readinessRow {
 	o := fooWith(`{"phase":"Pending","ready":true,"broken":false,"replicas":3,"share":3.0,"half":2.5,"big":1e300,
 		"text":"true","number":"3","none":null,"empty":"","list":["a"],"map":{"a.b":"c"}}`)
@@ -303,7 +303,7 @@ func fieldRows() map[string]readinessRow {
 	}
 }
 
-// conditionRows are of MatchCondition.
+// conditionRows cover MatchCondition.
 func conditionRows() map[string]readinessRow {
 	ready := checking(matchCondition("Ready", metav1.ConditionTrue))
 	return map[string]readinessRow{
@@ -369,7 +369,7 @@ func conditionRows() map[string]readinessRow {
 	}
 }
 
-// invalidRows are of checks that cannot be made sense of. The CRD does not let them in.
+// invalidRows cover invalid checks. The CRD rejects them.
 func invalidRows() map[string]readinessRow {
 	invalid := func(reason string, c v1alpha1.ReadinessCheck, says string) readinessRow {
 		want := doomed("CheckInvalid", "readinessChecks[0]."+says)
@@ -402,7 +402,7 @@ func invalidRows() map[string]readinessRow {
 	}
 }
 
-// checksRows are of what goes for all checks.
+// checksRows cover what applies to all checks.
 func checksRows() map[string]readinessRow {
 	outdated := func(conditions ...string) *unstructured.Unstructured {
 		o := setting(saying(conditions...), int64(2), "status", "observedGeneration")
@@ -480,7 +480,7 @@ func checksRows() map[string]readinessRow {
 	}
 }
 
-// customResourceRows are of kinds that nobody knows.
+// customResourceRows cover kinds without built-in conventions.
 func customResourceRows() map[string]readinessRow {
 	at := func(generation any, conditions ...string) *unstructured.Unstructured {
 		return setting(saying(conditions...), generation, "status", "observedGeneration")
@@ -584,7 +584,7 @@ func customResourceRows() map[string]readinessRow {
 	}
 }
 
-// kubernetesRows are of kinds that kstatus knows, and of others that Kubernetes has.
+// kubernetesRows cover kinds that kstatus knows, and other built-in kinds.
 func kubernetesRows() map[string]readinessRow {
 	deployment := func(replicas, available int, conditions ...string) *unstructured.Unstructured {
 		o := objectWith("apps/v1", "Deployment", statusOf(conditions...))
@@ -712,7 +712,7 @@ func kubernetesRows() map[string]readinessRow {
 	}
 }
 
-// clusterExtensionRows are of operators that OLM v1 installs.
+// clusterExtensionRows cover the ClusterExtensions of OLM v1.
 func clusterExtensionRows() map[string]readinessRow {
 	extension := func(conditions ...string) *unstructured.Unstructured {
 		return objectWith("olm.operatorframework.io/v1", "ClusterExtension", statusOf(conditions...))
@@ -802,7 +802,7 @@ func clusterExtensionRows() map[string]readinessRow {
 	}
 }
 
-// oddRows are of objects that no controller should write.
+// oddRows cover objects that no controller should write.
 func oddRows() map[string]readinessRow {
 	const unread = "Its status cannot be read, and readinessChecks have to say when it is ready: "
 	long := strings.Repeat("ä", 5000)
@@ -908,7 +908,7 @@ func FuzzReadinessOf(f *testing.F) {
 	})
 }
 
-// checkReadiness is what goes for any.
+// checkReadiness verifies what applies to every Readiness.
 func checkReadiness(t *testing.T, got Readiness) {
 	t.Helper()
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// resources tell of each object how it is.
+// resources sets the readiness of each object.
 func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	out.Resources = nil
 	for _, o := range in.Objects {
@@ -30,7 +30,7 @@ func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// reference is to an object. That of one which cannot be read keeps its UID, by which it is known when it is deleted.
+// reference returns the reference to an object. One to an unreadable object keeps its UID, which deletion checks.
 func (in Inputs) reference(o Object) corev1.ObjectReference {
 	out := referenceTo(o)
 	if o.Live != nil || o.Problem == nil {
@@ -54,12 +54,12 @@ func referenceTo(o Object) corev1.ObjectReference {
 	return out
 }
 
-// isTo is true for a reference to that object, in whatever version of its kind.
+// isTo reports whether a reference is to the object, in any version of its kind.
 func isTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
 	return ref.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && ref.Namespace == o.GetNamespace() && ref.Name == o.GetName()
 }
 
-// readiness says how an object is. That of the Subscription is how the operator is.
+// readiness returns whether an object is ready. The readiness of the Subscription is that of the operator.
 func (in Inputs) readiness(o Object) Readiness {
 	if trouble := in.operatorTrouble(); o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
 		return in.operator()
@@ -73,7 +73,7 @@ func (in Inputs) readiness(o Object) Readiness {
 	return ReadinessOf(o.Live, o.Checks)
 }
 
-// operator says how the operator itself is.
+// operator returns whether the operator itself is ready.
 func (in Inputs) operator() Readiness {
 	running := in.running()
 	switch trouble := in.operatorTrouble(); {
@@ -90,8 +90,8 @@ func (in Inputs) operator() Readiness {
 	}
 }
 
-// runsOn is true where the operator runs, be it that something is wrong with its update. One that was never installed as a whole
-// has no update: what is wrong then is wrong with its installation.
+// runsOn reports whether the operator runs, even if its update has a problem. Until the PlatformOperator has been
+// Installed, there is no update: a problem is then one of the installation.
 func (in Inputs) runsOn(trouble *Problem) bool {
 	running := in.running()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
@@ -101,16 +101,16 @@ func (in Inputs) runsOn(trouble *Problem) bool {
 	return running.Status.Phase == olm.CSVPhaseSucceeded || in.replaced() && slices.Contains(yielding, running.Status.Phase)
 }
 
-// stopping are the troubles of which nobody can say that the operator runs.
+// stopping holds the reasons of problems with which the operator cannot be reported as running.
 var stopping = []string{
 	operatorsv1alpha1.ReasonCSVFailed, operatorsv1alpha1.ReasonCSVMissing, v1alpha1.ReasonOLMNotFound, v1alpha1.ReasonDuplicatePackage,
 }
 
-// yielding are the phases of a version that a newer one is taking the place of: what of it runs, runs on.
+// yielding holds the phases of a CSV that a newer one is replacing. Its workloads keep running.
 var yielding = []olm.ClusterServiceVersionPhase{olm.CSVPhaseReplacing, olm.CSVPhaseDeleting}
 
-// ready says whether the operator runs and everything is ready; what is not is named, with its own reason. Of what was ready
-// once it is never said that it is being created. One that runs is ready, though its update cannot be had.
+// ready sets Ready: whether the operator runs and every object is ready, and which is not. Once Installed, what stops
+// being ready is Degraded, not Creating, unless the spec changed. A running operator is ready even if its update fails.
 func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAvailable}
 	if in.updating() {
@@ -129,7 +129,7 @@ func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// unready says of everything that is not ready why, and whether any of it is bad.
+// unready returns why each object is not ready, and whether any of them is failing.
 func (in Inputs) unready() (words []string, bad bool) {
 	say := func(title string, how Readiness) {
 		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
@@ -142,7 +142,7 @@ func (in Inputs) unready() (words []string, bad bool) {
 		}
 		told = told || o.Entry == entrySubscription
 	}
-	if !told { // it is only observed, or cannot be made
+	if !told { // the Subscription is only observed, or cannot be created
 		if how := in.operator(); !how.Ready {
 			say("The operator", how)
 		}
@@ -150,7 +150,7 @@ func (in Inputs) unready() (words []string, bad bool) {
 	return words, bad
 }
 
-// unreadyReason tells what is on its way from what has come to harm, which it is until all is ready again.
+// unreadyReason returns Degraded once an installed operator breaks, until all is ready again; else Failed or Creating.
 func (in Inputs) unreadyReason(bad bool) string {
 	before := meta.FindStatusCondition(in.Operator.Status.Conditions, v1alpha1.ConditionReady)
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
@@ -163,7 +163,7 @@ func (in Inputs) unreadyReason(bad bool) string {
 	return v1alpha1.ReasonCreating
 }
 
-// regressed is true where something is not ready that was, though nobody has asked for anything else.
+// regressed reports whether the operator, or with an unchanged spec any object, was ready and is not any more.
 func (in Inputs) regressed() bool {
 	status := in.Operator.Status
 	if len(in.Objects) == 0 {
@@ -180,7 +180,7 @@ func (in Inputs) regressed() bool {
 	})
 }
 
-// failing keeps the first bad moment of a trouble until it has been over for a while, so that one that comes and goes is seen.
+// failing sets FailingSince, and keeps it for a while after the failure, so that an intermittent one is seen.
 func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	now := in.Now
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
@@ -199,12 +199,12 @@ func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// over is true where a trouble has been over for long enough.
+// over reports whether the failure ended at least DegradedInertia ago.
 func (in Inputs) over(out *v1alpha1.PlatformOperatorStatus) bool {
 	return out.QuietSince != nil && in.Now.Sub(out.QuietSince.Time) >= in.DegradedInertia
 }
 
-// worst is what is bad, as the object itself puts it: what only takes its time comes after it.
+// worst returns the problem to report as the cause: one that is failing, before one that is just not ready yet.
 func (in Inputs) worst() Problem {
 	if p := in.trouble(); p != nil {
 		return *p
@@ -222,7 +222,7 @@ func (in Inputs) worst() Problem {
 	return Problem{Reason: validReason(worst.Reason, v1alpha1.ReasonDegraded), Message: worst.Message}
 }
 
-// quietIn is when a trouble that has ended will count as over; 0 where there is none.
+// quietIn returns how long until a failure that has ended counts as over, at least a second; 0 if there is none.
 func (in Inputs) quietIn(out *v1alpha1.PlatformOperatorStatus) time.Duration {
 	if out.QuietSince == nil {
 		return 0
@@ -230,7 +230,7 @@ func (in Inputs) quietIn(out *v1alpha1.PlatformOperatorStatus) time.Duration {
 	return max(in.DegradedInertia-in.Now.Sub(out.QuietSince.Time), time.Second)
 }
 
-// relatedObjects are where to look when something is wrong.
+// relatedObjects sets the objects to inspect when something is wrong.
 func relatedObjects(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	var found []corev1.ObjectReference
 	for _, r := range out.Resources {
@@ -249,7 +249,7 @@ func relatedObjects(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	out.RelatedObjects = found[:min(len(found), v1alpha1.MaxRelatedObjects)]
 }
 
-// below are the Subscription and what it leads to.
+// below returns references to the Subscription, and to its catalog, InstallPlan, CSVs and Probe.
 func (in Inputs) below(sub *operatorsv1alpha1.Subscription) []corev1.ObjectReference {
 	var out []corev1.ObjectReference
 	add := func(apiVersion, kind, namespace, name string) {

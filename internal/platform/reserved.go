@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Reserved are the names, or patterns as of path.Match, of namespaces that no PlatformOperator may install in.
+// Reserved holds the names, or patterns for path.Match, of namespaces that no PlatformOperator may install in.
 type Reserved []string
 
 // ParseReserved parses a comma-separated list of names and patterns.

@@ -24,19 +24,19 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// The indexes by which PlatformOperators are looked up.
+// The indexes of PlatformOperators in the cache.
 const (
-	// IndexPackage is the name of the package.
+	// IndexPackage indexes by the name of the package.
 	IndexPackage = "spec.package.name"
 
-	// IndexNamespace is the namespace that the operator is installed in; empty for one that observes wherever it is.
+	// IndexNamespace indexes by the namespace to install in; "*" for a PlatformOperator that observes in any namespace.
 	IndexNamespace = "namespaceToInstallIn"
 )
 
-// concurrency is how many PlatformOperators are looked at at once.
+// concurrency is how many PlatformOperators are reconciled at once.
 const concurrency = 4
 
-// IndexCache adds the indexes that this package looks things up by.
+// IndexCache adds the indexes that this package uses.
 func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 	for name, value := range map[string]func(*v1alpha1.PlatformOperator) string{
 		IndexPackage: func(op *v1alpha1.PlatformOperator) string { return op.Spec.Package.Name },
@@ -56,13 +56,13 @@ func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// anywhere is the namespace of a PlatformOperator that observes a Subscription wherever it is: none is called so.
+// anywhere is the index value of a PlatformOperator that observes in any namespace. No namespace can have that name.
 const anywhere = "*"
 
-// SetupWithManager has a PlatformOperator looked at when it changes, or what it consists of, or another one for its package. What
-// needs the kinds of an OLM is added once they are there, by WatchOLM.
+// SetupWithManager enqueues a PlatformOperator when it, an object that it composes, or another PlatformOperator for its
+// package changes. WatchOLM adds the watches that need OLM's kinds once those are installed.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, error) {
-	// Its own status is not news to it.
+	// Updates of its status do not enqueue it.
 	changed := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetDeletionTimestamp() != nil
 	}))
@@ -82,7 +82,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, 
 	return c, nil
 }
 
-// WatchOLM has a PlatformOperator looked at when something changes in its namespace that tells how its operator is.
+// WatchOLM enqueues a PlatformOperator when an object of OLM in its namespace, or a Probe, changes.
 func (r *Reconciler) WatchOLM(mgr ctrl.Manager, c controller.Controller) error {
 	for _, kind := range []client.Object{
 		&operatorsv1alpha1.Subscription{}, &operatorsv1alpha1.ClusterServiceVersion{}, &operatorsv1alpha1.Probe{}, &operatorsv1.OperatorGroup{},
@@ -103,7 +103,7 @@ func (r *Reconciler) WatchOLM(mgr ctrl.Manager, c controller.Controller) error {
 	}))
 }
 
-// itAndItsLike are a PlatformOperator and the others for its package, also for the one that it had before.
+// itAndItsLike enqueues a PlatformOperator and the others for its package, both the current and the previous one.
 func (r *Reconciler) itAndItsLike() handler.EventHandler {
 	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object) {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
@@ -125,7 +125,7 @@ func (r *Reconciler) itAndItsLike() handler.EventHandler {
 	}
 }
 
-// kinds has what waits for a kind tried again when one comes, and ends the watches of one that goes.
+// kinds enqueues the PlatformOperators that wait for a kind when a CRD changes, and stops the watches of a deleted CRD.
 func (r *Reconciler) kinds() handler.EventHandler {
 	waiting := func(ctx context.Context, _ client.Object) []reconcile.Request {
 		return r.those(ctx, func(op *v1alpha1.PlatformOperator) bool {

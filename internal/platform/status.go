@@ -19,60 +19,60 @@ import (
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// Inputs is everything that a PlatformOperator's status depends on, read at one moment.
+// Inputs holds everything that a PlatformOperator's status depends on, as read at one moment.
 type Inputs struct {
 	Operator *v1alpha1.PlatformOperator
 
-	// Objects are what it consists of, and what it did and is not gone yet.
+	// Objects are the composed objects, and those no longer desired that still exist.
 	Objects []Object
 
 	// Duplicates are the other PlatformOperators for the same package, sorted.
 	Duplicates []string
 
-	// Yields is true where one of them is older: nothing is made for this one.
+	// Yields is true if one of the Duplicates is older: nothing is created for this one.
 	Yields bool
 
 	// Barred is why nothing is created or updated for it; nil if nothing prevents that.
 	Barred *Problem
 
-	// NoOLM is true where the cluster has neither an OLM nor the loops of operator-status.
+	// NoOLM is true if the cluster has neither OLM nor the built-in loops of operator-status.
 	NoOLM bool
 
-	// Subscription to the package; nil where there is none.
+	// Subscription to the package; nil if there is none.
 	Subscription *operatorsv1alpha1.Subscription
 
-	// Observed are how many Subscriptions there are that Observe might mean.
+	// Observed is how many Subscriptions managementPolicy Observe might refer to.
 	Observed int
 
 	// CSVs are the ClusterServiceVersions of the Subscription's namespace, by name.
 	CSVs map[string]*operatorsv1alpha1.ClusterServiceVersion
 
-	// Probe of the operator that runs; nil where there is none.
+	// Probe of the running operator; nil if it has none.
 	Probe *operatorsv1alpha1.Probe
 
-	// DegradedInertia is how long it must have been well before FailingSince is cleared.
+	// DegradedInertia is how long it must not have been failing before FailingSince is cleared.
 	DegradedInertia time.Duration
 
 	Now metav1.Time
 }
 
-// Status says what a PlatformOperator's status is, given in, and when to look again though nothing has changed; 0 is never. It
-// reads nothing else and changes nothing.
+// Status returns the status of a PlatformOperator, and when to compute it again although nothing has changed; 0 is
+// never. It is pure.
 func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
-	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	in.Now = in.Now.Rfc3339Copy() // the API server stores seconds
 	out := in.Operator.Status.DeepCopy()
 	for _, concern := range []func(Inputs, *v1alpha1.PlatformOperatorStatus){
 		resources,
 		version,
 		synced,
 		ready,
-		installed, // which it is once it has been ready
+		installed, // after ready: it reads Ready
 		progressing,
 		upgradeable,
 		upToDate,
 		important,
 		onDeletion,
-		failing, // these two sum up what
+		failing, // this and relatedObjects read what the others set
 		relatedObjects,
 	} {
 		concern(in, out)
@@ -85,7 +85,7 @@ func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	return *out, again
 }
 
-// lookAgain returns when to look again without an event, given when a trouble that has ended will count as over; 0 is never.
+// lookAgain returns when to reconcile again without an event, given when an ended failure counts as over; 0 is never.
 func (in Inputs) lookAgain(status v1alpha1.PlatformOperatorStatus, quiet time.Duration) time.Duration {
 	out := quiet
 	sooner := func(d time.Duration) {
@@ -102,13 +102,13 @@ func (in Inputs) lookAgain(status v1alpha1.PlatformOperatorStatus, quiet time.Du
 	return out
 }
 
-// backOff returns when to try again what has been failing since: the longer that is, the more seldom.
+// backOff returns when to retry. The interval grows with the time since the failure began, from one second up to retry.
 func backOff(since, now metav1.Time) time.Duration {
 	return min(max(now.Sub(since.Time)/2, time.Second), retry)
 }
 
-// Deleting says what the status of a PlatformOperator is while it is being deleted, given what is not gone yet. Nothing is amiss
-// with it any more; what it consists of stays in the status, so that it is found.
+// Deleting returns the status of a PlatformOperator that is being deleted, given the objects that still exist. It is
+// not failing any more. The composed objects stay in the status, so that they are found.
 func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
 	var titles, problems []string
 	for _, o := range left {
@@ -125,8 +125,8 @@ func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1a
 	return leavingBecause(op, v1alpha1.ReasonDeleting, strings.Join(append([]string{message}, problems...), ". "), now)
 }
 
-// WaitingForUsers says what the status of a PlatformOperator is that is to be deleted, and waits until users' data is gone. Its
-// operator runs on.
+// WaitingForUsers returns the status of a PlatformOperator whose deletion waits until users have no data. Its operator
+// keeps running.
 func WaitingForUsers(op *v1alpha1.PlatformOperator, message string, now metav1.Time) v1alpha1.PlatformOperatorStatus {
 	return leavingBecause(op, v1alpha1.ReasonUsersData, message, now)
 }
@@ -142,17 +142,17 @@ func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now m
 	return *out
 }
 
-// set sets a condition, whose time moves only with its status.
+// set sets a condition. Its lastTransitionTime changes only with its status.
 func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
 	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
 	c.Message = messages.Clip(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)), maxMessage)
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
-// maxMessage bounds a message, in bytes. The API takes 32 KiB.
+// maxMessage limits a message, in bytes. The API server accepts 32 KiB.
 const maxMessage = 4096
 
-// version is that of what really runs.
+// version sets the version of the operator that is running.
 func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	out.Version = ""
 	if csv := in.running(); csv != nil {
@@ -160,7 +160,7 @@ func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// onDeletion says what deleting the PlatformOperator does.
+// onDeletion sets what deleting the PlatformOperator does.
 func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	switch {
 	case in.observes():
@@ -193,7 +193,7 @@ func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// synced says whether every object that the spec asks for is as it should be.
+// synced sets Synced: whether every object is as the spec desires.
 func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue,
@@ -208,7 +208,7 @@ func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// unsynced is what keeps the objects from being as they should; nil where nothing does.
+// unsynced returns what keeps the objects from being as desired; nil if nothing does.
 func (in Inputs) unsynced() *Problem {
 	if len(in.Duplicates) > 0 {
 		return in.duplicate()
@@ -223,7 +223,7 @@ func (in Inputs) unsynced() *Problem {
 			continue
 		}
 		messages = append(messages, o.Problem.Message)
-		if found == nil || found.Reason == v1alpha1.ReasonKindNotFound { // which may only be early
+		if found == nil || found.Reason == v1alpha1.ReasonKindNotFound { // the kind may just not be installed yet
 			found = &Problem{Reason: o.Problem.Reason}
 		}
 	}
@@ -233,7 +233,7 @@ func (in Inputs) unsynced() *Problem {
 	return found
 }
 
-// duplicate says who else is for the package.
+// duplicate returns a Problem that names the other PlatformOperators for the package.
 func (in Inputs) duplicate() *Problem {
 	message := fmt.Sprintf("Package %s is also that of PlatformOperator %s: delete all but one. ",
 		in.Operator.Spec.Package.Name, strings.Join(in.Duplicates, ", "))
@@ -245,8 +245,8 @@ func (in Inputs) duplicate() *Problem {
 	return &Problem{Reason: v1alpha1.ReasonDuplicatePackage, Message: message}
 }
 
-// installed says whether the operator is there: from when everything was ready for the first time, for as long as a version that
-// has run is there.
+// installed sets Installed: it becomes True when everything is Ready for the first time, and stays True for as long as
+// a CSV that has run exists.
 func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionInstalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling}
 	running, trouble := in.running(), in.trouble()
@@ -264,7 +264,7 @@ func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// progressing says whether the operator is being installed or updated.
+// progressing sets Progressing: whether the operator is being installed or updated.
 func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
@@ -283,7 +283,7 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// upgradeable says whether the operator may be updated: what its Probe says, unless an update is held for another reason.
+// upgradeable sets Upgradeable to that of the operator's Probe, or to False if an update is held for another reason.
 func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := in.mirrored(v1alpha1.ConditionUpgradeable, metav1.ConditionTrue)
 	if sub := in.Subscription; sub != nil {
@@ -295,12 +295,12 @@ func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// important says whether a custom resource has something to say that the cluster admin should see.
+// important sets Important: whether the operator's Probe reports something that a cluster admin should see.
 func important(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, in.mirrored(v1alpha1.ConditionImportant, metav1.ConditionFalse))
 }
 
-// mirrored is a condition of the Probe; where the operator has none it has nothing to say.
+// mirrored returns a condition of the Probe: Unknown until it is set, and otherwise if the operator has no Probe.
 func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Condition {
 	if in.Probe != nil {
 		if c := meta.FindStatusCondition(in.Probe.Status.Conditions, t); c != nil {
@@ -314,7 +314,7 @@ func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Con
 	return metav1.Condition{Type: t, Status: otherwise, Reason: v1alpha1.ReasonNoProbe, Message: "The operator has no Probe, and says nothing of it"}
 }
 
-// upToDate says whether the newest version is installed and runs.
+// upToDate sets UpToDate: whether the newest version is installed and runs.
 func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSubscriptionNotFound}
 	if in.Subscription == nil {
@@ -330,12 +330,12 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// observes is true where nothing is to be made.
+// observes reports whether nothing may be created or changed.
 func (in Inputs) observes() bool {
 	return in.Operator.Spec.ManagementPolicy == v1alpha1.ManagementObserve
 }
 
-// running is the ClusterServiceVersion that has run, and does the work while a newer one is being installed; nil where none has.
+// running returns the CSV that has run, and still serves while a newer one is being installed; nil if none has.
 func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
 	if in.Subscription == nil {
 		return nil
@@ -347,16 +347,16 @@ func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
 	return csv
 }
 
-// replaced is true while a newer version than what runs is to take its place.
+// replaced reports whether a newer CSV is to replace the running one.
 func (in Inputs) replaced() bool {
 	running := in.running()
 	return running != nil && in.Subscription.Status.CurrentCSV != "" && in.Subscription.Status.CurrentCSV != running.Name
 }
 
-// updating is true where it does so now, and waits for nobody.
+// updating reports whether an update is in progress, and not held.
 func (in Inputs) updating() bool { return in.replaced() && in.wait() == nil }
 
-// trouble is what keeps the PlatformOperator from being as it should; nil where nothing does.
+// trouble returns what is wrong with the PlatformOperator; nil if nothing is.
 func (in Inputs) trouble() *Problem {
 	for _, o := range in.Objects {
 		if o.Problem != nil && !in.early(o) {
@@ -366,13 +366,13 @@ func (in Inputs) trouble() *Problem {
 	return in.operatorTrouble()
 }
 
-// early is true for an object whose kind, or whose service account, the operator itself may bring along.
+// early reports whether an object lacks a kind or a service account that the operator's installation may still create.
 func (in Inputs) early(o Object) bool {
 	brings := o.Problem.Reason == v1alpha1.ReasonKindNotFound || o.Problem.Reason == v1alpha1.ReasonServiceAccountMissing
 	return brings && in.running() == nil
 }
 
-// operatorTrouble is what is wrong with the operator itself; nil where nothing is.
+// operatorTrouble returns what is wrong with the operator itself; nil if nothing is.
 func (in Inputs) operatorTrouble() *Problem {
 	switch {
 	case in.Yields:
@@ -399,7 +399,7 @@ func (in Inputs) operatorTrouble() *Problem {
 	return nil
 }
 
-// modesUnsupported is true where no OperatorGroup of ours can fit the operator, and that keeps it from running.
+// modesUnsupported reports whether the operator does not run because no OperatorGroup that is composed can fit it.
 func (in Inputs) modesUnsupported() bool {
 	if in.Subscription == nil || in.observes() {
 		return false
@@ -409,7 +409,7 @@ func (in Inputs) modesUnsupported() bool {
 		!supports(csv.Spec.InstallModes, olm.InstallModeTypeAllNamespaces) && !supports(csv.Spec.InstallModes, olm.InstallModeTypeOwnNamespace)
 }
 
-// wait is whom the operator waits for that nothing is wrong with; nil where it waits for nobody.
+// wait returns what the operator waits for although nothing is wrong with it; nil if it does not wait.
 func (in Inputs) wait() *subscription.Problem {
 	if in.Subscription == nil {
 		return nil
@@ -417,7 +417,7 @@ func (in Inputs) wait() *subscription.Problem {
 	return subscription.WaitOf(&in.Subscription.Status)
 }
 
-// waitsFor says what the operator waits for, while it is being installed.
+// waitsFor returns a message with what the operator waits for while it is being installed.
 func (in Inputs) waitsFor() string {
 	sub := in.Subscription
 	if sub == nil {

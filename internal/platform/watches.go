@@ -20,8 +20,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// Watches watch what PlatformOperators consist of, of whatever kind, from when such an object is first composed. Of a kind only
-// the objects that carry our label are read.
+// Watches watches composed objects of any kind. The watch of a kind starts when such an object is first composed, and
+// reads only objects that have our label.
 type Watches struct {
 	cache   cache.Cache
 	handler handler.EventHandler
@@ -31,7 +31,7 @@ type Watches struct {
 	started    map[schema.GroupVersionKind]cache.Informer
 }
 
-// NewWatches makes watches that run with the manager.
+// NewWatches returns Watches that run with the manager.
 func NewWatches(mgr ctrl.Manager) (*Watches, error) {
 	composed, err := labels.NewRequirement(v1alpha1.LabelPlatformOperator, selection.Exists, nil)
 	if err != nil {
@@ -76,12 +76,12 @@ func (w *Watches) Start(ctx context.Context, kind schema.GroupVersionKind) {
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Watching a kind that is composed", "kind", kind)
-		return // the next object of the kind tries again
+		return // the next object of the kind retries
 	}
 	w.started[kind] = informer
 }
 
-// Stop ends the watch of kinds that the cluster serves no more: it would ask for them for ever.
+// Stop ends the watches of kinds that the cluster no longer serves, which would otherwise be retried forever.
 func (w *Watches) Stop(ctx context.Context, kinds ...schema.GroupVersionKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *Watches) Stop(ctx context.Context, kinds ...schema.GroupVersionKind) {
 	}
 }
 
-// Get is an object as the watch has it; nil where it has none, or nothing yet.
+// Get returns an object from the watch cache; nil if it is not there, or the cache has not synced.
 func (w *Watches) Get(ctx context.Context, o *unstructured.Unstructured) *unstructured.Unstructured {
 	w.mu.Lock()
 	informer, ok := w.started[o.GroupVersionKind()]

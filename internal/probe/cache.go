@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// IndexCache adds the indexes that this package looks things up by, but for those on kinds that may not be installed.
+// IndexCache adds the field indexes of this package, except those on kinds that may not be installed.
 func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &apiextensions.CustomResourceDefinition{}, IndexCRDGroup, func(o client.Object) []string {
 		return []string{o.(*apiextensions.CustomResourceDefinition).Spec.Group}
@@ -42,7 +42,7 @@ func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// IndexCSVs adds the indexes on ClusterServiceVersions, once they are installed.
+// IndexCSVs adds the field indexes on ClusterServiceVersions. Call it once they are installed.
 func IndexCSVs(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexOwnedCRD, func(o client.Object) []string {
 		return ownedCRDs(o.(*v1alpha1.ClusterServiceVersion))

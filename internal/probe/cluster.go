@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Indexes of the cache.
+// Names of field indexes of the cache.
 const (
 	// IndexCRDGroup finds CustomResourceDefinitions by their API group.
 	IndexCRDGroup = "spec.group"
@@ -31,8 +31,8 @@ const (
 
 const csvCRD = "clusterserviceversions.operators.coreos.com"
 
-// csvOf is the ClusterServiceVersion of that name; nil where there is none, or none can be, for their kind is not
-// installed. A copy that OLM made in another namespace is none.
+// csvOf returns a ClusterServiceVersion. It returns nil if it does not exist, its kind is not installed, or it is a
+// copy that OLM made in another namespace.
 func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1alpha1.ClusterServiceVersion, error) {
 	if served, err := serves(ctx, c, csvCRD, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return nil, err
@@ -50,7 +50,7 @@ func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1a
 	return csv, nil
 }
 
-// Find is the Probe of that name; nil where there is none.
+// Find returns a Probe, or nil if it does not exist.
 func Find(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1alpha1.Probe, error) {
 	out := &v1alpha1.Probe{}
 	if err := c.Get(ctx, key, out); err != nil {
@@ -62,7 +62,7 @@ func Find(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1al
 	return out, nil
 }
 
-// serves tells whether a CustomResourceDefinition is there and serves that version.
+// serves reports whether a CustomResourceDefinition is established and serves that version.
 func serves(ctx context.Context, c client.Reader, name, version string) (bool, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
@@ -73,7 +73,7 @@ func serves(ctx context.Context, c client.Reader, name, version string) (bool, e
 	}), nil
 }
 
-// ownedCRDObjects are those that the ClusterServiceVersion owns and that are there.
+// ownedCRDObjects returns the existing CustomResourceDefinitions that the ClusterServiceVersion owns.
 func ownedCRDObjects(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) ([]*apiextensions.CustomResourceDefinition, error) {
 	var out []*apiextensions.CustomResourceDefinition
 	for _, name := range ownedCRDs(csv) {
@@ -87,14 +87,14 @@ func ownedCRDObjects(ctx context.Context, c client.Reader, csv *v1alpha1.Cluster
 	return out, nil
 }
 
-// OptedIn reports whether a CustomResourceDefinition that a ClusterServiceVersion owns is annotated for its Probe, so that
-// one has to exist while the operator runs.
+// OptedIn reports whether a CustomResourceDefinition that a ClusterServiceVersion owns is annotated for a Probe, so
+// that the Probe must exist while the operator runs.
 func OptedIn(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) (bool, error) {
 	crds, err := ownedCRDObjects(ctx, c, csv)
 	return slices.ContainsFunc(crds, asksForProbe), err
 }
 
-// asksForProbe reports whether a CustomResourceDefinition asks for a Probe.
+// asksForProbe reports whether a CustomResourceDefinition is annotated for a Probe.
 func asksForProbe(crd *apiextensions.CustomResourceDefinition) bool {
 	for _, name := range []string{v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant} {
 		if _, ok := crd.Annotations[name]; ok {
@@ -104,7 +104,7 @@ func asksForProbe(crd *apiextensions.CustomResourceDefinition) bool {
 	return false
 }
 
-// siblings are the ClusterServiceVersions of a namespace.
+// siblings returns the ClusterServiceVersions of a namespace.
 func siblings(ctx context.Context, c client.Reader, namespace string) ([]v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -113,7 +113,7 @@ func siblings(ctx context.Context, c client.Reader, namespace string) ([]v1alpha
 	return list.Items, nil
 }
 
-// findCRD is the CustomResourceDefinition of that name, or the only one of the API group of that name.
+// findCRD returns the CustomResourceDefinition of that name, or else the only one of the API group of that name.
 func findCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.CustomResourceDefinition, *Problem, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	err := c.Get(ctx, types.NamespacedName{Name: name}, crd)
@@ -162,7 +162,8 @@ func established(crd *apiextensions.CustomResourceDefinition) bool {
 	})
 }
 
-// servedVersion is the version to read: the stored one where it is served, since it needs no conversion.
+// servedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the
+// first served one.
 func servedVersion(crd *apiextensions.CustomResourceDefinition) (schema.GroupVersionResource, bool) {
 	out := schema.GroupVersionResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 	for _, v := range crd.Spec.Versions {

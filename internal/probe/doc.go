@@ -1,9 +1,9 @@
-// Package probe is the lowest stage of both streets of an operator's status.
+// Package probe maintains the Probes of operators.
 //
-// Spec goes down: the annotations of the CustomResourceDefinitions that a ClusterServiceVersion owns become the spec
-// of the Probe of the same name (SpecReconciler). Status comes up: the conditions of the custom resources that a Probe
-// names become its status (StatusReconciler).
+// SpecReconciler makes the spec: the annotations of the CustomResourceDefinitions that a ClusterServiceVersion owns
+// become the spec of the Probe of the same name. StatusReconciler makes the status from the conditions of the custom
+// resources that a Probe names.
 package probe
 
-// FieldOwner is the name under which operator-status writes Probes.
+// FieldOwner is the field manager of operator-status for Probes.
 const FieldOwner = "operator-status"

@@ -19,9 +19,9 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Held is an update that waits for what a Probe watches.
+// Held is an update that waits for a Probe.
 type Held struct {
-	// Gate that holds it, as a reason of Holding.
+	// Gate is the gate that holds the update: a reason of the condition Holding.
 	Gate string
 
 	Subscription string // its name
@@ -29,8 +29,9 @@ type Held struct {
 	Since        metav1.Time
 }
 
-// heldBy are the updates of the operator of that ClusterServiceVersion that Subscriptions say are held, by name. Before its
-// approval what is installed is the operator itself; where OLM holds, what is to replace it.
+// heldBy returns the held updates of a ClusterServiceVersion's operator, sorted by Subscription. At the approval gate,
+// status.installedCSV of the Subscription is the CSV itself; at the OperatorCondition gate, it is the CSV that replaces
+// it.
 func heldBy(csv string, subs []v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) []Held {
 	var out []Held
 	for i := range subs {
@@ -55,7 +56,7 @@ func heldBy(csv string, subs []v1alpha1.Subscription, csvs map[string]*v1alpha1.
 	return out
 }
 
-// holding says which update waits while the Probe objects to it, by which gate and since when.
+// holding sets Holding, with the update, its gate and since when, while the Probe is not upgradeable.
 func holding(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 	if len(in.Held) == 0 || !meta.IsStatusConditionFalse(out.Conditions, v1alpha1.ConditionUpgradeable) {
 		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionHolding)
@@ -70,7 +71,7 @@ func holding(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 	})
 }
 
-// held reads which updates wait for a Probe; none while Subscriptions are not watched.
+// held returns the updates that wait for a Probe; none while Subscriptions are not watched.
 func (r *StatusReconciler) held(ctx context.Context, key types.NamespacedName) ([]Held, error) {
 	if !r.subscriptions.Load() {
 		return nil, nil
@@ -96,8 +97,8 @@ func (r *StatusReconciler) held(ctx context.Context, key types.NamespacedName) (
 	return heldBy(key.Name, subs.Items, csvs), nil
 }
 
-// WatchSubscriptions has Probes tell which updates wait for them, once there are Subscriptions and
-// ClusterServiceVersions.
+// WatchSubscriptions enqueues the Probes of a namespace when a Subscription changes, so that they report held updates.
+// Call it once Subscriptions and ClusterServiceVersions are installed.
 func (r *StatusReconciler) WatchSubscriptions(mgr ctrl.Manager, c controller.Controller) error {
 	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
 	r.subscriptions.Store(err == nil)

@@ -14,7 +14,7 @@ import (
 
 var since = metav1.Unix(500, 0)
 
-// waiting is a Subscription whose update says of itself whether it is held.
+// waiting returns a Subscription with that status of UpgradeHeld.
 func waiting(installed, current string, held corev1.ConditionStatus) v1alpha1.Subscription {
 	out := v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "foo"}}
 	out.Status.InstalledCSV, out.Status.CurrentCSV = installed, current

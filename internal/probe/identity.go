@@ -21,9 +21,9 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// targets returns the namespaces in which a Probe's custom resources are read; the empty one means all. They are the target
-// namespaces of the CSV's OperatorGroup now: what the CSV is annotated with is only used where there is no single
-// OperatorGroup, so that nothing else is known.
+// targets returns the namespaces in which a Probe's custom resources are read; the empty one means all. With a CSV they
+// are the current target namespaces of its OperatorGroup, or those of its annotation if there is not exactly one
+// OperatorGroup. Without a CSV they are spec.namespaces.
 func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
 	if csv == nil {
 		return orAll(probe.Spec.Namespaces), nil
@@ -38,10 +38,10 @@ func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, c
 	return operatorgroup.Targets(ctx, r.Client, group)
 }
 
-// targets are target namespaces: those that exist, or all, and those that do not.
+// targets holds target namespaces: those that exist, or the empty one for all, and those that are missing.
 type targets struct{ existing, missing []string }
 
-// sortOut returns which of the target namespaces of a Probe exist. Its own does.
+// sortOut returns which target namespaces of a Probe exist. The Probe's own namespace always does.
 func (r *StatusReconciler) sortOut(ctx context.Context, probe *v1alpha1.Probe, namespaces []string) (out targets, err error) {
 	for _, name := range namespaces {
 		exists := name == metav1.NamespaceAll || name == probe.Namespace
@@ -91,7 +91,7 @@ func missingNamespaces(names []string) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: text}
 }
 
-// operatorGroup returns the one of a namespace; nil where there is not exactly one.
+// operatorGroup returns the OperatorGroup of a namespace; nil if there is not exactly one, or if they are not watched.
 func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) (*operatorsv1.OperatorGroup, error) {
 	if !r.operatorGroups.Load() {
 		return nil, nil
@@ -106,7 +106,7 @@ func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) 
 	return group, err
 }
 
-// annotatedTargets are the target namespaces that a ClusterServiceVersion was annotated with.
+// annotatedTargets returns the target namespaces in the annotation of a ClusterServiceVersion.
 func annotatedTargets(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for n := range strings.SplitSeq(csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey], ",") {
@@ -126,8 +126,8 @@ func orAll(namespaces []string) []string {
 	return slices.Compact(out)
 }
 
-// candidates are the service accounts, of those that exist, that a Probe may read with, in order. Where there is none,
-// the problem says why.
+// candidates returns the existing service accounts that a Probe may read with, in order of preference. If there are
+// none, the Problem states why.
 func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *Problem, error) {
 	var names []string
 	switch {
@@ -161,8 +161,8 @@ func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe
 		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
 }
 
-// choose picks the first candidate that may list and watch all the targets; where none may, the first. A choice that
-// works is kept, so that asking costs nothing while all is well.
+// choose returns the first candidate that may list and watch all targets, or the first of all if none may. It keeps a
+// choice that works, so that it creates no SubjectAccessReviews while reads succeed.
 func (r *StatusReconciler) choose(ctx context.Context, probe types.NamespacedName, candidates []types.NamespacedName, targets []watch.Target) (types.NamespacedName, error) {
 	if len(candidates) == 1 {
 		return candidates[0], nil
@@ -216,7 +216,7 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 	return true, nil
 }
 
-// readProblem says what a failed list or watch means for the admin.
+// readProblem returns the Problem for a failed list or watch.
 func readProblem(t watch.Target, err error) Problem {
 	if apierrors.IsForbidden(err) {
 		return forbidden(t)
@@ -235,7 +235,7 @@ func forbidden(t watch.Target) Problem {
 		"Service account %s may not list and watch %s: grant it that", t.Identity, wordsFor(t))}
 }
 
-// wordsFor is what a target is, and where.
+// wordsFor names the resource and namespace of a target, for messages.
 func wordsFor(t watch.Target) string {
 	if t.Namespace == "" {
 		return t.Resource.GroupResource().String() + " in all namespaces"
@@ -243,5 +243,5 @@ func wordsFor(t watch.Target) string {
 	return t.Resource.GroupResource().String() + " in namespace " + t.Namespace
 }
 
-// maxQuoted bounds how much of an error a message quotes, in bytes.
+// maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 512

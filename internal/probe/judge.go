@@ -8,16 +8,16 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// Expressions are what a Probe asks of one resource. Each may be nil.
+// Expressions are the expressions that a Probe evaluates for one resource. Each may be nil.
 type Expressions struct {
 	Upgradeable *expression.Expression
 	Important   *expression.Expression
 
-	// Invalid is true where something should say when to update, but cannot be read. It is unknown, then.
+	// Invalid is true if the upgradeable expression cannot be parsed. The custom resources are then unknown.
 	Invalid bool
 }
 
-// types are the condition types that the expressions name.
+// types returns the condition types in the expressions, sorted, each once.
 func (e Expressions) types() []string {
 	var out []string
 	if e.Upgradeable != nil {
@@ -30,7 +30,7 @@ func (e Expressions) types() []string {
 	return slices.Compact(out)
 }
 
-// judge returns what a custom resource's conditions mean.
+// judge evaluates the expressions for the conditions of a custom resource.
 func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
 	lookup := lookupIn(conditions)
 	out := watch.Verdict{Unknown: e.Invalid}
@@ -43,7 +43,7 @@ func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
 	return out
 }
 
-// explain returns which of the conditions decided.
+// explain returns the conditions that decided, as messages and as reasons.
 func (e Expressions) explain(conditions []watch.Condition) (out watch.Explanation) {
 	lookup := lookupIn(conditions)
 	var decisive []expression.Literal
@@ -72,7 +72,7 @@ func lookupIn(conditions []watch.Condition) func(conditionType string) expressio
 	}
 }
 
-// sentence says which status the conditions have that the literals are about: "Migrating is True, Ready is False".
+// sentence returns the status of the conditions that the literals name: "Migrating is True, Ready is False".
 func sentence(conditions []watch.Condition, literals []expression.Literal) string {
 	var out []string
 	for _, c := range conditions {
@@ -83,7 +83,7 @@ func sentence(conditions []watch.Condition, literals []expression.Literal) strin
 	return strings.Join(out, ", ")
 }
 
-// inOrderOf spells the literals, each once, in the order of the conditions that they are about.
+// inOrderOf returns the literals as text, each once, in the order of their conditions.
 func inOrderOf(conditions []watch.Condition, literals []expression.Literal) []string {
 	var out []string
 	for _, c := range conditions {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// plan is how each resource of a Probe is to be read.
+// plan holds how to read each resource of a Probe.
 type plan []planned
 
 type planned struct {
@@ -33,7 +33,7 @@ func (p plan) wanted() map[reading]Expressions {
 	return out
 }
 
-// unread returns the plan without its readings, and with a Problem that tells why.
+// unread returns a copy of the plan without readings, whose resources all have the Problem.
 func (p plan) unread(why Problem) plan {
 	out := slices.Clone(p)
 	for i := range out {
@@ -43,7 +43,7 @@ func (p plan) unread(why Problem) plan {
 	return out
 }
 
-// resources are those of the plan, with what has been read of them, or why it is not read.
+// resources returns the resources of the plan with what has been read of them, or why they are not read.
 func (p plan) resources(subs map[reading]*watch.Subscription, refused map[reading]error) []Resource {
 	out := make([]Resource, 0, len(p))
 	for _, resource := range p {
@@ -62,7 +62,7 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 	return out
 }
 
-// plan decides how each resource of a Probe is read: which kind, in which of the namespaces that exist, as whom.
+// plan decides how to read each resource of a Probe: which kind, in which existing namespaces, with which account.
 func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, namespaces targets) (plan, error) {
 	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 		p := planned{Resource: Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}}
 		p.Expressions, p.Problems = parse(spec)
 		if probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && spec.Upgradeable == "" {
-			p.Invalid = invalidUpgradeable(crd) // and therefore left out of the spec
+			p.Invalid = invalidUpgradeable(crd) // FromAnnotations left it out of the spec
 		}
 		if noIdentity != nil {
 			p.Problems = append(p.Problems, *noIdentity)
@@ -97,8 +97,8 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 	return out, nil
 }
 
-// readingsOf returns the readings of one resource. For a target that another Probe reads already a SubjectAccessReview checks that the
-// account still may: an open watch outlives the permission to open it.
+// readingsOf returns the readings of one resource. If another Probe already reads a target, a SubjectAccessReview
+// checks the permission of the account, because an open watch outlives it.
 func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe, spec v1alpha1.ProbeResource,
 	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, *Problem, error) {
 	key := client.ObjectKeyFromObject(probe)
@@ -121,8 +121,8 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 	return out, nil, nil
 }
 
-// parse reads the expressions of a spec, and tells those that are none. The API server refuses these; telling them is
-// for what it let pass before it knew how to refuse it.
+// parse parses the expressions of a spec and returns a Problem for each invalid one. The API server rejects these, but
+// Probes may have been stored before it did.
 func parse(spec v1alpha1.ProbeResource) (out Expressions, problems []Problem) {
 	read := func(field, text string, parse func(string) (*expression.Expression, error)) *expression.Expression {
 		if text == "" {

@@ -14,24 +14,24 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// Reader reads custom resources: a *watch.Engine.
+// Reader reads custom resources. A *watch.Engine implements it.
 type Reader interface {
 	Subscribe(watch.Request) (*watch.Subscription, error)
 }
 
-// reading is what a Probe has read: one of its resources, in one namespace or all. Equal readings share.
+// reading identifies what a Probe reads: one resource, in one namespace or all. Equal readings share a Subscription.
 type reading struct {
 	target                 watch.Target
 	upgradeable, important string
 	invalid                bool
 }
 
-// readings are the Subscriptions of each Probe.
+// readings holds the Subscriptions of each Probe.
 type readings struct {
 	reader Reader
 	notify func(probe types.NamespacedName, urgent bool)
 
-	// ownFirst lists custom resources of a Probe's own namespace before others, which have to be counted alone.
+	// ownFirst lists custom resources of a Probe's own namespace first, because the status only counts the others.
 	ownFirst bool
 
 	budget budget
@@ -40,13 +40,13 @@ type readings struct {
 	byProbe map[types.NamespacedName]map[reading]*watch.Subscription
 }
 
-// budget limits the watches of Probes. A watch takes about 60 KiB, so that all of them fit into the manager's memory, and one namespace
-// cannot use up what the others need.
+// budget limits the watches of the Probes of one namespace, and of all Probes. A watch takes about 60 KiB: all of them
+// fit into the manager's memory, and no namespace uses up what others need.
 type budget struct{ namespace, all int }
 
 var watches = budget{namespace: 1000, all: 4000}
 
-// overdraws returns a Problem with reason TooManyWatches if a Probe cannot have that many watches.
+// overdraws returns a Problem with reason TooManyWatches if the budget does not allow the Probe that many watches.
 func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,9 +74,9 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
 	return nil
 }
 
-// keep makes the Subscriptions of a Probe those that are wanted, but for those that are refused because of too many
-// condition types. What it has already stays as it is, and what is new begins before what is no longer wanted ends, if
-// there is room for both.
+// keep opens and closes Subscriptions so that a Probe has the wanted ones. It returns them, and those refused because
+// of too many condition types. Existing Subscriptions remain as they are. New ones open before unwanted ones close,
+// unless there is no room for both.
 func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func compareReadings(a, b reading) int {
 		cmp.Compare(a.important, b.important))
 }
 
-// closeAll closes those Subscriptions that are not among the others.
+// closeAll closes the Subscriptions that are not in others.
 func closeAll(subs, others map[reading]*watch.Subscription) {
 	for key, sub := range subs {
 		if _, ok := others[key]; !ok {
@@ -152,14 +152,15 @@ func closeAll(subs, others map[reading]*watch.Subscription) {
 	}
 }
 
-// joined returns the targets of wanted readings that another Probe reads without an error and this one does not read yet.
+// joined returns the targets of wanted readings that another Probe reads without an error and this one does not read
+// yet.
 func (r *readings) joined(probe types.NamespacedName, wanted []reading) []watch.Target {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	had := r.byProbe[probe]
 	added := slices.DeleteFunc(slices.Clone(wanted), func(w reading) bool { _, ok := had[w]; return ok })
 	if len(added) == 0 {
-		return nil // as nearly always
+		return nil // the common case
 	}
 	own := map[watch.Target]bool{}
 	for reading := range had {
@@ -179,14 +180,14 @@ func (r *readings) open(target watch.Target) bool {
 	for _, subs := range r.byProbe {
 		for reading, sub := range subs {
 			if reading.target == target {
-				return sub.Snapshot().Err == nil // those of one target share it
+				return sub.Snapshot().Err == nil // all Subscriptions of a target share its error
 			}
 		}
 	}
 	return false
 }
 
-// has tells whether a Probe reads that target without an error.
+// has reports whether a Probe reads that target without an error.
 func (r *readings) has(probe types.NamespacedName, target watch.Target) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

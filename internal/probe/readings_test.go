@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// TestOverdraws: no Probe has so many watches that nothing is left for those of others.
+// TestOverdraws verifies that no Probe uses up the watches of others.
 func TestOverdraws(t *testing.T) {
 	kept := func(n int) map[reading]*watch.Subscription {
 		out := map[reading]*watch.Subscription{}
@@ -28,7 +28,7 @@ func TestOverdraws(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason                    string
 		own, beside, others, want int
-		says                      string // empty for enough
+		says                      string // empty if allowed
 	}{
 		"First":          {"What fits is read.", 0, 0, 0, 10, ""},
 		"Own":            {"What it has already it need not have twice.", 10, 0, 0, 10, ""},
@@ -52,7 +52,7 @@ func TestOverdraws(t *testing.T) {
 	}
 }
 
-// neverAnswers is the API server of a test that is only about what is asked for.
+// neverAnswers is an API server that never responds, for tests that only check requests.
 type neverAnswers struct{}
 
 func (neverAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -60,12 +60,13 @@ func (neverAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestTooManyConditions: Probes that read a resource as the same account share the conditions that can be kept of it.
+// TestTooManyConditions verifies that Probes that read a resource as the same account share the limit on condition
+// types.
 func TestTooManyConditions(t *testing.T) {
 	engine := watch.New(&rest.Config{Host: "http://silence", Transport: neverAnswers{}}, logr.Discard())
 	t.Cleanup(engine.Close)
 	r := &readings{reader: engine, notify: func(types.NamespacedName, bool) {}, byProbe: map[types.NamespacedName]map[reading]*watch.Subscription{}}
-	// names are as many condition types, from that number on.
+	// names returns n condition types, numbered from that number on.
 	names := func(from, n int) string {
 		var out []string
 		for i := range n {

@@ -16,14 +16,14 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Problem is something that keeps a Probe from telling all: a reason of its condition Synced, and a sentence.
+// Problem is a reason why a Probe is not Synced, and its message.
 type Problem = condition.Problem
 
-// FromAnnotations is the Probe that the annotations of its CustomResourceDefinitions ask for, under the name of the
-// ClusterServiceVersion that owns them. It is nil where none is annotated.
+// FromAnnotations returns the Probe that the annotations of CustomResourceDefinitions ask for, named after the
+// ClusterServiceVersion that owns them; nil if none is annotated.
 //
-// An annotation that is no expression is left out of the Probe, whose validation would refuse it, and told among the
-// problems; what else is annotated stands.
+// An invalid expression is left out of the Probe, because validation would reject it, and returned as a Problem. The
+// other annotations still apply.
 func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []Problem) {
 	var resources []v1alpha1.ProbeResource
 	var problems []Problem
@@ -54,8 +54,8 @@ func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.
 	}, problems
 }
 
-// FromBundle is the Probe that the CustomResourceDefinitions among the objects of a bundle ask for; nil if they do not. It is the
-// one that the definitions ask for once they are installed.
+// FromBundle returns the Probe that the CustomResourceDefinitions in a bundle will get once they are installed; nil if
+// none.
 func FromBundle(csv *v1alpha1.ClusterServiceVersion, objects []*unstructured.Unstructured) *v1alpha1.Probe {
 	var crds []*apiextensions.CustomResourceDefinition
 	for _, o := range objects {
@@ -95,7 +95,7 @@ func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.Probe
 	return out, problems, annotated
 }
 
-// invalidUpgradeable is true where the annotation that should say when to update says nothing that can be read.
+// invalidUpgradeable reports whether the annotation with the upgradeable expression exists and is invalid.
 func invalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
 	text, ok := crd.Annotations[v1alpha1.AnnotationUpgradeable]
 	if !ok {
@@ -105,21 +105,22 @@ func invalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
 	return err != nil
 }
 
-// ownerReference returns the reference of a Probe to its ClusterServiceVersion. It does not block the owner's deletion: to have it do so
-// takes the right to update the owner's finalizers, on clusters such as OpenShift.
+// ownerReference returns the reference of a Probe to its ClusterServiceVersion. It does not block the owner's deletion,
+// because that requires the permission to update the owner's finalizers on clusters such as OpenShift.
 func ownerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
 	out := metav1.NewControllerRef(csv, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	out.BlockOwnerDeletion = new(false)
 	return *out
 }
 
-// ownedByCSV is true for a Probe that was made for a ClusterServiceVersion, this one or an earlier one of its name.
+// ownedByCSV reports whether a Probe was made for a ClusterServiceVersion: the current one or an earlier one of its
+// name.
 func ownedByCSV(probe *v1alpha1.Probe) bool {
 	owner := metav1.GetControllerOf(probe)
 	return owner != nil && owner.Kind == v1alpha1.ClusterServiceVersionKind && owner.Name == probe.Name
 }
 
-// ownedCRDs are the names of the CustomResourceDefinitions that a ClusterServiceVersion owns.
+// ownedCRDs returns the names of the CustomResourceDefinitions that a ClusterServiceVersion owns, sorted, each once.
 func ownedCRDs(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
@@ -129,8 +130,8 @@ func ownedCRDs(csv *v1alpha1.ClusterServiceVersion) []string {
 	return slices.Compact(out)
 }
 
-// beingReplaced is true once an update of the ClusterServiceVersion has begun. Its CustomResourceDefinitions then
-// carry the annotations of the version that comes, which the one that still runs knows nothing of.
+// beingReplaced reports whether an update of the ClusterServiceVersion has begun. Its CustomResourceDefinitions may
+// then already have the annotations of the new version, which do not apply to the running one.
 func beingReplaced(csv *v1alpha1.ClusterServiceVersion, namespace []v1alpha1.ClusterServiceVersion) bool {
 	if csv.Status.Phase == olm.CSVPhaseReplacing || csv.Status.Phase == olm.CSVPhaseDeleting {
 		return true

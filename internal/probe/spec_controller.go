@@ -18,14 +18,14 @@ import (
 )
 
 // SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the
-// CustomResourceDefinitions it owns. A Probe of that name that someone else owns is never touched.
+// CustomResourceDefinitions it owns. It never changes or deletes a Probe whose spec has another manager.
 type SpecReconciler struct {
 	Client client.Client
 }
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=create;update;delete
 
-// Reconcile makes, mends or removes the Probe of one ClusterServiceVersion.
+// Reconcile creates, updates or deletes the Probe of one ClusterServiceVersion.
 func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	csv, err := csvOf(ctx, r.Client, request.NamespacedName)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	if actual != nil && beingReplaced(csv, others) {
-		return reconcile.Result{}, nil // frozen; but one that was deleted meanwhile has to hold again
+		return reconcile.Result{}, nil // frozen during the update; a Probe that was deleted meanwhile is created again
 	}
 	crds, err := ownedCRDObjects(ctx, r.Client, csv)
 	if err != nil {
@@ -81,13 +81,13 @@ func (r *SpecReconciler) remove(ctx context.Context, actual *v1alpha1.Probe) err
 	return done(ctx, "deleting", actual, r.Client.Delete(ctx, actual, asSeen))
 }
 
-// annotated is true for a Probe whose spec is ours, from annotations.
+// annotated reports whether the spec of a Probe is made from annotations.
 func annotated(probe *v1alpha1.Probe) bool {
 	return probe.Spec != nil && probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations
 }
 
-// done logs what was done to a Probe. It passes over errors that only say that the cache was behind: what is new is on
-// its way there, and brings the Probe back.
+// done logs what was done to a Probe. It ignores errors that only mean that the cache is stale: its next event enqueues
+// the Probe again.
 func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) error {
 	switch {
 	case err == nil:
@@ -99,8 +99,8 @@ func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) er
 	return fmt.Errorf("%s Probe %s, as CRD annotations ask: %w", what, client.ObjectKeyFromObject(probe), err)
 }
 
-// SetupWithManager has a Probe's spec looked at when its ClusterServiceVersion or one that replaces it, a
-// CustomResourceDefinition that it owns, or the Probe itself changes.
+// SetupWithManager enqueues a ClusterServiceVersion when it, one that replaces it, a CustomResourceDefinition that it
+// owns, or its Probe changes.
 func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-spec").

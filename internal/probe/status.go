@@ -16,58 +16,58 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// Inputs is everything that a Probe's status depends on, read at one moment.
+// Inputs holds everything that a Probe's status depends on, as read at one moment.
 type Inputs struct {
 	Probe     *v1alpha1.Probe
-	Resources []Resource // as spec.probeResources names them
-	Problems  []Problem  // with the annotations that the spec was made from, and with namespaces
+	Resources []Resource // one for each of spec.probeResources
+	Problems  []Problem  // with the annotations behind the spec, and with namespaces
 
-	// Outdated is true where those annotations have changed, and the spec is about to.
+	// Outdated is true if the annotations have changed and the spec has not been updated yet.
 	Outdated bool
 
-	// GateConflict says, if not empty, that the operator sets its OperatorCondition itself.
+	// GateConflict is the message that the operator sets its OperatorCondition itself; empty if it does not.
 	GateConflict string
 
 	// Held are the updates that wait for the Probe.
 	Held []Held
 
-	// HideForeign has custom resources outside the Probe's namespace, cluster-scoped ones among them, counted and not named.
+	// HideForeign hides the names of custom resources outside the Probe's namespace, cluster-scoped ones included: the
+	// status only counts them.
 	HideForeign bool
 
-	// Reader is who reads the custom resources, and Targets a hash of the namespaces that they are read in.
+	// Reader identifies the process that reads the custom resources. Targets is a hash of the namespaces that it reads.
 	Reader, Targets string
 
 	Now metav1.Time
 }
 
-// Resource is what is known of one of the resources that a Probe names.
+// Resource holds what is known of one of the resources that a Probe names.
 type Resource struct {
 	Expressions
 
 	CRD  string // the name of its CustomResourceDefinition
 	Kind string
 
-	// Absent is true where there is no such resource, or none of the namespaces to read it in exists, and so no custom
-	// resource either.
+	// Absent is true if there can be no custom resources: the resource is not served, or none of its namespaces exists.
 	Absent bool
 
-	// Problems keep the resource from being read or understood, or tell of its absence.
+	// Problems prevent the resource from being read or understood, or report that it is absent.
 	Problems []Problem
 
-	// Read is what was read: in each namespace, where not all are. Without an identity to read with there is nothing.
+	// Read has an entry for each namespace, or one for all of them. It is empty if there is no identity to read with.
 	Read []Read
 }
 
-// Read is what was read of a resource in one namespace, or in all where that is empty.
+// Read holds what was read of a resource in one namespace, or in all if Namespace is empty.
 type Read struct {
 	Namespace string
 	watch.Snapshot
 }
 
-// errForbidden is the error of a resource that is not read because its service account may not.
+// errForbidden stands for the error of a resource that its service account is not permitted to read.
 var errForbidden = apierrors.NewForbidden(schema.GroupResource{}, "", nil)
 
-// refusal returns why nothing of a resource is read, if its service account may not; nil otherwise.
+// refusal returns errForbidden if the service account is not permitted to read the resource, otherwise nil.
 func (r Resource) refusal() error {
 	if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonForbidden }) {
 		return errForbidden
@@ -75,7 +75,7 @@ func (r Resource) refusal() error {
 	return nil
 }
 
-// unread is true where custom resources are not known: they cannot be read, or have not been so far.
+// unread reports whether some custom resources are unknown because they cannot be read or have not been read yet.
 func (r Resource) unread() bool {
 	if r.Absent {
 		return false
@@ -83,7 +83,7 @@ func (r Resource) unread() bool {
 	return len(r.Read) == 0 || slices.ContainsFunc(r.Read, func(s Read) bool { return !s.Filled })
 }
 
-// Status says what a Probe's status is, given in. It reads nothing else and changes nothing.
+// Status returns the status of a Probe. It is pure: it depends only on in, and changes nothing.
 func Status(in Inputs) v1alpha1.ProbeStatus {
 	out := in.Probe.Status.DeepCopy()
 	out.ObservedGeneration = in.Probe.Generation
@@ -108,28 +108,28 @@ func set(in Inputs, out *v1alpha1.ProbeStatus, c metav1.Condition) {
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
-// findings are what all resources of a Probe say together.
+// findings combines what is known of all resources of a Probe.
 type findings struct {
 	listed  []finding
 	summary v1alpha1.ProbeSummary
 
-	// unread is true where not all is known, and allUnread where nothing is. Of what is not known the last word stands,
-	// if there was one.
+	// unread is true if some custom resources are unknown, and allUnread if all are. For unknown custom resources, the
+	// findings of the previous status remain, if it has any.
 	unread, allUnread bool
 
-	// unnamed is true where custom resources are counted whose names may not be shown, and carried has those items of the
-	// status so far that were carried over.
+	// unnamed is true if custom resources are counted whose names must not be shown. carried holds the indexes of the
+	// items of the previous status that were carried over.
 	unnamed bool
 	carried map[int]bool
 }
 
-// finding is a custom resource that has something to say: as the status lists it, and in words.
+// finding is an item of the status, with what messages report about it.
 type finding struct {
 	v1alpha1.ProbeResourceStatus
 	blocks, tells string
 }
 
-// gather adds up the resources. Of one that is not known, what the status says so far is carried over.
+// gather combines the resources. For an unknown resource it carries over the findings of the previous status.
 func gather(in Inputs) findings {
 	out := findings{allUnread: len(in.Resources) > 0, carried: map[int]bool{}}
 	for _, r := range in.Resources {
@@ -161,7 +161,7 @@ func gather(in Inputs) findings {
 	return out
 }
 
-// mayName reports whether a custom resource of a namespace may be named, given the error of the last attempt to read it.
+// mayName reports whether the status may name custom resources of a namespace, given the last error of reading them.
 func (in Inputs) mayName(namespace string, err error) bool {
 	return !apierrors.IsForbidden(err) && (!in.HideForeign || namespace == in.Probe.Namespace)
 }
@@ -201,7 +201,7 @@ func (f *findings) add(in Inputs, r Resource, s Read) {
 	f.addUnnamed(count, false, int32(others))
 }
 
-// addUnnamed counts so many custom resources more without naming them.
+// addUnnamed counts n more custom resources without naming them.
 func (f *findings) addUnnamed(item v1alpha1.ProbeResourceStatus, blocking bool, n int32) {
 	if n <= 0 {
 		return
@@ -220,8 +220,8 @@ func (f *findings) addUnnamed(item v1alpha1.ProbeResourceStatus, blocking bool, 
 	f.listed = append(f.listed, finding{ProbeResourceStatus: item})
 }
 
-// carry takes the custom resources of a resource, in a namespace or all, from the status so far. Those that the status
-// counts for all namespaces may be of any.
+// carry copies the items of a resource, in one namespace or all, from the previous status. An item that counts custom
+// resources of all namespaces matches any namespace.
 func (f *findings) carry(in Inputs, r Resource, s Read) {
 	for i, item := range in.Probe.Status.ProbeResources {
 		inNamespace := s.Namespace == "" || item.Namespace == s.Namespace || item.Count > 0 && item.Namespace == ""
@@ -247,7 +247,7 @@ func (f *findings) carry(in Inputs, r Resource, s Read) {
 	}
 }
 
-// carriedOver is an item of the status so far, of which only the reasons are known.
+// carriedOver returns the finding for an item of the previous status. Of its conditions, only the reasons are known.
 func carriedOver(item v1alpha1.ProbeResourceStatus) finding {
 	out := finding{ProbeResourceStatus: item}
 	if item.Blocking {
@@ -279,7 +279,7 @@ func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	}
 }
 
-// upgradeable says whether anything holds the update. What is unknown does not.
+// upgradeable sets Upgradeable: False if a custom resource blocks the update. Unknown ones do not block.
 func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	if f.allUnread && said(out, v1alpha1.ConditionUpgradeable) && !f.unnamed {
 		return
@@ -302,7 +302,7 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	set(in, out, c)
 }
 
-// important says whether there is anything that the cluster admin should see.
+// important sets Important: True if an important condition of a custom resource is.
 func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	if f.allUnread && said(out, v1alpha1.ConditionImportant) && !f.unnamed {
 		return
@@ -320,7 +320,7 @@ func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	set(in, out, c)
 }
 
-// synced says whether the status tells all that the spec asks for.
+// synced sets Synced: True if all that the spec names is being read.
 func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue}
 	switch problems := problemsOf(in); {
@@ -334,7 +334,7 @@ func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	set(in, out, c)
 }
 
-// gateConflict says where the operator's own word stands in the way of the Probe's.
+// gateConflict sets GateConflict if the operator's own condition takes precedence over the Probe.
 func gateConflict(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 	if in.GateConflict == "" {
 		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionGateConflict)
@@ -346,15 +346,15 @@ func gateConflict(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 	})
 }
 
-// readBy records who has read the custom resources, and where, once everything has been read. Where something cannot be
-// read what was recorded before stands.
+// readBy records which process read the custom resources, and a hash of the namespaces, once everything has been read.
+// Until then the previous values remain.
 func readBy(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	if !f.unread {
 		out.Reader, out.ObservedTargets = in.Reader, in.Targets
 	}
 }
 
-// said is true where the status has a word on that condition already.
+// said reports whether the status has that condition, True or False.
 func said(out *v1alpha1.ProbeStatus, conditionType string) bool {
 	c := meta.FindStatusCondition(out.Conditions, conditionType)
 	return c != nil && c.Status != metav1.ConditionUnknown
@@ -367,7 +367,7 @@ func notRead(c *metav1.Condition) {
 // maxNamed is how many custom resources, or problems, a message names.
 const maxNamed = 5
 
-// name names the first of those, of a total, about which words has something to say, and counts the rest.
+// name names the first maxNamed findings for which words returns a text, and counts the rest of total.
 func (f findings) name(total int32, words func(finding) string) string {
 	var out []string
 	for _, l := range f.listed {
@@ -396,7 +396,7 @@ func objectName(r v1alpha1.ProbeResourceStatus) string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// severity orders problems: first those without which nothing at all is read.
+// severity orders problems by their reason. Those that prevent all reading come first.
 var severity = []string{
 	v1alpha1.ReasonNoIdentity,
 	v1alpha1.ReasonTooManyWatches,

@@ -35,29 +35,29 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// StatusReconciler keeps the status of Probes true.
+// StatusReconciler keeps the status of Probes up to date.
 type StatusReconciler struct {
 	Client client.Client
 	Clock  func() time.Time
 
 	Recorder events.EventRecorder
 
-	// Identity is that of this process among those that may read: its leader election identity.
+	// Identity is the leader election identity of this process. The status of a Probe records it as the reader.
 	Identity string
 
 	readings *readings
 
 	written        apply.Written
-	subscriptions  atomic.Bool // whether they are watched
-	operatorGroups atomic.Bool // likewise
-	blind          sync.Map    // of types.NamespacedName: since when the last Event about it says that it cannot be read
-	// watchNamespaces has the namespaces watched, from when the first Probe depends on them.
+	subscriptions  atomic.Bool // whether Subscriptions are watched
+	operatorGroups atomic.Bool // whether OperatorGroups are watched
+	blind          sync.Map    // by types.NamespacedName: the Unix time since which the Probe cannot read, as of its last Event
+	// watchNamespaces starts the watch on namespaces, when the first Probe depends on them.
 	watchNamespaces func() error
 
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// NewStatusReconciler makes a StatusReconciler that reads custom resources through reader.
+// NewStatusReconciler returns a StatusReconciler that reads custom resources through reader.
 func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRecorder, identity string) *StatusReconciler {
 	r := &StatusReconciler{Client: c, Clock: time.Now, Recorder: recorder, Identity: identity}
 	r.readings = &readings{
@@ -69,17 +69,17 @@ func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRe
 	return r
 }
 
-// HideForeignNames has custom resources outside a Probe's namespace counted and not named. It is to be called before the
-// reconciler runs.
+// HideForeignNames makes the status count custom resources outside a Probe's namespace without naming them. Call it
+// before the reconciler starts.
 func (r *StatusReconciler) HideForeignNames() { r.readings.ownFirst = true }
 
-// coalesce is how long changes that only move counts wait for company.
+// coalesce delays the reconcile after a change of counts only, so that it covers further changes.
 const coalesce = 500 * time.Millisecond
 
-// concurrency is how many Probes are looked at at once, so that many that change together do not wait for one another.
+// concurrency is how many Probes are reconciled at once, so that many that change together do not wait for one another.
 const concurrency = 4
 
-// notify has a Probe looked at: at once where the answer may have changed.
+// notify enqueues a Probe: at once if urgent, otherwise after coalesce.
 func (r *StatusReconciler) notify(probe types.NamespacedName, urgent bool) {
 	request := reconcile.Request{NamespacedName: probe}
 	if urgent {
@@ -97,7 +97,7 @@ func (r *StatusReconciler) notify(probe types.NamespacedName, urgent bool) {
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Reconcile reads what a Probe's status depends on and writes it when it changed.
+// Reconcile updates the status of a Probe if it changed.
 func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	probe := &v1alpha1.Probe{}
 	if err := r.Client.Get(ctx, request.NamespacedName, probe); err != nil {
@@ -125,18 +125,18 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	r.reportBlind(probe, status, in.Now.Time)
 	result, err := r.write(ctx, probe, status, in.Now.Time)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return result, nil // what the Probe is now is on its way to the cache, and brings it back here
+		return result, nil // the cache is stale; its next event enqueues the Probe
 	}
 	return result, err
 }
 
-// ours is true where operator-status writes the status, and false where the operator does.
+// ours reports whether operator-status writes the status of a Probe. If spec.manager is Operator, the operator does.
 func ours(probe *v1alpha1.Probe) bool {
 	return probe.Spec != nil && probe.Spec.Manager != v1alpha1.ManagerOperator
 }
 
-// pending is true where the spec is about to change, or the status was computed for this spec before and some of it is
-// being read again: then what the status says stands until that is done.
+// pending reports whether to keep the status for now: the spec is about to change, or the status was already computed
+// for this spec and some custom resources are being read again.
 func pending(in Inputs) bool {
 	if in.Outdated {
 		return true
@@ -194,8 +194,7 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 	return in, nil
 }
 
-// annotations tells the problems with the annotations that a Probe's spec is kept equal to, and whether the spec is not
-// equal to them yet.
+// annotations returns the problems with the annotations behind a Probe's spec, and whether the spec is outdated.
 func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (problems []Problem, outdated bool, err error) {
 	if csv == nil || probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
 		return nil, false, nil
@@ -212,7 +211,7 @@ func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Prob
 	return problems, desired != nil && !equality.Semantic.DeepEqual(desired.Spec, probe.Spec), nil
 }
 
-// gateConflict says whether the operator sets Upgradeable in its OperatorCondition itself.
+// gateConflict returns a message if the operator sets Upgradeable in its OperatorCondition itself, otherwise "".
 func (r *StatusReconciler) gateConflict(ctx context.Context, key types.NamespacedName) (string, error) {
 	if served, err := serves(ctx, r.Client, operatorConditionCRD, operatorsv2.GroupVersion.Version); err != nil || !served {
 		return "", err
@@ -231,8 +230,8 @@ func (r *StatusReconciler) gateConflict(ctx context.Context, key types.Namespace
 
 const operatorConditionCRD = "operatorconditions.operators.coreos.com"
 
-// write writes a status that changed. While something cannot be read it has the Probe looked at again, the later the
-// longer that has lasted.
+// write updates the status if it changed. While custom resources cannot be read it requeues the Probe, after a delay
+// that grows with the time this has lasted.
 func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: retryAfter(status, now)}
 	if equality.Semantic.DeepEqual(status, probe.Status) {
@@ -248,10 +247,10 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 	return result, nil
 }
 
-// blindFor is how long custom resources may be unreadable for want of a right or an account before an Event says so.
+// blindFor is how long a missing permission or service account may prevent reading before an Event reports it.
 const blindFor = 10 * time.Minute
 
-// reportBlind emits an Event about a Probe that has been blind for long, once each time.
+// reportBlind emits one Event each time a Probe has been unable to read for blindFor.
 func (r *StatusReconciler) reportBlind(probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) {
 	c := blindness(status)
 	if c == nil || now.Sub(c.LastTransitionTime.Time) < blindFor {
@@ -263,7 +262,7 @@ func (r *StatusReconciler) reportBlind(probe *v1alpha1.Probe, status v1alpha1.Pr
 	}
 }
 
-// blindness is the condition of a Probe that cannot read for want of a right or an account; nil where it lacks neither.
+// blindness returns the condition Synced of a Probe that lacks a permission or service account, otherwise nil.
 func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonForbidden && c.Reason != v1alpha1.ReasonNoIdentity {
@@ -272,12 +271,13 @@ func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
 	return c
 }
 
-// retryAfter is how long to wait before asking for a right again: as long as the problem has lasted, but no less than a
-// second and no more than half a minute. An account that is created enqueues the Probe; then only the Event is waited for.
+// retryAfter returns when to requeue a Probe that cannot read; 0 for never. For a missing permission that is after as
+// long as the problem has lasted, between a second and half a minute. A new service account enqueues the Probe, so a
+// missing one only requeues it for the Event.
 func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced); c != nil &&
 		(c.Reason == v1alpha1.ReasonTooManyWatches || c.Reason == v1alpha1.ReasonTooManyConditions) {
-		return time.Minute // another Probe may have left some, which is no event here
+		return time.Minute // another Probe may have freed some, which enqueues nothing
 	}
 	c := blindness(status)
 	if c == nil {
@@ -290,7 +290,7 @@ func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 	return min(max(lasted, time.Second), 30*time.Second)
 }
 
-// logTransition logs when the answer changes.
+// logTransition logs a change of the status of Upgradeable.
 func logTransition(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.ProbeStatus) {
 	before := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	after := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable)
@@ -299,9 +299,9 @@ func logTransition(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.P
 	}
 }
 
-// SetupWithManager has a Probe looked at when it, a CustomResourceDefinition it names, or a service account in its
-// namespace changes, and when its custom resources say something new. What is only there beside an OLM is watched from
-// when it comes: see Watch in the returned controller.
+// SetupWithManager enqueues a Probe when it, a CustomResourceDefinition that it names, or a service account in its
+// namespace changes, and when the conditions of its custom resources change the status. Kinds that only exist with OLM
+// are watched through the returned controller once they are installed.
 func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, error) {
 	account := &metav1.PartialObjectMetadata{}
 	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
@@ -327,14 +327,16 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 	return c, nil
 }
 
-// WatchOperatorGroups enqueues the Probes of a namespace when its OperatorGroup changes, once that kind is installed.
+// WatchOperatorGroups enqueues the Probes of a namespace when its OperatorGroup changes. Call it once that kind is
+// installed.
 func (r *StatusReconciler) WatchOperatorGroups(mgr ctrl.Manager, c controller.Controller) error {
 	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
 	r.operatorGroups.Store(err == nil)
 	return err
 }
 
-// targeting are the Probes that name a namespace, or whose OperatorGroup does or selects namespaces by label.
+// targeting returns requests for the Probes that name a namespace, and for those whose OperatorGroup names it or
+// selects namespaces by label.
 func (r *StatusReconciler) targeting(ctx context.Context, namespace client.Object) []reconcile.Request {
 	out := probeRequests(ctx, r.Client, client.MatchingFields{IndexNamespace: namespace.GetName()})
 	if !r.operatorGroups.Load() {
@@ -354,7 +356,7 @@ func (r *StatusReconciler) targeting(ctx context.Context, namespace client.Objec
 	return out
 }
 
-// namingCRD are the Probes that name a CustomResourceDefinition, or its group.
+// namingCRD returns requests for the Probes that name a CustomResourceDefinition or its group.
 func (r *StatusReconciler) namingCRD(ctx context.Context, o client.Object) []reconcile.Request {
 	names := []string{o.GetName()}
 	if crd, ok := o.(*apiextensions.CustomResourceDefinition); ok {

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// The environment of a child.
+// Environment variables of a child.
 const (
 	envMemory  = "SANDBOX_MEMORY"
 	envScratch = "SANDBOX_SCRATCH"
 )
 
-// Child is what a child has to work with.
+// Child is the child's side of the sandbox.
 type Child struct {
-	// Scratch is an empty file, or what the parent wrote to it.
+	// Scratch is the scratch file. It is empty unless the parent wrote to it.
 	Scratch *os.File
 
 	requests *json.Decoder
@@ -37,7 +37,8 @@ type connected struct {
 	err  error
 }
 
-// Enter gives up what the process may do but for what a Child has. Call it first of all.
+// Enter confines this process to what a Child provides, and limits its resources. It must be called before anything
+// else.
 func Enter() (*Child, error) {
 	memory, err := strconv.ParseInt(os.Getenv(envMemory), 10, 64)
 	if err != nil {
@@ -67,13 +68,13 @@ func Enter() (*Child, error) {
 	return c, c.answers.Encode(first)
 }
 
-// Receive waits for a request. It returns io.EOF when there will be none.
+// Receive blocks until there is a request. It returns io.EOF when there are no more.
 func (c *Child) Receive(request any) error { return c.requests.Decode(request) }
 
-// Send answers.
+// Send sends an answer to the parent.
 func (c *Child) Send(answer any) error { return c.answers.Encode(answer) }
 
-// Dial asks the parent for a connection.
+// Dial requests a connection from the parent.
 func (c *Child) Dial(ctx context.Context, to Address) (net.Conn, error) {
 	answer := make(chan connected, 1)
 	c.mu.Lock()
@@ -92,7 +93,7 @@ func (c *Child) Dial(ctx context.Context, to Address) (net.Conn, error) {
 	case got := <-answer:
 		return got.conn, got.err
 	case <-ctx.Done():
-		go func() { // nobody else closes what comes yet
+		go func() { // no other goroutine closes a late connection
 			if got := <-answer; got.conn != nil {
 				_ = got.conn.Close()
 			}
@@ -101,7 +102,8 @@ func (c *Child) Dial(ctx context.Context, to Address) (net.Conn, error) {
 	}
 }
 
-// receiveConnections passes the parent's replies to those that wait for them. The process ends with its parent.
+// receiveConnections passes the parent's replies to the waiting Dial calls. It exits the process when the parent has
+// ended.
 func (c *Child) receiveConnections() {
 	for {
 		reply, file, err := receive(c.control)
@@ -117,7 +119,7 @@ func (c *Child) receiveConnections() {
 			got.conn, got.err = net.FileConn(file)
 		}
 		if file != nil {
-			_ = file.Close() // the connection has its own
+			_ = file.Close() // the connection has a duplicate
 		}
 		c.mu.Lock()
 		waiting := c.waiting[reply.ID]

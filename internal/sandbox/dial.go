@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// mostConnections is how many connections a child may have at a time.
+// mostConnections limits the number of simultaneous connections of a child.
 const mostConnections = 16
 
-// serveDials connects a child to what it asks for, until it ends or ctx is done.
+// serveDials serves the child's requests for connections until the child ends or ctx is done.
 func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
 	ctx, stop := context.WithCancel(ctx)
 	var open sync.WaitGroup
@@ -32,7 +32,7 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
 			continue
 		}
 		select {
-		case slots <- struct{}{}: // until then nothing else that the child asks for is read
+		case slots <- struct{}{}: // no further request is read until a slot is free
 		case <-ctx.Done():
 			return
 		}
@@ -43,7 +43,7 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
 	}
 }
 
-// serveDial connects a child to one address, and passes on what they tell each other until either ends.
+// serveDial connects a child to one address, and copies data in both directions until either side ends.
 func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect Dial) {
 	conn, err := connect(ctx, asked.Address)
 	if err != nil {
@@ -51,7 +51,7 @@ func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect D
 		if !ok {
 			refusal = &DialError{Message: err.Error()}
 		}
-		_ = reply(control, dialed{ID: asked.ID, Err: refusal}, nil) // fails where the child has ended
+		_ = reply(control, dialed{ID: asked.ID, Err: refusal}, nil) // fails if the child has ended
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -62,14 +62,14 @@ func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect D
 	}
 	defer func() { _ = ours.Close() }()
 	err = reply(control, dialed{ID: asked.ID}, theirs)
-	_ = theirs.Close() // the child has its own
+	_ = theirs.Close() // the child has a duplicate
 	if err != nil {
 		return
 	}
 	defer context.AfterFunc(ctx, func() { _, _ = conn.Close(), ours.Close() })()
 	var copied sync.WaitGroup
 	pass := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from) // an error is an end as any other
+		_, _ = io.Copy(to, from) // an error ends the connection too
 		_, _ = conn.Close(), ours.Close()
 	}
 	copied.Go(func() { pass(conn, ours) })

@@ -1,29 +1,30 @@
 // Package sandbox runs code that parses untrusted input in a child process that can open neither files nor connections.
 //
-// The child is this program once more, in a mode of its own that calls Enter first. From then on a seccomp filter rejects every system
-// call that opens, names or signals anything: what the child may work with is handed to it. That is its requests and its answers, a
-// scratch file without a name, and connections, each of which it has to ask its parent for. What it uses of memory is limited.
+// The child is this program, started in a mode that calls Enter first. From then on, a seccomp filter rejects every
+// system call that opens, names or signals anything. The child can only use what the parent passes to it: requests and
+// answers, a scratch file without a name, and connections, each of which it has to request. Its memory is limited.
 //
-// It needs Linux. On a kernel without seccomp the child reports that it is not confined; the limits of memory hold all the same.
+// The package needs Linux. On a kernel without seccomp, the child reports that it is not confined; the memory limits
+// still apply.
 package sandbox
 
 import "fmt"
 
-// Address is where a child wants to connect to.
+// Address is the target of a connection that a child requests.
 type Address struct {
 	// Host is <host>:<port>.
 	Host string `json:"host"`
 
-	// Plaintext is whether to connect without TLS. TLS ends in the parent.
+	// Plaintext is true to connect without TLS. Otherwise, the parent terminates TLS.
 	Plaintext bool `json:"plaintext,omitempty"`
 
-	// Protocols are those that the child can speak over TLS, as ALPN names them.
+	// Protocols are the ALPN names of the protocols that the child supports over TLS.
 	Protocols []string `json:"protocols,omitempty"`
 }
 
-// DialError is the reason an Address is not connected to.
+// DialError is the reason why a connection was not opened.
 type DialError struct {
-	// Code is for programs; empty for none.
+	// Code is a machine-readable reason; empty if there is none.
 	Code string `json:"code,omitempty"`
 
 	Message string `json:"message"`
@@ -38,7 +39,7 @@ type dial struct {
 	Address Address `json:"address"`
 }
 
-// dialed is the parent's reply. Where Err is nil, the connection comes with it as a file descriptor.
+// dialed is the parent's reply. If Err is nil, it carries the file descriptor of the connection.
 type dialed struct {
 	ID  int        `json:"id"`
 	Err *DialError `json:"err,omitempty"`
@@ -46,20 +47,20 @@ type dialed struct {
 
 // hello is the first message of a child.
 type hello struct {
-	// Unconfined is the reason that the child is not confined; empty if it is.
+	// Unconfined is the reason why the child is not confined; empty if it is.
 	Unconfined string `json:"unconfined,omitempty"`
 }
 
-// What a child finds open besides its standard input, for requests, and its standard output, for answers.
+// File descriptors of a child, in addition to standard input for requests and standard output for answers.
 const (
 	controlFile = 3 // the socket for dial and dialed
 	scratchFile = 4
 )
 
-// largestPacket limits the bytes of a dial and of a dialed.
+// largestPacket limits the size of a dial and a dialed, in bytes.
 const largestPacket = 8 << 10
 
-// MemoryError is returned where a child was killed because it used more than its Options.Memory.
+// MemoryError is returned if a child ended because it exceeded its Options.Memory.
 type MemoryError struct {
 	// Limit in bytes.
 	Limit int64

@@ -16,28 +16,29 @@ import (
 	"time"
 )
 
-// Options describe a child.
+// Options configures a child.
 type Options struct {
-	// Args are the arguments by which this program knows that it is to call Enter.
+	// Args are the arguments that make this program call Enter.
 	Args []string
 
-	// Memory limits the bytes that the child may have resident.
+	// Memory limits the resident memory of the child, in bytes.
 	Memory int64
 
-	// Dir is the folder of the scratch file, and Scratch limits its bytes.
+	// Dir is the folder of the scratch file, and Scratch limits its size in bytes.
 	Dir     string
 	Scratch int64
 }
 
-// Dial connects to what a child asks for. It should return a DialError for an address that is not allowed.
+// Dial opens a connection for a child. It should return a DialError for an address that is not allowed.
 type Dial func(ctx context.Context, to Address) (net.Conn, error)
 
-// Process is a child as its parent sees it. Its methods other than Kill must not be called concurrently.
+// Process is the parent's side of a child. Ended, Kill, KillFor and Resident are safe for concurrent use; the other
+// methods must not be called concurrently.
 type Process struct {
 	// Scratch is the child's scratch file.
 	Scratch *os.File
 
-	// Unconfined is the reason that the child is not confined; empty if it is.
+	// Unconfined is the reason why the child is not confined; empty if it is.
 	Unconfined string
 
 	command *exec.Cmd
@@ -46,7 +47,7 @@ type Process struct {
 	request *json.Encoder
 	out     io.ReadCloser
 	answers *json.Decoder
-	left    int64 // of the bytes that the answers may have
+	left    int64 // bytes that may still be received
 	errors  *tail
 
 	dial   atomic.Pointer[Dial]
@@ -56,10 +57,10 @@ type Process struct {
 	work   sync.WaitGroup
 }
 
-// startTimeout is how long a child may take until it has given up its rights.
+// startTimeout limits the time that a child takes to confine itself.
 const startTimeout = time.Minute
 
-// Start starts a child. Call Close when it is not needed any more.
+// Start starts a child. The caller must call Close when it no longer needs the child.
 func Start(o Options) (*Process, error) {
 	p := &Process{memory: o.Memory, errors: &tail{}, ended: make(chan struct{})}
 	control, err := p.start(o)
@@ -70,7 +71,7 @@ func Start(o Options) (*Process, error) {
 	p.over = over
 	p.work.Go(func() { serveDials(ctx, control, p.connect) })
 	go func() {
-		_ = p.command.Wait() // how it ended is of interest only where an answer is missing
+		_ = p.command.Wait() // reason reports it if an answer is missing
 		close(p.ended)
 	}()
 	p.Expect(largestPacket)
@@ -101,11 +102,11 @@ func (p *Process) start(o Options) (control *net.UnixConn, err error) {
 		return nil, err
 	}
 	opened.add(control)
-	defer func() { _ = theirs.Close() }()                 // the child has its own
+	defer func() { _ = theirs.Close() }()                 // the child has a duplicate
 	p.command = exec.Command("/proc/self/exe", o.Args...) // #nosec G204 -- this program itself, be its file replaced meanwhile
 	p.command.Args[0] = os.Args[0]
 	p.command.Env = []string{
-		"GOMEMLIMIT=" + strconv.FormatInt(o.Memory*3/4, 10), "GOGC=50", "GOMAXPROCS=2", // what Go finds out by itself needs files
+		"GOMEMLIMIT=" + strconv.FormatInt(o.Memory*3/4, 10), "GOGC=50", "GOMAXPROCS=2", // Go would have to open files to detect them
 		envMemory + "=" + strconv.FormatInt(o.Memory, 10), envScratch + "=" + strconv.FormatInt(o.Scratch, 10),
 	}
 	p.command.Stderr, p.command.ExtraFiles = p.errors, []*os.File{theirs, p.Scratch}
@@ -128,7 +129,7 @@ func (p *Process) start(o Options) (control *net.UnixConn, err error) {
 	return control, nil
 }
 
-// scratch creates a file that has no name.
+// scratch creates a file and removes its name.
 func scratch(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "scratch")
 	if err != nil {
@@ -151,7 +152,8 @@ func (c *closers) close() {
 	}
 }
 
-// Use is called before the first request. It sets how the child is connected to what it asks for; nil for not at all.
+// Use sets how connections for the child are opened, and starts to enforce its memory limit. It must be called once,
+// before the first request. If dial is nil, the child cannot connect to anything.
 func (p *Process) Use(dial Dial) {
 	p.dial.Store(&dial)
 	p.work.Go(p.watch)
@@ -175,24 +177,24 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Kill ends the child at once.
-func (p *Process) Kill() { _ = p.command.Process.Kill() } // fails where it has ended
+// Kill ends the child immediately.
+func (p *Process) Kill() { _ = p.command.Process.Kill() } // fails if the child has ended
 
-// KillFor ends the child at once for a reason, which is returned where an answer is missing.
+// KillFor ends the child immediately. Send and Receive then return the reason.
 func (p *Process) KillFor(reason error) {
 	p.killed.CompareAndSwap(nil, &reason)
 	p.Kill()
 }
 
-// Resident returns how many bytes of memory the child alone uses.
+// Resident returns the resident memory of the child in bytes, without shared pages; 0 if it has ended.
 func (p *Process) Resident() int64 { return resident(p.command.Process.Pid) }
 
-// Close ends the child, and releases what it used.
+// Close ends the child and releases its resources.
 func (p *Process) Close() {
 	p.Kill()
 	<-p.ended
 	p.over()
-	_, _, _ = p.in.Close(), p.out.Close(), p.Scratch.Close() // nothing is lost by it
+	_, _, _ = p.in.Close(), p.out.Close(), p.Scratch.Close() // nothing is lost
 	p.work.Wait()
 }
 
@@ -204,11 +206,11 @@ func (p *Process) Send(request any) error {
 	return nil
 }
 
-// Expect allows for the next answers together that many bytes.
+// Expect limits the total size of the following answers, in bytes.
 func (p *Process) Expect(bytes int64) { p.left = bytes }
 
-// Receive waits for an answer. It returns a MemoryError where the child used too much memory, and another error where it ended, or
-// answered more than is expected of it.
+// Receive blocks until there is an answer. It returns a MemoryError if the child used too much memory, ErrTooMuch if
+// the answers are longer than expected, and another error if the child ended.
 func (p *Process) Receive(answer any) error {
 	if err := p.answers.Decode(answer); err != nil {
 		return p.reason(err)
@@ -216,10 +218,10 @@ func (p *Process) Receive(answer any) error {
 	return nil
 }
 
-// ErrTooMuch is that a child answered more than is expected of it.
+// ErrTooMuch means that the answers of a child are longer than expected.
 var ErrTooMuch = errors.New("the answer is longer than expected")
 
-// counted are the answers of a child, up to as many bytes as are expected.
+// counted reads the answers of a child, up to the expected size.
 type counted Process
 
 func (c *counted) Read(b []byte) (int, error) {
@@ -231,7 +233,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// reason returns what is behind an error of the pipes: mostly the end of the child.
+// reason ends the child and returns the cause of an error of the pipes, which usually is the end of the child.
 func (p *Process) reason(err error) error {
 	if errors.Is(err, ErrTooMuch) {
 		return err
@@ -251,14 +253,14 @@ func (p *Process) reason(err error) error {
 	}
 }
 
-// crashedForMemory reports whether a child that crashed had much of the memory that it may use: not wherever Go's runtime gets none does
-// it say so.
+// crashedForMemory reports whether a child that failed had used much of its memory limit. Go's runtime does not always
+// print a message when it cannot allocate memory.
 func (p *Process) crashedForMemory() bool {
 	state := p.command.ProcessState
 	return !state.Success() && peakMemory(state) > p.memory*2/3
 }
 
-// watchEvery is how often a child's memory is looked at. What it can allocate meanwhile is limited by its rlimit.
+// watchEvery is the interval of checking a child's memory. In between, RLIMIT_DATA limits what it can allocate.
 const watchEvery = 50 * time.Millisecond
 
 // watch kills a child that uses too much memory.
@@ -278,7 +280,7 @@ func (p *Process) watch() {
 	}
 }
 
-// tail keeps the first bytes that were written to it.
+// tail keeps the first bytes that are written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -32,13 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// order is what a child is to do.
+// order is an instruction for a child.
 type order struct {
 	Do, With string
 	Number   int
 }
 
-// outcome is what came of it.
+// outcome is the result of an order.
 type outcome struct {
 	Text, Err string
 }
@@ -65,7 +65,7 @@ func child() {
 	}
 }
 
-// orders are what an attacker would have a child do.
+// orders are the actions that an attacker may try in a child.
 var orders = map[string]func(*sandbox.Child, order) (string, error){
 	"read a file": func(_ *sandbox.Child, o order) (string, error) {
 		out, err := os.ReadFile(o.With)

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// catalogHealth lists the CatalogSources whose health is known. Its time moves only with the health.
+// catalogHealth lists the CatalogSources whose health is known. Their LastUpdated changes only with the health.
 func catalogHealth(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	before := out.CatalogHealth
 	out.CatalogHealth = nil
@@ -40,8 +40,8 @@ func catalogHealth(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// catalogSourcesUnhealthy says whether a CatalogSource is unhealthy that the Subscription can see, or the one that it names is not there.
-// Its messages are OLM's, which name the CatalogSource: the status has what is wrong with it.
+// catalogSourcesUnhealthy sets whether a CatalogSource that the Subscription can see is unhealthy, or the one that it
+// names is missing. The messages are those of OLM: they name the CatalogSource, whose status reports the problem.
 func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	named := in.spec().CatalogSourceNamespace + "/" + in.spec().CatalogSource
 	unread := slices.ContainsFunc(in.CatalogSources, func(c CatalogSource) bool { return c.health().Status == metav1.ConditionUnknown })
@@ -60,7 +60,7 @@ func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		c.Message = in.unhealthySummary()
 	case unread:
 		c.Status, c.Reason = corev1.ConditionUnknown, v1alpha1.ReasonMissingCatalogInfo
-		c.Message = "The health of some CatalogSources is not known yet" // which ones changes with each that is read
+		c.Message = "The health of some CatalogSources is not known yet" // naming them would change the message with each one read
 	default:
 		c.Status, c.Reason = corev1.ConditionFalse, v1alpha1.ReasonAllCatalogSourcesHealthy
 		c.Message = "all available catalogsources are healthy"
@@ -68,7 +68,7 @@ func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// unhealthy names the CatalogSources that are known to be.
+// unhealthy names the CatalogSources that are known to be unhealthy.
 func (in Inputs) unhealthy() []string {
 	var out []string
 	for _, c := range in.CatalogSources {
@@ -79,7 +79,7 @@ func (in Inputs) unhealthy() []string {
 	return out
 }
 
-// unhealthySummary is the admin's sentence on them; empty where there are none.
+// unhealthySummary returns a message about them for the admin; empty if there are none.
 func (in Inputs) unhealthySummary() string {
 	bad := in.unhealthy()
 	if len(bad) == 0 {
@@ -88,7 +88,7 @@ func (in Inputs) unhealthySummary() string {
 	return fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), len(in.CatalogSources), Named(bad))
 }
 
-// catalogSourceInvalid says whether the CatalogSource that the spec names cannot be used.
+// catalogSourceInvalid sets whether the CatalogSource that the spec names cannot be used.
 func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionCatalogSourceInvalid, Status: corev1.ConditionTrue}
 	spec, namespace := in.spec(), in.Subscription.Namespace
@@ -114,7 +114,7 @@ func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// packageChannelInvalid says whether the catalog has no such package, or the package no such channel.
+// packageChannelInvalid sets whether the catalog lacks the package, or the package its channel.
 func packageChannelInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionPackageChannelInvalid, Status: corev1.ConditionFalse,
@@ -134,7 +134,7 @@ func packageChannelInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// foundFirst are the problems that nobody meets who has not found the package and its channel.
+// foundFirst are the reasons of problems that only occur once the package and its channel have been found.
 var foundFirst = map[string]bool{
 	v1alpha1.ReasonConstraintsNotSatisfiable: true,
 	v1alpha1.ReasonUnsupportedConstraint:     true,
@@ -146,7 +146,7 @@ var foundFirst = map[string]bool{
 	v1alpha1.ReasonUnreachable:               true,
 }
 
-// resolutionFailed says that nothing satisfies the Subscription.
+// resolutionFailed sets ResolutionFailed if the resolver has a Problem.
 func resolutionFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionResolutionFailed)
 	if problem := in.resolved().Problem; problem != nil {
@@ -154,11 +154,11 @@ func resolutionFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// deprecated says what the catalog has deprecated of what is installed or comes next: the package, the channel, the bundle. The
-// channel counts only where the spec names it. Deprecated sums them up.
+// deprecated sets conditions for the deprecated package, channel and bundle of what is installed or comes next, and
+// Deprecated to sum them up. The channel counts only if the spec names it.
 func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if in.Resolution == nil {
-		return // what was said last stands
+		return // keep the previous conditions
 	}
 	said := in.Resolution.Deprecations
 	if in.spec().Channel == "" {
@@ -187,7 +187,8 @@ func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// health is the catalog's own word on its health; Unknown where there is none, or it is being read for the first time.
+// health returns the condition Healthy of the catalog; Unknown if there is none, or it is being read for the first
+// time.
 func (c CatalogSource) health() metav1.Condition {
 	said := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionHealthy)
 	if said == nil || said.Reason == v1alpha1.ReasonConnecting ||
@@ -197,7 +198,7 @@ func (c CatalogSource) health() metav1.Condition {
 	return *said
 }
 
-// source is the CatalogSource that the spec names; nil where the Subscription can see none of that name.
+// source returns the CatalogSource that the spec names; nil if the Subscription cannot see it.
 func (in Inputs) source() *CatalogSource {
 	spec := in.spec()
 	for i, c := range in.CatalogSources {
@@ -216,7 +217,7 @@ func sorted(sources []CatalogSource) []CatalogSource {
 	return slices.CompactFunc(out, func(a, b CatalogSource) bool { return a.Namespace == b.Namespace && a.Name == b.Name })
 }
 
-// kinds are those that a status refers to.
+// kinds is the scheme of the kinds that a status refers to.
 var kinds = func() *runtime.Scheme {
 	out := runtime.NewScheme()
 	utilruntime.Must(olm.AddToScheme(out))
@@ -225,7 +226,7 @@ var kinds = func() *runtime.Scheme {
 
 func reference(obj runtime.Object) *corev1.ObjectReference {
 	out, err := v1alpha1.ObjectReferenceFor(kinds, obj)
-	utilruntime.Must(err) // all that is referred to is among kinds
+	utilruntime.Must(err) // kinds has every kind that is referred to
 	return out
 }
 

@@ -12,31 +12,31 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// csvNames says which ClusterServiceVersion is the target, and which was the last to have Succeeded.
+// csvNames sets the target ClusterServiceVersion, and the last one that Succeeded.
 func csvNames(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if resolved := in.resolved(); in.plan(resolved.Next) != nil {
 		out.CurrentCSV = resolved.Next
 	} else if out.CurrentCSV == "" && in.Current != nil && !in.Current.IsCopied() {
-		out.CurrentCSV = in.Current.Name // it was there before
+		out.CurrentCSV = in.Current.Name // it existed before
 	}
 	if succeeded(in.csv(out.CurrentCSV)) {
 		out.InstalledCSV = out.CurrentCSV
 	} else if out.InstalledCSV == "" && succeeded(in.Current) && !in.Current.IsCopied() {
-		out.InstalledCSV = in.Current.Name // it was there before, and was seen only now
+		out.InstalledCSV = in.Current.Name // it existed before, and was found only now
 	}
 	if out.CurrentCSV == "" || givenUp(in, out) {
 		out.CurrentCSV = out.InstalledCSV
 	}
 }
 
-// givenUp is true for a target to which nothing leads any more: the catalog has withdrawn it before it was there.
+// givenUp reports whether the target is obsolete: the catalog withdrew it before it was created.
 func givenUp(in Inputs, out *v1alpha1.SubscriptionStatus) bool {
 	r := in.resolved()
 	return r.Problem == nil && r.Next == "" && r.Newest != "" && r.Newest == out.InstalledCSV &&
 		in.plan(out.CurrentCSV) == nil && in.csv(out.CurrentCSV) == nil
 }
 
-// installedCSVMissing says whether what was installed is gone.
+// installedCSVMissing sets whether the installed ClusterServiceVersion does not exist any more.
 func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVMissing, Status: corev1.ConditionFalse,
@@ -54,8 +54,8 @@ func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// installedCSVFailed says whether what was installed, or put in place to be, has failed. That which is on its way counts
-// too: where it failed, nothing of the operator may be running, and no other condition would tell.
+// installedCSVFailed sets whether the installed ClusterServiceVersion or the target has failed. The target counts
+// because nothing of the operator may run after it failed, and no other condition reports that.
 func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVFailed, Status: corev1.ConditionFalse,
@@ -74,7 +74,7 @@ func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// replacementAvailable says whether there is something to replace what is installed.
+// replacementAvailable sets whether there is a replacement for the installed ClusterServiceVersion.
 func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVReplacementAvailable, Status: corev1.ConditionFalse,
@@ -99,7 +99,7 @@ func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// upgradeHeld says whether an update waits for the running operator. One that is approved waits no more, but for OLM.
+// upgradeHeld sets whether an update waits for the running operator. After its approval only OLM can hold it.
 func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse,
@@ -125,12 +125,12 @@ func failed(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csv != nil && csv.Status.Phase == olm.CSVPhaseFailed
 }
 
-// WordsOf are a sentence on how a ClusterServiceVersion is, and why, in its own words.
+// WordsOf returns a message with the phase of a ClusterServiceVersion and its own reason and message.
 func WordsOf(csv *v1alpha1.ClusterServiceVersion) string { return title(csv) + " is " + words(csv) }
 
 func title(csv *v1alpha1.ClusterServiceVersion) string { return "ClusterServiceVersion " + nameOf(csv) }
 
-// words say how a ClusterServiceVersion is, and why, in its own.
+// words returns the phase of a ClusterServiceVersion with its own reason and message.
 func words(csv *v1alpha1.ClusterServiceVersion) string {
 	out := phase(csv)
 	if csv.Status.Reason != "" {
@@ -139,7 +139,7 @@ func words(csv *v1alpha1.ClusterServiceVersion) string {
 	return out + quote(csv.Status.Message)
 }
 
-// phase is a word for where a ClusterServiceVersion is in its life.
+// phase returns the phase of a ClusterServiceVersion for messages.
 func phase(csv *v1alpha1.ClusterServiceVersion) string {
 	if csv.Status.Phase == olm.CSVPhaseNone {
 		return "new"
@@ -149,7 +149,7 @@ func phase(csv *v1alpha1.ClusterServiceVersion) string {
 
 func nameOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
-// quote puts somebody else's words at the end of a sentence of ours.
+// quote returns another object's message as the end of a sentence.
 func quote(message string) string {
 	if message = strings.TrimRight(message, ". \n"); message != "" {
 		return ": " + message

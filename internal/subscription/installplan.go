@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// installPlanRef refers to the InstallPlan of the target, in the new form and the old. The reference to one that is gone
+// installPlanRef refers to the InstallPlan of the target, in the new field and the old. A reference to a deleted plan
 // stays, since InstallPlanMissing is about it.
 func installPlanRef(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	plan := in.plan(out.CurrentCSV)
@@ -22,8 +22,8 @@ func installPlanRef(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	out.InstallPlanGeneration = plan.Spec.Generation
 }
 
-// installPlanPending says that the InstallPlan of the target has not been applied yet: the reason is its phase, or what keeps it
-// from being applied.
+// installPlanPending sets InstallPlanPending if the InstallPlan of the target has not been applied yet. The reason is
+// its phase, or what prevents it from being applied.
 func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionInstallPlanPending)
 	plan := in.plan(out.CurrentCSV)
@@ -34,14 +34,14 @@ func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if c := plan.Status.GetCondition(olm.InstallPlanInstalled); c.Status == corev1.ConditionFalse && plan.Status.Phase == olm.InstallPlanPhaseInstalling {
 		reason = cmp.Or(string(c.Reason), reason)
 	}
-	message := "" // as OLM's, where the reason is nothing but the phase of the plan
+	message := "" // like OLM, which sets none if the reason is the phase of the plan
 	if reason != string(plan.Status.Phase) {
 		message = fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
 	}
 	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason, message)
 }
 
-// installPlanFailed says that the InstallPlan of the target failed.
+// installPlanFailed sets InstallPlanFailed if the InstallPlan of the target failed.
 func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionInstallPlanFailed)
 	plan := in.plan(out.CurrentCSV)
@@ -53,7 +53,8 @@ func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		fmt.Sprintf("InstallPlan %s for %s failed%s", nameOf(plan), out.CurrentCSV, quote(failure(plan))))
 }
 
-// installPlanMissing says that the InstallPlan that the status refers to is gone before its work was done.
+// installPlanMissing sets InstallPlanMissing if the InstallPlan in the status was deleted before the target was
+// installed.
 func installPlanMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionInstallPlanMissing)
 	if in.plan(out.CurrentCSV) != nil || arrived(out) || out.InstallPlanRef == nil || out.CurrentCSV == "" {
@@ -64,7 +65,7 @@ func installPlanMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 			out.InstallPlanRef.Namespace, out.InstallPlanRef.Name, out.CurrentCSV))
 }
 
-// installPlanAwaitingManualApproval says whether the InstallPlan of the target waits for a person.
+// installPlanAwaitingManualApproval sets whether the InstallPlan of the target waits for a user.
 func installPlanAwaitingManualApproval(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, Status: corev1.ConditionFalse,
@@ -82,12 +83,12 @@ func installPlanAwaitingManualApproval(in Inputs, out *v1alpha1.SubscriptionStat
 	set(in, out, c)
 }
 
-// arrived is true where the target has been installed, so that it needs no InstallPlan any more.
+// arrived reports whether the target is installed, so that it does not need an InstallPlan any more.
 func arrived(out *v1alpha1.SubscriptionStatus) bool {
 	return out.CurrentCSV != "" && out.CurrentCSV == out.InstalledCSV
 }
 
-// failure is why an InstallPlan failed, in its own words.
+// failure returns why an InstallPlan failed, from its status.
 func failure(plan *olm.InstallPlan) string {
 	for _, c := range plan.Status.Conditions {
 		if c.Status == corev1.ConditionFalse && c.Message != "" {

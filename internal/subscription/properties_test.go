@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// TestUpToDate goes through all combinations of what it depends on, and of one thing that it does not depend on.
+// TestUpToDate verifies UpToDate for all combinations of the facts below.
 func TestUpToDate(t *testing.T) {
 	const facts = 9
 	for bits := range 1 << facts {
@@ -45,7 +45,7 @@ func TestUpToDate(t *testing.T) {
 				continue
 			}
 			spoil()
-			// A hold without an update holds nothing, and the health of a catalog that was read does not matter.
+			// A hold without an update, and the health of a catalog that was read, do not matter.
 			want = want && fact >= 7
 		}
 		if got := Status(in).UpToDate; got != want {
@@ -54,7 +54,7 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// TestRandom: whatever comes, Status answers, changes nothing that it was given, and answers the same again.
+// TestRandom verifies for random inputs that Status changes none of them, and that its result is stable.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -72,7 +72,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// random are Inputs of few names, so that they often have to do with each other.
+// random returns Inputs with few distinct names, so that objects often refer to each other.
 func random(r *rand.Rand) Inputs {
 	name := func() string { return pick(r, "", "foo.v1", "foo.v2", "foo.v3") }
 	csv := func() *v1alpha1.ClusterServiceVersion {
@@ -124,7 +124,7 @@ func random(r *rand.Rand) Inputs {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// TestTimes: each time moves with what it is the time of, and with nothing else.
+// TestTimes verifies that each time changes with what it is the time of, and with nothing else.
 func TestTimes(t *testing.T) {
 	first := running()
 	first.CatalogSources = []CatalogSource{source("z"), source("operators"), unhealthy(source("a"), v1alpha1.ReasonUnreachable, "No answer"), {}}
@@ -171,7 +171,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestForeign: what others say on the same object stays, and conditions come sorted.
+// TestForeign verifies that conditions of others stay, and that conditions are sorted.
 func TestForeign(t *testing.T) {
 	in := running()
 	zebra := v1alpha1.SubscriptionCondition{
@@ -188,7 +188,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestPlanReference: the reference comes in both forms, and stays when the plan goes.
+// TestPlanReference verifies that the status has both forms of the reference, and keeps them when the plan is deleted.
 func TestPlanReference(t *testing.T) {
 	in := updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2")))
 	for range 2 {

@@ -1,5 +1,5 @@
-// Package subscription says what a Subscription's status is: whether its operator is installed, up to date and healthy,
-// what it waits for, and whether an update is held.
+// Package subscription computes the status of a Subscription: whether its operator is installed, up to date and
+// healthy, what it waits for, and whether an update is held.
 package subscription
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Inputs is everything that a Subscription's status depends on, read at one moment.
+// Inputs holds everything that a Subscription's status depends on, as read at one moment.
 type Inputs struct {
 	Subscription *v1alpha1.Subscription
 
 	// CatalogSources are all that the Subscription can see: those of its namespace and of GlobalNamespace.
 	CatalogSources []CatalogSource
 
-	// GlobalNamespace is the one whose CatalogSources every namespace can see. It may be empty.
+	// GlobalNamespace is the namespace whose CatalogSources are visible in every namespace. It may be empty.
 	GlobalNamespace string
 
 	// Resolution is nil until the Subscription has been resolved.
 	Resolution *Resolution
 
-	// Plan is the InstallPlan for Resolution.Next, else for status.currentCSV. It is nil where there is none or it is
-	// gone.
+	// Plan is the InstallPlan for Resolution.Next, else for status.currentCSV. It is nil if there is none or it was
+	// deleted.
 	Plan *olm.InstallPlan
 
-	// Installed is the ClusterServiceVersion of status.installedCSV; nil where it is gone.
+	// Installed is the ClusterServiceVersion of status.installedCSV; nil if it does not exist.
 	Installed *v1alpha1.ClusterServiceVersion
 
-	// Current is the ClusterServiceVersion of status.currentCSV. Where there is none it is one that was there before
-	// the Subscription, and is adopted. It is nil where there is none yet.
+	// Current is the ClusterServiceVersion of status.currentCSV. If that is empty, it is one that existed before the
+	// Subscription and is adopted. It is nil if there is none yet.
 	Current *v1alpha1.ClusterServiceVersion
 
-	// Gate is the decision about the update; the zero value where nothing holds it.
+	// Gate is the decision about the update; the zero value if nothing holds it.
 	Gate gate.Decision
 
 	Now metav1.Time
@@ -50,40 +50,40 @@ type Inputs struct {
 type CatalogSource struct {
 	olm.CatalogSource
 
-	// Read is true where its content is known, though it may be that of a while ago.
+	// Read is true if its content is known, even if that was read a while ago.
 	Read bool
 }
 
-// Resolution is what the resolver found for a Subscription.
+// Resolution is the result of the resolver for a Subscription.
 type Resolution struct {
-	// Problem keeps the Subscription from being resolved; nil where there is none.
+	// Problem prevents the resolution; nil if there is none.
 	Problem *Problem
 
-	// Next is the name of the ClusterServiceVersion that should come next; empty where there is nothing newer.
+	// Next is the name of the ClusterServiceVersion to install next; empty if there is nothing newer.
 	Next string
 
-	// Newest is the name of the newest in the package and channel; empty where that is not known.
+	// Newest is the name of the newest ClusterServiceVersion in the package and channel; empty if unknown.
 	Newest string
 
 	// Note is what an admin should know although there is no Problem, such as that the newest cannot be reached.
 	Note string
 
-	// Deprecations are what the catalog says of what is deprecated.
+	// Deprecations are the catalog's deprecation messages.
 	Deprecations Deprecations
 }
 
-// Deprecations are what a catalog says of what is deprecated; empty where that is nothing.
+// Deprecations are messages of a catalog about what is deprecated; empty for what is not.
 type Deprecations struct {
 	Package, Channel, Bundle string
 }
 
-// Problem is what is wrong: a reason and a sentence.
+// Problem is a reason and a message about what is wrong.
 type Problem = condition.Problem
 
-// Status says what a Subscription's status is, given in. It reads nothing else and changes nothing. Where nothing
-// changed it is the status that the Subscription has.
+// Status returns the status of a Subscription. It is pure: it depends only on in, and changes nothing. If nothing
+// changed it returns a copy of the current status.
 func Status(in Inputs) v1alpha1.SubscriptionStatus {
-	in.Now = in.Now.Rfc3339Copy() // as the API server keeps it
+	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	in.CatalogSources = sorted(in.CatalogSources)
 	out := in.Subscription.Status.DeepCopy()
 	out.ObservedGeneration = in.Subscription.Generation
@@ -105,7 +105,7 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 		installedCSVFailed,
 		replacementAvailable,
 		upgradeHeld,
-		state, // these sum up what those before them found
+		state, // from here on: summaries of the conditions above
 		upToDate,
 		message,
 		upToDateCondition,
@@ -120,13 +120,13 @@ func Status(in Inputs) v1alpha1.SubscriptionStatus {
 	return *out
 }
 
-// leftByOLM takes away what was only true while an OLM ran the loops.
+// leftByOLM removes conditions that are only true while OLM runs the controllers.
 func leftByOLM(_ Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking))
 	unknown(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
 }
 
-// set sets a condition, whose time moves only with its status.
+// set replaces a condition. Its transition time changes only with its status.
 func set(in Inputs, out *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
 	c.LastTransitionTime = in.Now.DeepCopy()
 	before := in.Subscription.Status.GetCondition(c.Type)
@@ -138,13 +138,13 @@ func set(in Inputs, out *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCon
 	out.Conditions = append(out.Conditions, c)
 }
 
-// alarm sets a condition of OLM's own types, which scripts written for OLM take for true where they are there at all: as with OLM
-// they are absent while all is well.
+// alarm sets a condition of OLM's own types to True. Scripts written for OLM take its presence for True, so like in OLM
+// it is absent otherwise.
 func alarm(in Inputs, out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType, reason, message string) {
 	set(in, out, v1alpha1.SubscriptionCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message})
 }
 
-// unknown takes a condition away: one that is absent reads Unknown.
+// unknown removes a condition: an absent one reads as Unknown.
 func unknown(out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType) {
 	out.Conditions = slices.DeleteFunc(out.Conditions, func(c v1alpha1.SubscriptionCondition) bool { return c.Type == t })
 }
@@ -157,7 +157,7 @@ func isFalse(out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionT
 	return out.GetCondition(t).Status == corev1.ConditionFalse
 }
 
-// spec is what to subscribe to.
+// spec returns the spec of the Subscription; the zero value if it is nil.
 func (in Inputs) spec() olm.SubscriptionSpec {
 	if in.Subscription.Spec == nil {
 		return olm.SubscriptionSpec{}
@@ -165,7 +165,7 @@ func (in Inputs) spec() olm.SubscriptionSpec {
 	return *in.Subscription.Spec
 }
 
-// resolved is what the resolver found, or nothing.
+// resolved returns the result of the resolver; the zero value if there is none yet.
 func (in Inputs) resolved() Resolution {
 	if in.Resolution == nil {
 		return Resolution{}
@@ -173,7 +173,7 @@ func (in Inputs) resolved() Resolution {
 	return *in.Resolution
 }
 
-// plan is the InstallPlan that is to install that ClusterServiceVersion; nil where there is none.
+// plan returns the InstallPlan if it installs that ClusterServiceVersion, otherwise nil.
 func (in Inputs) plan(csv string) *olm.InstallPlan {
 	if in.Plan == nil || csv == "" || !slices.Contains(in.Plan.Spec.ClusterServiceVersionNames, csv) {
 		return nil
@@ -181,7 +181,7 @@ func (in Inputs) plan(csv string) *olm.InstallPlan {
 	return in.Plan
 }
 
-// csv is the ClusterServiceVersion of that name; nil where there is none. A copy from another namespace is none.
+// csv returns the ClusterServiceVersion of that name; nil if there is none, or only a copy from another namespace.
 func (in Inputs) csv(name string) *v1alpha1.ClusterServiceVersion {
 	for _, c := range []*v1alpha1.ClusterServiceVersion{in.Current, in.Installed} {
 		if c != nil && c.Name == name && name != "" && !c.IsCopied() {

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// state sums the Subscription up in OLM's words, for the consoles and scripts that know no others.
+// state sets OLM's fields state and reason, for the consoles and scripts that read no others.
 func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	var reason olm.ConditionReason
 	if isTrue(out, v1alpha1.SubscriptionCatalogSourceInvalid) {
@@ -30,8 +30,8 @@ func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	out.Reason = reason
 }
 
-// upToDate is true where the newest of the package and channel is known, installed whole and running. Of a catalog that was
-// never read nobody can claim that; of one that cannot be read just now, what was read last decides.
+// upToDate sets UpToDate if the newest version of the package and channel is known, completely installed and running. A
+// catalog must have been read for that. If it cannot be read now, its last content counts.
 func upToDate(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	out.UpToDate = arrived(out) && in.resolved().Newest == out.InstalledCSV && succeeded(in.csv(out.InstalledCSV)) &&
 		in.resolved().Problem == nil && whole(in.plan(out.InstalledCSV)) &&
@@ -40,12 +40,12 @@ func upToDate(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		isFalse(out, v1alpha1.SubscriptionUpgradeHeld)
 }
 
-// whole is false for an InstallPlan of which something has not been applied. One that is gone has done its work.
+// whole reports whether an InstallPlan has been applied completely. A deleted one has.
 func whole(plan *olm.InstallPlan) bool {
 	return plan == nil || plan.Status.Phase == olm.InstallPlanPhaseComplete
 }
 
-// upToDateCondition says the same as a condition, as it is there beside a real OLM, which has no field for it.
+// upToDateCondition sets the condition UpToDate, which also exists with a real OLM, whose status has no such field.
 func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionUpToDate)
 	c := UpToDateOf(out)
@@ -55,8 +55,8 @@ func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// worst are the conditions that speak for the Subscription, before anything that is merely under way: first what keeps
-// the operator from running, then what keeps it from being updated.
+// worst are the conditions whose message the status shows, before anything that is in progress: first those that
+// prevent the operator from running, then those that prevent its update.
 var worst = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionInstalledCSVFailed,
 	v1alpha1.SubscriptionInstallPlanFailed,
@@ -69,7 +69,7 @@ var worst = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionInstalledCSVMissing,
 }
 
-// message is the most important thing that there is to say; empty where all is well.
+// message sets the most important message; empty if all is well.
 func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	for _, t := range worst {
 		if c := out.GetCondition(t); c.Status == corev1.ConditionTrue {
@@ -85,7 +85,7 @@ func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// underWay says what an operator waits for that is not up to date; empty where it is.
+// underWay returns what an operator that is not up to date waits for; empty if it is up to date.
 func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	r, spec := in.resolved(), in.spec()
 	target, plan := in.csv(out.CurrentCSV), in.plan(out.CurrentCSV)

@@ -10,20 +10,19 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// waits are the conditions of one that goes on by itself, or when a person says so: nothing is wrong with it.
+// waits are the conditions of a Subscription that waits for an operator or a user, while nothing is wrong with it.
 var waits = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionUpgradeHeld,
 	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
 }
 
-// troubles are the conditions that something is wrong with, the worst first: OLM's own that no other tells of, too. An InstallPlan
-// that is missing is made again.
+// troubles are the conditions that mean that something is wrong, worst first. They include a condition of OLM that no
+// other covers, but not InstallPlanMissing, because the plan is created again.
 var troubles = slices.Insert(slices.DeleteFunc(slices.Clone(worst), func(t v1alpha1.SubscriptionConditionType) bool {
 	return slices.Contains(waits, t) || t == v1alpha1.SubscriptionInstallPlanMissing
 }), 2, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
 
-// TroubleOf is the worst that is wrong with a Subscription, in the words of its condition; nil where nothing is, though it may
-// wait for something.
+// TroubleOf returns the worst problem of a Subscription, from its condition; nil if there is none, even if it waits.
 func TroubleOf(status *v1alpha1.SubscriptionStatus) *Problem {
 	if out := first(status, troubles); out != nil {
 		return out
@@ -34,19 +33,19 @@ func TroubleOf(status *v1alpha1.SubscriptionStatus) *Problem {
 	return nil
 }
 
-// goesOn are the reasons of InstallPlanPending of a plan that nothing keeps from being applied but an approval.
+// goesOn are the reasons of InstallPlanPending for a plan that is being applied or only needs approval.
 var goesOn = map[string]bool{
 	v1alpha1.ReasonInstallPlanNotYetReconciled:      true,
 	string(olm.InstallPlanPhasePlanning):            true,
 	string(olm.InstallPlanPhaseRequiresApproval):    true,
 	string(olm.InstallPlanPhaseInstalling):          true,
-	string(v1alpha1.SubscriptionInstallPlanPending): true, // an older OLM gives no reason
+	string(v1alpha1.SubscriptionInstallPlanPending): true, // an older OLM sets no reason
 }
 
-// WaitOf is what a Subscription waits for that nothing is wrong with; nil where it waits for nobody.
+// WaitOf returns what a Subscription waits for although nothing is wrong; nil if it does not wait.
 func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waits) }
 
-// first is the first of the conditions that is True. OLM leaves reasons out, where the type says it all.
+// first returns the first of the conditions that is True. OLM sets no reason if the type is clear enough.
 func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionConditionType) *Problem {
 	for _, t := range types {
 		if c := status.GetCondition(t); c.Status == corev1.ConditionTrue {
@@ -56,7 +55,8 @@ func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionCon
 	return nil
 }
 
-// UpToDateOf is what a Subscription says of being up to date: in the condition, or, where that has not been written yet, in the field.
+// UpToDateOf returns the condition UpToDate of a Subscription, or derives it from the field if it has not been written
+// yet.
 func UpToDateOf(status *v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
 	if c := status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Status != corev1.ConditionUnknown {
 		return c
@@ -74,7 +74,7 @@ func UpToDateOf(status *v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondit
 	return c
 }
 
-// newestUnknown are the conditions of one of which nobody can tell what the newest is.
+// newestUnknown are the conditions of a Subscription whose newest version cannot be known.
 var newestUnknown = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.SubscriptionPackageChannelInvalid,
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// telling is the status of a Subscription to foo.v1 with conditions, each as "Type=Status/Reason: message".
+// telling returns the status of a Subscription to foo.v1 with conditions, each as "Type=Status/Reason: message".
 func telling(conditions ...string) *v1alpha1.SubscriptionStatus {
 	out := &v1alpha1.SubscriptionStatus{InstalledCSV: "foo.v1"}
 	for _, c := range conditions {
@@ -25,13 +25,13 @@ func telling(conditions ...string) *v1alpha1.SubscriptionStatus {
 	return out
 }
 
-// fielded has the field say that it is up to date or not, and the message why.
+// fielded sets the field UpToDate, and the message.
 func fielded(status *v1alpha1.SubscriptionStatus, upToDate bool, message string) *v1alpha1.SubscriptionStatus {
 	status.UpToDate, status.Message = upToDate, message
 	return status
 }
 
-// TestTroubleAndWait: a Subscription is in trouble, or waits, or both, or neither.
+// TestTroubleAndWait verifies TroubleOf and WaitOf for Subscriptions with either, both or neither.
 func TestTroubleAndWait(t *testing.T) {
 	const (
 		held     = "UpgradeHeld=True/ProbeNotUpgradeable: foo.v1 is busy"
@@ -124,8 +124,8 @@ func TestTroubleAndWait(t *testing.T) {
 	}
 }
 
-// TestTroubleOrWait: each condition that speaks for a Subscription is one of the two, alone and before those that follow it; but for
-// a missing InstallPlan, which is made again.
+// TestTroubleOrWait verifies that each of the worst conditions is either trouble or a wait, alone and before those that
+// follow it. InstallPlanMissing is neither, because the plan is created again.
 func TestTroubleOrWait(t *testing.T) {
 	var told []string
 	for _, conditionType := range worst {
@@ -206,7 +206,7 @@ func TestUpToDateOf(t *testing.T) {
 	}
 }
 
-// TestTroubleAfterStatus: what Status itself says is understood, from what it has installed to what it waits for.
+// TestTroubleAfterStatus verifies that TroubleOf, WaitOf and UpToDateOf agree with every status that Status returns.
 func TestTroubleAfterStatus(t *testing.T) {
 	for name, tc := range rows() {
 		status := Status(tc.in)

@@ -12,11 +12,11 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// WordsInterval is how often at most a status is written that says the same in other words, which change with every pod
-// of an operator that comes up.
+// WordsInterval is the minimum time between writes of a status whose messages alone change, as they do with every pod
+// of an operator that starts.
 const WordsInterval = time.Second
 
-// SameButWords is true for two statuses of which only the messages differ.
+// SameButWords reports whether two statuses differ at most in messages and LastUpdated.
 func SameButWords(a, b v1alpha1.SubscriptionStatus) bool {
 	return equality.Semantic.DeepEqual(wordless(a), wordless(b))
 }
@@ -33,7 +33,7 @@ func wordless(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionStatus {
 // maxNamed is how many objects a message names.
 const maxNamed = 5
 
-// Named are objects as a message names them: the first few, and how many more there are.
+// Named lists objects for a message: the first few names, and how many more there are.
 func Named(names []string) string {
 	if more := len(names) - maxNamed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
@@ -41,7 +41,7 @@ func Named(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// HowToApprove is the command by which a person approves an InstallPlan.
+// HowToApprove returns the command with which a user approves an InstallPlan.
 func HowToApprove(plan *olm.InstallPlan) string {
 	return fmt.Sprintf(`kubectl patch installplan -n %s %s --type=merge -p '{"spec":{"approved":true}}'`, plan.Namespace, plan.Name)
 }

@@ -1,4 +1,4 @@
-// Package testcatalog makes file-based catalogs of bundles in folders, for tests to serve.
+// Package testcatalog builds file-based catalogs and bundle images for tests to serve.
 package testcatalog
 
 import (
@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Package is an operator as its authors published it.
+// Package is a package of OLM: an operator with its bundles in one channel.
 type Package struct {
 	Name    string
 	Channel string
-	// Bundles, the oldest first.
+	// Bundles holds the bundles, oldest first.
 	Bundles []Bundle
 }
 
@@ -32,18 +32,18 @@ type Package struct {
 type Bundle struct {
 	Version semver.Version
 	CSV     *olm.ClusterServiceVersion
-	Objects []*unstructured.Unstructured // the CSV among them
+	Objects []*unstructured.Unstructured // including the CSV
 }
 
-// Supports says whether the operator can be installed in a mode.
+// Supports reports whether the CSV supports an install mode.
 func (b Bundle) Supports(mode olm.InstallModeType) bool {
 	return slices.ContainsFunc(b.CSV.Spec.InstallModes, func(m olm.InstallMode) bool { return m.Type == mode && m.Supported })
 }
 
-// Newest is the last version.
+// Newest returns the newest bundle. It panics if the package has none.
 func (p Package) Newest() Bundle { return p.Bundles[len(p.Bundles)-1] }
 
-// Load reads a folder of packages, each a folder of versions in registry+v1 form.
+// Load reads a folder of packages. Each is a folder of versions in registry+v1 format.
 func Load(folder string) ([]Package, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -86,7 +86,8 @@ func loadPackage(folder string) (Package, error) {
 	return out, nil
 }
 
-// readNames takes the names of package and channel from where the authors wrote them.
+// readNames sets the names of the package and its channel from metadata/annotations.yaml or else package.yaml. Without
+// either, the package keeps its name.
 func (p *Package) readNames(bundle, folder string) error {
 	var annotations struct {
 		Annotations map[string]string `json:"annotations"`

@@ -15,8 +15,8 @@ import (
 
 func newBufio(data []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(data)) }
 
-// Config is a file-based catalog of packages, with their objects inlined. A newer version replaces the one before it,
-// also where its authors forgot to say so.
+// Config returns a file-based catalog of packages, with the objects of their bundles inlined. Each version replaces the
+// one before it, regardless of the CSV's `replaces`.
 func Config(packages ...Package) (declcfg.DeclarativeConfig, error) {
 	out := declcfg.DeclarativeConfig{}
 	for _, p := range packages {
@@ -58,7 +58,7 @@ func inlined(p Package, b Bundle) (declcfg.Bundle, error) {
 	return out, nil
 }
 
-// Refer has the bundles of a catalog refer to images, in place of the objects that are inlined in it.
+// Refer makes the bundles of a catalog refer to images instead of inlining their objects.
 func Refer(config *declcfg.DeclarativeConfig, image func(bundle string) string) {
 	inlined := func(p property.Property) bool { return p.Type == property.TypeBundleObject }
 	for i := range config.Bundles {
@@ -67,14 +67,14 @@ func Refer(config *declcfg.DeclarativeConfig, image func(bundle string) string) 
 	}
 }
 
-// YAML is the text of a file-based catalog.
+// YAML returns a file-based catalog as YAML.
 func YAML(config declcfg.DeclarativeConfig) (string, error) {
 	var out strings.Builder
 	err := declcfg.WriteYAML(config, &out)
 	return out.String(), err
 }
 
-// Write writes a catalog of packages into a folder, in place of what was there.
+// Write writes a catalog of packages to catalog.json in a folder, replacing the file.
 func Write(folder string, packages ...Package) error {
 	config, err := Config(packages...)
 	if err != nil {

@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Foo is a small operator: one deployment that runs nothing, one CustomResourceDefinition of its own.
+// Foo describes a small operator with one Deployment, which runs nothing, and one CustomResourceDefinition.
 type Foo struct {
-	// Name of the package; its kind is that with a capital, in the group <name>.example.com.
+	// Name is the name of the package. Its kind is the capitalized name, in the group <name>.example.com.
 	Name    string
 	Version string
 
-	// Upgradeable is the expression that its CustomResourceDefinition is annotated with; empty for none.
+	// Upgradeable is the expression in the CustomResourceDefinition's annotation; empty for no annotation.
 	Upgradeable string
 
-	// Requires are the names of other such packages whose kinds it needs.
+	// Requires lists the names of other Foo packages whose kinds this one requires.
 	Requires []string
 
-	// Change changes the objects before they are published.
+	// Change modifies the objects before they are published; nil for no change.
 	Change func(csv *unstructured.Unstructured, crd *unstructured.Unstructured)
 
-	// More are objects that the bundle has besides.
+	// More lists the manifests of further objects in the bundle.
 	More []string
 }
 
-// Holding are versions of a package that asks to be held while a custom resource is Migrating.
+// Holding returns versions of a package whose annotation holds an update while a custom resource is Migrating.
 func Holding(name string, versions ...string) []Foo {
 	var out []Foo
 	for _, v := range versions {
@@ -38,22 +38,23 @@ func Holding(name string, versions ...string) []Foo {
 	return out
 }
 
-// NeverStarts is a Change: the Deployment of the operator looks for a node that there is none of, for two seconds.
+// NeverStarts is a Change: the pods of the operator's Deployment select a node that does not exist, and the Deployment
+// exceeds its progress deadline after two seconds.
 func NeverStarts(csv, _ *unstructured.Unstructured) {
 	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
 	spec := deployments[0].(map[string]any)["spec"].(map[string]any)
 	spec["progressDeadlineSeconds"] = int64(2)
 	spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
-	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it was there
+	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it exists
 }
 
-// CSV is the name of its ClusterServiceVersion.
+// CSV returns the name of the ClusterServiceVersion.
 func (f Foo) CSV() string { return fmt.Sprintf("%s-operator.v%s", f.Name, f.Version) }
 
-// CRD is the name of its CustomResourceDefinition.
+// CRD returns the name of the CustomResourceDefinition.
 func (f Foo) CRD() string { return fmt.Sprintf("%ss.%s.example.com", f.Name, f.Name) }
 
-// Publish is the package of these versions, the oldest first.
+// Publish returns the package of the given versions, oldest first. All must have the same Name.
 func Publish(versions ...Foo) (Package, error) {
 	out := Package{Name: versions[0].Name, Channel: "stable"}
 	for _, f := range versions {

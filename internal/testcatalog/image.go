@@ -15,20 +15,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Entry is one of the archive that a layer of an image is. Its name is written as it is, wherever it points.
+// Entry is an entry of the tar archive of an image layer. Its name is written as is, wherever it points.
 type Entry struct {
 	Name    string
 	Content string
 
-	// Zeros is how many MiB of zeros follow the content: they take next to nothing packed, and all of it unpacked.
+	// Zeros is the number of MiB of zeros that follow the content. They compress to next to nothing.
 	Zeros int
 
-	// Link is where the entry points to, as a symbolic link or, with Hard, as a hard one.
+	// Link is the target of a symbolic link or, if Hard is set, of a hard link.
 	Link string
 	Hard bool
 }
 
-// Files are the entries of plain files: "path", "content", ….
+// Files returns entries of plain files from pairs of path and content.
 func Files(pairs ...string) []Entry {
 	var out []Entry
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -37,7 +37,7 @@ func Files(pairs ...string) []Entry {
 	return out
 }
 
-// Image has these labels and layers, the lowest first.
+// Image returns an image with the given labels and layers, lowest layer first.
 func Image(labels map[string]string, layers ...[]Entry) (v1.Image, error) {
 	out, err := mutate.Config(empty.Image, v1.Config{Labels: labels})
 	if err != nil {
@@ -55,10 +55,10 @@ func Image(labels map[string]string, layers ...[]Entry) (v1.Image, error) {
 	return out, nil
 }
 
-// BundleLabels are those that an image of a bundle has.
+// BundleLabels are the labels of a bundle image.
 var BundleLabels = map[string]string{"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1"}
 
-// Manifests are the files of a bundle, as its image has them.
+// Manifests returns the files of a bundle as they are in its image.
 func (b Bundle) Manifests() ([]Entry, error) {
 	var out []Entry
 	for i, o := range b.Objects {
@@ -71,12 +71,12 @@ func (b Bundle) Manifests() ([]Entry, error) {
 	return out, nil
 }
 
-// Oversized is an image whose manifest says that its layer has that many bytes. Only the manifest can be pushed.
+// Oversized returns an image whose manifest claims a layer of that many bytes. Only the manifest can be pushed.
 func Oversized(claim int64) (v1.Image, error) {
 	return mutate.AppendLayers(empty.Image, claiming{static.NewLayer([]byte("not that much"), types.DockerLayer), claim})
 }
 
-// claiming is a layer that says it has another size than it has.
+// claiming is a layer that reports a size other than its own.
 type claiming struct {
 	v1.Layer
 	size int64
@@ -86,7 +86,7 @@ func (c claiming) Size() (int64, error) { return c.size, nil }
 
 const mebibyte = 1 << 20
 
-// pack makes a gzipped archive of entries. Zeros are packed once and repeated, so that gigabytes are made in no time.
+// pack returns a gzipped archive of entries. It compresses a MiB of zeros once and repeats it, so gigabytes are cheap.
 func pack(entries []Entry) ([]byte, error) {
 	zeros, err := zip(make([]byte, mebibyte))
 	if err != nil {
@@ -113,7 +113,7 @@ func pack(entries []Entry) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// archived is an entry as it is in an archive, without its zeros.
+// archived returns an entry as it is in a tar archive, without its zeros.
 func archived(e Entry) ([]byte, error) {
 	header := &tar.Header{Name: e.Name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(e.Content)) + int64(e.Zeros)*mebibyte}
 	switch {
@@ -130,7 +130,7 @@ func archived(e Entry) ([]byte, error) {
 	if _, err := w.Write([]byte(e.Content)); err != nil {
 		return nil, err
 	}
-	if e.Zeros == 0 { // else Flush would say that something is missing
+	if e.Zeros == 0 { // otherwise Flush returns an error about missing content
 		if err := w.Flush(); err != nil {
 			return nil, err
 		}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// BenchmarkIrrelevantUpdate compares what an event costs the engine that changes nothing of interest with what it costs
-// others to decode it and do nothing. The custom resource is one of 4 KB. All take turns, so that the ratios are of one moment.
+// BenchmarkIrrelevantUpdate compares the cost of an event that changes no requested condition with that of other
+// decoders that ignore it. The custom resource has 4 KB. All take turns, so that their ratios are comparable.
 func BenchmarkIrrelevantUpdate(b *testing.B) {
 	sidecar := `{"image":"registry.example.com/team/sidecar@sha256:0123456789abcdef","ports":[8080,8443],"ready":true},`
 	event := append([]byte(`{"type":"MODIFIED","object":`), appendFoo(nil, 7, "False", `,"sidecars":[`+strings.Repeat(sidecar, 18)+`{}]`)...)
@@ -31,14 +31,14 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 		}
 		_ = source.Update(o)
 	}
-	engine() // the object is there now
+	engine() // the object now exists
 	sub.request.Notify = func(bool) { b.Fatal("the update is irrelevant, yet notified") }
 
 	skipped := newDecoder(&repeat{text: event}, nil).json
 	peers := map[string]func() error{
-		// No one can do less than look at each byte.
+		// The minimum: skip all bytes.
 		"skip": skipped.SkipValue,
-		// What one would write by hand.
+		// A struct of only the needed fields.
 		"slim": func() error {
 			var into struct {
 				Type   string
@@ -84,7 +84,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 	for name, took := range theirs {
 		b.ReportMetric(float64(ours)/float64(took), "x-of-"+name)
 	}
-	b.ReportMetric(0, "ns/op") // of all together, which is nothing to look at
+	b.ReportMetric(0, "ns/op") // the total of all is meaningless
 }
 
 // repeat is a text without end.

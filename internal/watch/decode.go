@@ -11,9 +11,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// decoder reads custom resources from a stream of JSON in one pass. It keeps the conditions that it was told to look
-// for, buffers no object, and takes any JSON: what is not of the expected type is passed over, for that is no more
-// wrong than a condition that is not there.
+// decoder reads custom resources from a stream of JSON in one pass. It keeps the requested conditions and buffers no
+// object. It accepts any JSON: a value of an unexpected type is skipped, like a missing condition.
 type decoder struct {
 	from  io.Reader
 	json  *jsontext.Decoder
@@ -29,18 +28,19 @@ type decoder struct {
 	name      []byte
 }
 
-// record is one object, or the error that came in place of one. Its bytes are good until the decoder reads on.
+// record is one object, or the error in place of one. Its bytes are valid until the decoder reads on.
 type record struct {
 	key, version []byte
 	pattern      string
-	initialEnd   bool           // a bookmark has the annotation that ends the initial list
-	failure      *metav1.Status // what an ERROR event tells
+	initialEnd   bool           // whether a bookmark has the annotation that ends the initial list
+	failure      *metav1.Status // the Status of an ERROR event
 }
 
-// maxInterned is how many patterns a decoder interns. It lives as long as its watch, and there may be thousands.
+// maxInterned is how many patterns a decoder interns. There may be thousands of decoders, each as long-lived as its
+// watch.
 const maxInterned = 128
 
-// maxKept is how many bytes an object may have for the decoder to keep the buffers that it took.
+// maxKept is the size of an event, in bytes, above which the decoder releases its buffers.
 const maxKept = 64 << 10
 
 func newDecoder(r io.Reader, types map[string]uint8) *decoder {
@@ -78,7 +78,7 @@ func (d *decoder) event() (kind apiwatch.EventType, r record, err error) {
 	return kind, r, err
 }
 
-// release lets go of the buffers, which have grown to the longest text so far and would never shrink.
+// release drops the buffers, which have grown to the longest text so far and would never shrink.
 func (d *decoder) release() {
 	unread := bytes.Clone(d.json.UnreadBuffer())
 	d.from = io.MultiReader(bytes.NewReader(unread), d.from)
@@ -99,7 +99,7 @@ func eventType(text []byte) apiwatch.EventType {
 	}
 }
 
-// list reads a list response. What is none is an error, and not a list of nothing.
+// list reads a list response. A response without items is an error, not an empty list.
 func (d *decoder) list() (meta metav1.ListMeta, objects contents, err error) {
 	isList := false
 	err = d.members(func(name string) error {
@@ -144,7 +144,7 @@ func (d *decoder) listMeta(out *metav1.ListMeta) error {
 	})
 }
 
-// object reads a custom resource, or, where it may be one, a Status that tells of an error.
+// object reads a custom resource or, if mayFail, a Status with an error.
 func (d *decoder) object(mayFail bool) (r record, err error) {
 	d.version, d.pattern, d.namespace, d.name = d.version[:0], d.pattern[:0], d.namespace[:0], d.name[:0]
 	err = d.members(func(name string) error {
@@ -206,8 +206,8 @@ func (d *decoder) status() error {
 	})
 }
 
-// condition adds one condition to the pattern, if it is looked for. Of several of one type the first counts, as it
-// does for every reader that looks a condition up.
+// condition adds one condition to the pattern, if its type is requested. If a type occurs more than once the first
+// counts, as for every reader that looks a condition up.
 func (d *decoder) condition() error {
 	var number uint8
 	var known bool
@@ -235,7 +235,7 @@ func (d *decoder) errorField(name string, status *metav1.Status) error {
 	if name == `"code"` {
 		value, err := d.json.ReadValue()
 		if err == nil {
-			// Not a number: the code stays 0, which reads as an unknown error.
+			// If it is not a number the code stays 0, which reads as an unknown error.
 			_, _ = fmt.Sscan(string(value), &status.Code)
 		}
 		return err
@@ -249,8 +249,8 @@ func (d *decoder) errorField(name string, status *metav1.Status) error {
 	return err
 }
 
-// members calls yield with the quoted name of each member of the next value, which must then read the member's value.
-// The name is good until it does. What is no object is passed over.
+// members calls yield with the quoted name of each member of the next value. yield must read the value of the member;
+// the name is valid until it does. A value that is not an object is skipped.
 func (d *decoder) members(yield func(name string) error) error {
 	if d.json.PeekKind() != '{' {
 		return d.json.SkipValue()
@@ -271,7 +271,8 @@ func (d *decoder) members(yield func(name string) error) error {
 	return err
 }
 
-// elements calls yield for each element of the next value, which must read it. What is no array is passed over.
+// elements calls yield for each element of the next value, which yield must read. A value that is not an array is
+// skipped.
 func (d *decoder) elements(yield func() error) error {
 	if d.json.PeekKind() != '[' {
 		return d.json.SkipValue()
@@ -288,8 +289,8 @@ func (d *decoder) elements(yield func() error) error {
 	return err
 }
 
-// memberNames are those that the decoder looks for. Any other is the empty name, which none of them is, so that
-// reading a name allocates nothing.
+// memberNames are the names that the decoder looks for. memberName returns "" for any other name, so that reading a
+// name does not allocate.
 var memberNames = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{
@@ -308,7 +309,7 @@ func memberName(quoted []byte) string {
 	return memberNames[`"`+string(appendUnquoted(nil, quoted))+`"`]
 }
 
-// text reads a string. What is no string reads as the empty one.
+// text reads a string. Any other value reads as the empty string.
 func (d *decoder) text() (string, error) {
 	text, err := d.appendText(nil)
 	return string(text), err
@@ -325,9 +326,9 @@ func (d *decoder) appendText(to []byte) ([]byte, error) {
 	return appendUnquoted(to, value), nil
 }
 
-// appendUnquoted appends the text of a string that a decoder has read. What is not UTF-8 becomes U+FFFD.
+// appendUnquoted appends the text of a string that a decoder has read. Invalid UTF-8 becomes U+FFFD.
 func appendUnquoted(to, quoted []byte) []byte {
-	to, _ = jsontext.AppendUnquote(to, quoted) // it is a string, so the error can only be that it is not all UTF-8
+	to, _ = jsontext.AppendUnquote(to, quoted) // a valid string, so the only possible error is invalid UTF-8
 	return to
 }
 

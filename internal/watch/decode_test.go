@@ -16,7 +16,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// asked are the condition types that the tests of the decoder look for, in the order of their numbers.
+// asked are the condition types that the decoder tests look for, in the order of their numbers.
 var asked = []string{"Migrating", "Ready", "Datenbank läuft 🚀"}
 
 func askedNumbers() map[string]uint8 {
@@ -27,7 +27,7 @@ func askedNumbers() map[string]uint8 {
 	return out
 }
 
-// seen is what the decoder makes of an event.
+// seen is an event as the decoder returns it.
 type seen struct {
 	Kind                     apiwatch.EventType
 	Namespace, Name, Version string
@@ -201,7 +201,7 @@ func TestDecodeEvent(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			// Between two others, so that nothing of one is seen in the next.
+			// Between two others, to verify that no state leaks into the next event.
 			const other = `{"type":"ADDED","object":{"metadata":{"name":"n","namespace":"ns","resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}},"status":{"conditions":[{"type":"Migrating","status":"False"}]}}}`
 			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(Condition{"Migrating", False})}
 			want := []seen{wantOther, tc.want, wantOther}
@@ -284,8 +284,8 @@ func TestDecodeErrorEvent(t *testing.T) {
 	}
 }
 
-// TestDecodeCutOff: a Reflector goes on with a new watch after io.EOF and io.ErrUnexpectedEOF as they are, and lists all
-// again after any other error.
+// TestDecodeCutOff verifies that io.EOF and io.ErrUnexpectedEOF are returned unwrapped, so that a Reflector watches
+// again. After any other error it lists everything again.
 func TestDecodeCutOff(t *testing.T) {
 	const event = `{"type":"MODIFIED","object":{"metadata":{"name":"fo\u006f","annotations":{"a":"b"}},"spec":[1.5e3,true,null],"status":{"conditions":[{"type":"Ready","status":"True"}]}}}`
 	lost := errors.New("connection lost")
@@ -379,7 +379,7 @@ func TestDecodeList(t *testing.T) {
 	}
 }
 
-// TestDecodeInitial: the Reflector is given an initial list as one object, whatever changes while it comes.
+// TestDecodeInitial verifies that the initial list is one object, regardless of changes while it is read.
 func TestDecodeInitial(t *testing.T) {
 	event := func(kind, name, status string) string {
 		return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"resourceVersion":"5"},"status":{"conditions":[{"type":"Ready","status":%q}]}}}`+"\n", kind, name, status)
@@ -425,7 +425,7 @@ func TestDecodeInitial(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no bytes do harm, and of an object the decoder takes what a slow one would, that reads it whole.
+// FuzzDecode verifies that the decoder survives any input, and agrees with a reference that parses the whole event.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"foo","namespace":"default","resourceVersion":"7"},"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Ready","status":"False"},{"status":"False","type":"Migrating"}]}}`))
 	f.Add([]byte(`{"status":{"conditions":[{"type":"Migrating","status":1}],"conditions":{}},"status":null,"metadata":{"name":"\ud83d\ude80\ud800","annotations":{"k8s.io/initial-events-end":"true"}},"metadata":[]}`))
@@ -438,7 +438,7 @@ func FuzzDecode(f *testing.F) {
 			func(d *decoder) error { _, _, err := d.list(); return err },
 		} {
 			d := newDecoder(bytes.NewReader(data), askedNumbers())
-			for range len(data) + 2 { // each takes a byte at least
+			for range len(data) + 2 { // each takes at least one byte
 				if err := decode(d); err != nil {
 					break
 				}
@@ -463,13 +463,13 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// reference is what is to be taken from an object.
+// reference is what the decoder should return of an object.
 type reference struct {
 	Key, Version, Pattern string
 	InitialEnd            bool
 }
 
-// referenceOf takes it from an event that was read whole.
+// referenceOf returns the reference for a fully parsed event.
 func referenceOf(event map[string]any) reference {
 	text := func(in any, path ...string) string {
 		for _, p := range path {

@@ -11,15 +11,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Target is what one Reflector reads, and as whom.
+// Target is what one Reflector reads, and with which identity.
 type Target struct {
-	// Identity is the service account to impersonate. The zero value reads as the engine itself.
+	// Identity is the service account to impersonate. The zero value does not impersonate.
 	Identity types.NamespacedName
 
-	// Resource to read.
+	// Resource is the resource to read.
 	Resource schema.GroupVersionResource
 
-	// Namespace to read; empty means all, or a cluster-scoped resource.
+	// Namespace is the namespace to read. Empty means all, or a cluster-scoped resource.
 	Namespace string
 }
 
@@ -33,10 +33,10 @@ type Engine struct {
 	closed  bool
 }
 
-// New makes an Engine that talks to the API server of the given config. Close it to end its watches.
+// New returns an Engine for the API server of the given config. Close it to end its watches.
 func New(config *rest.Config, log logr.Logger) *Engine {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // one watch per Target: API priority and fairness is limit enough
+	config.QPS = -1 // one watch per Target: API priority and fairness limits enough
 	config.Timeout = 0
 	config.AcceptContentTypes = "application/json"
 	config.ContentType = "application/json"
@@ -48,10 +48,10 @@ func New(config *rest.Config, log logr.Logger) *Engine {
 	}
 }
 
-// Subscribe has the objects of a target judged from now on. Close the Subscription to end that.
+// Subscribe judges the objects of a target until the Subscription is closed.
 //
-// The error means that no client could be made for the target's identity, or is ErrTooManyTypes; what goes wrong later,
-// such as a missing right, is in the Subscription's Snapshot and heals by itself.
+// It returns an error if the Engine is closed or no client can be created for the target's identity, and
+// ErrTooManyTypes. Later errors, such as a missing permission, are in the Snapshot of the Subscription and are retried.
 func (e *Engine) Subscribe(request Request) (*Subscription, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *Engine) Close() {
 	}
 }
 
-// unsubscribe ends a Subscription, and its source where it was the last one.
+// unsubscribe ends a Subscription, and its source if it was the last one.
 func (e *Engine) unsubscribe(sub *Subscription) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,7 +97,7 @@ func (e *Engine) unsubscribe(sub *Subscription) {
 	delete(e.sources, s.target)
 }
 
-// client is a client with the rights of an identity. All clients share their connections.
+// client returns a client that impersonates an identity. All clients share their connections.
 func (e *Engine) client(identity types.NamespacedName) (rest.Interface, error) {
 	config := rest.CopyConfig(e.config)
 	if identity.Name != "" {

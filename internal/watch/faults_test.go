@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// testLostConnection: what happens between a connection that is cut and the next is not missed, nor is all listed again.
+// testLostConnection verifies that changes during a lost connection are noticed without listing again.
 func testLostConnection(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
@@ -23,7 +23,7 @@ func testLostConnection(t *testing.T, f fixture) {
 	}
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
-	f.say(t, n, "foo-4") // an event, so that the watch is worth going on with
+	f.say(t, n, "foo-4") // an event, so that the watch can be resumed
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3")
 
 	resume := make(chan struct{})
@@ -46,7 +46,7 @@ func testLostConnection(t *testing.T, f fixture) {
 	}
 }
 
-// testExpiredWatch: where a watch cannot go on, all is read again, and what was deleted meanwhile is noticed.
+// testExpiredWatch verifies that everything is read again if a watch cannot be resumed, so that deletions are noticed.
 func testExpiredWatch(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
@@ -55,7 +55,7 @@ func testExpiredWatch(t *testing.T, f fixture) {
 	}
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
-	f.say(t, n, "foo-5", "Migrating=True") // an event, so that the watch is worth going on with
+	f.say(t, n, "foo-5", "Migrating=True") // an event, so that the watch can be resumed
 	sub.awaits(t, 6, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4", n+"/foo-5")
 
 	resume := make(chan struct{})
@@ -85,7 +85,7 @@ func testExpiredWatch(t *testing.T, f fixture) {
 	sub.awaits(t, 4, n+"/foo-4", n+"/foo-9")
 }
 
-// withoutWatchList: an API server that cannot stream the initial list is asked for it, page by page.
+// withoutWatchList verifies that the initial list is read in pages if the API server does not support watch lists.
 func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fixture) {
 	return func(t *testing.T, f fixture) {
 		n := f.Namespace(t, "watch")
@@ -128,7 +128,7 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 		f.delete(t, f.foo(n, "foo-01"))
 		f.delete(t, f.foo(n, "foo-03"))
 		sub.awaits(t, 23, want[2:]...)
-		// One page at least is news, so are the three changes; that watch lists do not work is not.
+		// Only the list and the three changes notify; that watch lists do not work does not.
 		if got := sub.count.Load(); got > 4 {
 			t.Errorf("notified %d times", got)
 		}
@@ -154,7 +154,7 @@ func testBrokenJSON(t *testing.T, f fixture) {
 	sub.awaitErr(t, "anything", func(error) bool { return true })
 	start, before := time.Now(), asked.Load()
 	eventually(t, "it has been tried some more times", func() bool { return asked.Load() >= before+4 })
-	// Each attempt is a watch and a list, and there are half a second and one between them.
+	// Each attempt is a watch and a list. The delays between attempts are half a second and one second.
 	if took := time.Since(start); took < time.Second {
 		t.Errorf("%d requests in %v", asked.Load()-before, took)
 	}
@@ -172,7 +172,7 @@ func testBrokenJSON(t *testing.T, f fixture) {
 	sub.awaits(t, 2, n+"/a", n+"/b")
 }
 
-// testSlowJSON: an event counts when it has come whole, and not before.
+// testSlowJSON verifies that an event only counts once it is complete.
 func testSlowJSON(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
@@ -208,7 +208,7 @@ func testSlowJSON(t *testing.T, f fixture) {
 	sub.awaits(t, 1)
 }
 
-// testServerAway: what cannot be read because nobody answers is told as well, and heals.
+// testServerAway verifies that an unreachable API server is reported as an error, and that reading recovers.
 func testServerAway(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	f.say(t, n, "a", "Migrating=True")
@@ -241,7 +241,8 @@ func testServerAway(t *testing.T, f fixture) {
 	late.awaits(t, 1, n+"/b")
 }
 
-// testCloseEndsAll runs by itself, for it looks at all goroutines.
+// testCloseEndsAll verifies that Close ends all goroutines. It runs alone, because it checks those of the whole
+// process.
 func testCloseEndsAll(t *testing.T, f fixture) {
 	p := newProxy(t, f.Cluster)
 	engine := newEngine(t, p.config())
@@ -269,7 +270,7 @@ func testCloseEndsAll(t *testing.T, f fixture) {
 	}
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	buffer := make([]byte, 1<<20)
 	return string(buffer[:runtime.Stack(buffer, true)])

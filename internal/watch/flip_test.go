@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// BenchmarkFlip compares how soon after a patch the engine has the news, and a bare watch the same event.
+// BenchmarkFlip compares the latency from a patch to a notification of the engine with that of a bare watch.
 func BenchmarkFlip(b *testing.B) {
 	f := newFixture(b, testcluster.Start(b), "flip.example.com")
 	f.awaitServed(b)
@@ -69,7 +69,7 @@ func (f fixture) patchStatus(namespace, name string, patch []byte) error {
 	return f.Client.Status().Patch(context.Background(), f.foo(namespace, name), client.RawPatch(types.MergePatchType, patch))
 }
 
-// bareWatch tells of each event of a watch, with nothing in between.
+// bareWatch sends for each event of a watch, with nothing in between.
 func bareWatch(b *testing.B, f fixture, namespace string) <-chan struct{} {
 	b.Helper()
 	c, err := dynamic.NewForConfig(f.Config)

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// hostileObjects is how many custom resources the tests below read, and hostileTypes how many conditions each has.
+	// hostileObjects is how many custom resources these tests read; each has hostileTypes conditions.
 	hostileObjects, hostileTypes = 10_000, 200
 
-	// hostileReadings is how many resources of Probes read them.
+	// hostileReadings is how many Subscriptions read them.
 	hostileReadings = 4
 
-	// hostileLimit is how many bytes a custom resource may take, whatever its conditions.
+	// hostileLimit is how many bytes a custom resource may take, regardless of its conditions.
 	hostileLimit = 300
 )
 
-// TestHostileMemory: no conditions make a custom resource take more memory than its limit.
+// TestHostileMemory verifies that a custom resource takes no more than hostileLimit, regardless of its conditions.
 func TestHostileMemory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -62,7 +62,7 @@ func TestHostileMemory(t *testing.T) {
 	}
 }
 
-// hostileHeap returns how much the heap grows by when hostile objects are read, settled and at its highest.
+// hostileHeap returns how much the heap grows when hostile objects are read, settled and at its peak.
 func hostileHeap(t *testing.T, message func(object, condition int) string) (settled, peak int) {
 	server := httptest.NewServer(serving(func(w io.Writer) { writeHostile(w, message) }))
 	t.Cleanup(server.Close)
@@ -95,7 +95,7 @@ func hostileHeap(t *testing.T, message func(object, condition int) string) (sett
 	return int(after) - int(base), int(*highest) - int(base)
 }
 
-// hostileExpression returns what a Request asks for whose expression names as many conditions as fit.
+// hostileExpression returns the types and functions of a Request whose expression names hostileTypes conditions.
 func hostileExpression(t *testing.T) (types []string, judge func([]Condition) Verdict, explain func([]Condition) Explanation) {
 	types = hostileTypeNames(hostileTypes)
 	e, err := expression.Parse(strings.Join(types, "&&"))
@@ -133,7 +133,7 @@ func hostileTypeNames(n int) (out []string) {
 	return out
 }
 
-// writeHostile writes watch events of objects with conditions of which no two have the same statuses.
+// writeHostile writes watch events of objects with conditions. No two objects have the same statuses.
 func writeHostile(w io.Writer, message func(object, condition int) string) {
 	types := hostileTypeNames(hostileTypes)
 	var text []byte
@@ -159,7 +159,7 @@ func writeHostile(w io.Writer, message func(object, condition int) string) {
 	}
 }
 
-// serving answers with a watch list.
+// serving responds with a watch list.
 func serving(write func(io.Writer)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -172,7 +172,7 @@ func serving(write func(io.Writer)) http.Handler {
 	})
 }
 
-// TestPack: a pattern is short, and all that is lost of a long one is the order of its conditions.
+// TestPack verifies that a pattern is short, and that a long one loses only the order of its conditions.
 func TestPack(t *testing.T) {
 	types := hostileTypeNames(MaxTypes)
 	for _, n := range []int{0, 1, maxOrdered, maxOrdered + 1, MaxTypes} {
@@ -197,8 +197,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestTooManyTypes: a Target is asked for so many condition types at most, and those of Subscriptions that were closed do not
-// count.
+// TestTooManyTypes verifies the limit on the condition types of a Target, and that closed Subscriptions do not count.
 func TestTooManyTypes(t *testing.T) {
 	engine := silentEngine(t)
 	r := request(make(chan struct{}, 1))
@@ -225,7 +224,7 @@ func TestTooManyTypes(t *testing.T) {
 	}
 }
 
-// TestTypesChange: the patterns of a reading are judged by its own types, whatever those of the next one.
+// TestTypesChange verifies that patterns are decoded with the types of their own reading, not those of the next one.
 func TestTypesChange(t *testing.T) {
 	engine := silentEngine(t)
 	subscribe := func(types ...string) *Subscription {
@@ -241,9 +240,9 @@ func TestTypesChange(t *testing.T) {
 	first := scriptOf(older)
 	first.replace(1, map[string]string{"n/a": "Migrating=True", "n/b": ""})
 
-	younger := subscribe("Alive", "Migrating") // which sorts before
+	younger := subscribe("Alive", "Migrating") // Alive sorts before Migrating
 	second := scriptOf(older)
-	second.update("n/c", "Migrating=True") // no Reflector does this before it has listed
+	second.update("n/c", "Migrating=True") // a real Reflector lists first
 	if got := older.Snapshot(); !got.Filled || got.Total != 2 || got.Blocking != 1 || younger.Snapshot().Filled {
 		t.Errorf("before the second reading: %+v", got)
 	}
@@ -261,7 +260,7 @@ func TestTypesChange(t *testing.T) {
 	}
 }
 
-// TestRelease: the buffers of a decoder do not stay as large as the largest object, and no event is lost with them.
+// TestRelease verifies that a decoder does not keep buffers as large as the largest object, and loses no event.
 func TestRelease(t *testing.T) {
 	var text strings.Builder
 	for i := range 50 {

@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listWatch reads a target through the decoder.
+// listWatch lists and watches a target through the decoder.
 type listWatch struct {
 	target Target
 	client rest.Interface
 	types  map[string]uint8
 
-	// failed is told why a list or watch failed, and worked that a watch is open.
+	// failed is called with the error of a failed list or watch, and worked when a watch has been opened.
 	failed func(error)
 	worked func()
 }
@@ -73,7 +73,8 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return apiwatch.NewStreamWatcher(events, apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding")), nil
 }
 
-// isLastWord is true where a Reflector does not list at once after that error of a watch. A list may work, or tells more.
+// isLastWord reports whether a Reflector does not list right after that error of a watch. A list would succeed, or
+// return a better error.
 func isLastWord(err error, initial bool) bool {
 	if initial {
 		return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
@@ -81,12 +82,12 @@ func isLastWord(err error, initial bool) bool {
 	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err)
 }
 
-// List and Watch are what a ListerWatcher has besides; a Reflector calls neither where the two above are there.
+// List implements cache.ListerWatcher. A Reflector does not call it, because ListWithContext exists.
 func (l listWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), options)
 }
 
-// Watch is like List.
+// Watch implements cache.ListerWatcher, like List.
 func (l listWatch) Watch(options metav1.ListOptions) (apiwatch.Interface, error) {
 	return l.WatchWithContext(context.Background(), options)
 }
@@ -104,17 +105,17 @@ func (l listWatch) stream(ctx context.Context, options metav1.ListOptions) (io.R
 	return body, nil
 }
 
-// eventStream is a decoder as a StreamWatcher wants it.
+// eventStream is a decoder for a StreamWatcher.
 type eventStream struct {
 	decoder *decoder
 	body    io.ReadCloser
 
-	// initial is the initial list for as long as it comes, and end is the bookmark that follows it.
+	// initial collects the initial list until it is complete. end is the bookmark that ends it.
 	initial *whole
 	end     *object
 }
 
-// Decode reads the next event. The events of the initial list are one.
+// Decode reads the next event. It returns the initial list as one event.
 func (s *eventStream) Decode() (apiwatch.EventType, runtime.Object, error) {
 	if end := s.end; end != nil {
 		s.end = nil
@@ -124,7 +125,7 @@ func (s *eventStream) Decode() (apiwatch.EventType, runtime.Object, error) {
 		kind, r, err := s.decoder.event()
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return "", nil, io.ErrUnexpectedEOF // as is: a lost connection is worth a new watch, not a new list
+			return "", nil, io.ErrUnexpectedEOF // unwrapped: after a lost connection a Reflector watches again, without a list
 		case err != nil:
 			return "", nil, err
 		case kind == apiwatch.Error && r.failure == nil:
@@ -146,4 +147,4 @@ func (s *eventStream) Decode() (apiwatch.EventType, runtime.Object, error) {
 }
 
 // Close ends the stream.
-func (s *eventStream) Close() { _ = s.body.Close() } // a stream that we end has nothing left to tell
+func (s *eventStream) Close() { _ = s.body.Close() } // the error of an abandoned stream does not matter

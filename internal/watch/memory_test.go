@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// BenchmarkMemoryPerObject tells how much memory is held for each custom resource, and how much more it was while all
-// were read. The server is in the same process, but makes no garbage. What the engine costs with no custom resource is
-// left out.
+// BenchmarkMemoryPerObject reports the heap used for each custom resource, settled and at its peak while all are read.
+// The server is in the same process, but creates no garbage. The use of an engine without custom resources is not
+// counted.
 func BenchmarkMemoryPerObject(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -38,7 +38,7 @@ func BenchmarkMemoryPerObject(b *testing.B) {
 	}
 }
 
-// heapOf is what the heap grows by when n objects are read, settled and at its highest.
+// heapOf returns how much the heap grows when n objects are read, settled and at its peak.
 func heapOf(b *testing.B, n int) (settled, peak float64) {
 	server := manyObjects(b, n)
 	engine := New(&rest.Config{Host: server.URL}, logr.Discard())
@@ -55,7 +55,8 @@ func heapOf(b *testing.B, n int) (settled, peak float64) {
 	return float64(after) - float64(base), float64(*highest) - float64(base)
 }
 
-// BenchmarkResidentPerObject is the same by the reckoning of the kernel, in a process of its own.
+// BenchmarkResidentPerObject reports the resident memory for each custom resource, as the kernel counts it for a
+// separate process.
 func BenchmarkResidentPerObject(b *testing.B) {
 	for b.Loop() {
 		few, many := residentOf(b, 10_000), residentOf(b, 100_000)
@@ -70,7 +71,8 @@ func BenchmarkResidentPerObject(b *testing.B) {
 
 type resident struct{ settled, peak int }
 
-// readerURL has a test process read from that server and tell how large it is, instead of running tests.
+// readerURL is an environment variable that makes a test process read from that server and print its size, instead of
+// running tests.
 const readerURL = "WATCH_TEST_READER_URL"
 
 func TestMain(m *testing.M) {
@@ -142,7 +144,7 @@ func subscribeAndFill(b *testing.B, engine *Engine) *Subscription {
 	return sub
 }
 
-// request asks for conditions that some of manyObjects have.
+// request returns a Request for conditions that some of manyObjects have.
 func request(notified chan<- struct{}) Request {
 	return Request{
 		Target: Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}},
@@ -166,7 +168,7 @@ func request(notified chan<- struct{}) Request {
 	}
 }
 
-// manyObjects serves a watch list of n custom resources of about 2 KB, and not one byte more of them.
+// manyObjects serves a watch list of n custom resources of about 2 KB, and keeps none of them in memory.
 func manyObjects(b *testing.B, n int) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -184,7 +186,7 @@ func manyObjects(b *testing.B, n int) *httptest.Server {
 			event = append(event[:0], `{"type":"ADDED","object":`...)
 			event = appendFoo(event, i, status, "")
 			event = append(event, "}\n"...)
-			_, _ = out.Write(event) // a reader that is gone is no concern of ours
+			_, _ = out.Write(event) // a closed connection does not matter
 		}
 		_, _ = out.WriteString(`{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"900000","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n")
 		_ = out.Flush()
@@ -195,7 +197,7 @@ func manyObjects(b *testing.B, n int) *httptest.Server {
 	return server
 }
 
-// appendFoo appends a custom resource of about 2 KB, and more in its spec.
+// appendFoo appends a custom resource of about 2 KB, with more in its spec.
 func appendFoo(to []byte, i int, migrating, more string) []byte {
 	to = append(to, `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"annotations":{"example.com/team":"payments","kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"example.com/v1\",\"kind\":\"Foo\",\"metadata\":{\"name\":\"instance\"},\"spec\":{\"replicas\":3,\"storage\":{\"class\":\"fast\",\"size\":\"100Gi\"}}}\n"},"creationTimestamp":"2026-03-01T09:00:00Z","generation":4,"labels":{"app.kubernetes.io/instance":"foo","app.kubernetes.io/managed-by":"argocd","app.kubernetes.io/name":"foo"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{},"f:storage":{"f:class":{},"f:size":{}},"f:template":{"f:resources":{"f:limits":{"f:cpu":{},"f:memory":{}}}}}},"manager":"argocd-controller","operation":"Apply","time":"2026-03-01T09:00:00Z"},{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:observedGeneration":{}}},"manager":"foo-operator","operation":"Update","subresource":"status","time":"2026-03-01T09:01:00Z"}],"name":"instance-`...)
 	to = appendPadded(to, i)
@@ -219,7 +221,7 @@ func appendPadded(to []byte, i int) []byte {
 
 func heapAfterGC() uint64 {
 	runtime.GC()
-	runtime.GC() // what finalizers let go
+	runtime.GC() // frees what finalizers released
 	return heap()
 }
 
@@ -229,7 +231,7 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// watchHeap notes the highest that the heap gets, garbage and all, until it is stopped.
+// watchHeap records the peak of the heap, including garbage, until it is stopped.
 func watchHeap() (highest *uint64, stop func()) {
 	highest = new(uint64)
 	var stopped atomic.Bool

@@ -19,13 +19,13 @@ type client struct {
 	*Subscription
 	types []string
 	salt  uint32
-	known map[string]said // by what its conditions are
+	known map[string]said // by the conditions of an object
 
 	filled           bool
 	notified, urgent int
 }
 
-// said is what a client makes of an object.
+// said is a client's verdict on an object.
 type said struct {
 	Explanation
 	unknown bool
@@ -38,7 +38,7 @@ func (c *client) judge(conditions []Condition) Verdict {
 
 func (c *client) explain(conditions []Condition) Explanation { return c.say(conditions).Explanation }
 
-// say is a Judge as good as any: what it says depends on all that a Judge may look at.
+// say is an arbitrary Judge: its verdict depends on everything that a Judge may read.
 func (c *client) say(conditions []Condition) said {
 	h := fnv.New32a()
 	fmt.Fprint(h, c.salt)
@@ -60,7 +60,7 @@ func (c *client) say(conditions []Condition) said {
 	return v
 }
 
-// want is the Snapshot that the client should get, reckoned from all objects.
+// want computes the Snapshot that the client should get from all objects.
 func (c *client) want(objects map[string]string) Snapshot {
 	if !c.filled {
 		return Snapshot{}
@@ -112,7 +112,7 @@ func (c *client) want(objects map[string]string) Snapshot {
 	return out
 }
 
-// spelt are the conditions of an object, each type once.
+// spelt returns the conditions of an object, each type once.
 func spelt(says string) []Condition {
 	var out []Condition
 	for condition := range strings.FieldsSeq(says) {
@@ -124,7 +124,7 @@ func spelt(says string) []Condition {
 	return out
 }
 
-// TestModel has many Subscriptions come and go while objects change, and reckons after each step what they should know.
+// TestModel adds and closes many Subscriptions while objects change, and verifies after each step what they know.
 func TestModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -149,15 +149,15 @@ func runModel(t *testing.T, random *rand.Rand, steps int) {
 	}
 }
 
-// model is what there is, and who looks at it.
+// model is the expected state of an engine with its clients.
 type model struct {
 	random  *rand.Rand
 	engine  *Engine
 	clients []*client
 
-	now, before script            // the reading that goes on, and one that has ended
-	objects     map[string]string // by name, what they say
-	most        int               // objects since all were replaced
+	now, before script            // the current reading, and one that has ended
+	objects     map[string]string // conditions by name
+	most        int               // most objects at once since all were replaced
 }
 
 func (m *model) name() string { return fmt.Sprintf("ns%d/foo-%d", m.random.IntN(5), m.random.IntN(60)) }
@@ -196,7 +196,7 @@ func (m *model) subscribe(t *testing.T) string {
 	if current := scriptOf(sub); current.reading != m.now.reading {
 		m.before, m.now = m.now, current
 	} else {
-		c.filled = sub.source.filled == m.now.round // it asks for nothing new, so all is known to it at once
+		c.filled = sub.source.filled == m.now.round // it needs no new types, so it is filled at once
 	}
 	m.clients = append(m.clients, c)
 	return fmt.Sprintf("subscribe to %v", c.types)
@@ -227,7 +227,7 @@ func (m *model) replace() string {
 	return "replace"
 }
 
-// step has something happen, and tells what.
+// step performs a random operation and returns its description.
 func (m *model) step(t *testing.T) string {
 	switch op := m.random.IntN(100); {
 	case op < 3 && len(m.clients) < 6:
@@ -259,7 +259,7 @@ func (m *model) step(t *testing.T) string {
 	}
 }
 
-// check tells what is not as it should be.
+// check returns a description of what is wrong; empty if nothing is.
 func (m *model) check(before map[*client]Snapshot) string {
 	for i, c := range m.clients {
 		want := c.want(m.objects)
@@ -272,7 +272,7 @@ func (m *model) check(before map[*client]Snapshot) string {
 			}
 		}
 		if m.random.IntN(3) == 0 {
-			continue // who does not look has more to find out later
+			continue // more changes accumulate until the next Snapshot
 		}
 		if got := c.Snapshot(); !reflect.DeepEqual(want, got) {
 			return fmt.Sprintf("client %d: -want +got\n%s", i, gocmp.Diff(want, got))
@@ -286,7 +286,7 @@ func (m *model) check(before map[*client]Snapshot) string {
 	return ""
 }
 
-// TestPatternTable: numbers are used again, however many patterns come and go.
+// TestPatternTable verifies that the numbers of unused patterns are reused.
 func TestPatternTable(t *testing.T) {
 	var objects contents
 	for i := range 10_000 {

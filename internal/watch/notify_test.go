@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// silence is an API server that never answers, so that a test can say what a Reflector would.
+// silence is an API server that never responds, so that a test can play the Reflector.
 type silence struct{}
 
 func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,13 +31,13 @@ func silentEngine(t testing.TB) *Engine {
 
 var foos = Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}}
 
-// script drives a source as its Reflector does, with the conditions of objects spelt "A=True B=False".
+// script drives a source like its Reflector. Conditions of objects are written as "A=True B=False".
 type script struct {
 	reading
 	numbers map[string]uint8
 }
 
-// scriptOf is the current reading of a Subscription's source.
+// scriptOf returns a script for the current reading of a Subscription's source.
 func scriptOf(sub *Subscription) script {
 	s := sub.source
 	return script{reading: reading{source: s, round: s.round}, numbers: maps.Clone(s.numbers)}
@@ -58,7 +58,7 @@ func (s script) object(name, says string) *object {
 func (s script) update(name, says string) { _ = s.Update(s.object(name, says)) }
 func (s script) delete(name string)       { _ = s.Delete(s.object(name, "")) }
 
-// replace hands the objects over in as many pages.
+// replace replaces all objects, in that many pages.
 func (s script) replace(pages int, objects map[string]string) {
 	lists := make([]whole, pages)
 	i := 0
@@ -74,7 +74,7 @@ func (s script) replace(pages int, objects map[string]string) {
 	_ = s.Replace(items, "")
 }
 
-// judging judges by what an Explanation has.
+// judging returns a Judge that agrees with explain.
 func judging(explain func([]Condition) Explanation) func([]Condition) Verdict {
 	return func(conditions []Condition) Verdict {
 		e := explain(conditions)
@@ -204,13 +204,13 @@ func TestNotify(t *testing.T) {
 				if diff := gocmp.Diff(step.want, got, cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("%s\nstep %d: -want +got\n%s", tc.reason, i, diff)
 				}
-				sub.Snapshot() // or else it could not tell what is listed
+				sub.Snapshot() // otherwise it could not know what is listed
 			}
 		})
 	}
 }
 
-// TestAfterClose: who has closed is told nothing any more, and keeps what was known.
+// TestAfterClose verifies that a closed Subscription is not notified, and keeps its last Snapshot.
 func TestAfterClose(t *testing.T) {
 	for name, end := range map[string]func(*Engine, *Subscription){
 		"subscription": func(_ *Engine, sub *Subscription) { sub.Close() },

@@ -6,16 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// object is what the engine takes from a custom resource, and all that a Reflector needs of one.
+// object holds what the engine and a Reflector need of a custom resource.
 type object struct {
-	metav1.Object // answers with zero values what no Reflector asks
+	metav1.Object // zero values for everything that a Reflector does not read
 	key           string
 	version       string
 	pattern       string
 	initialEnd    bool
 }
 
-// newObject is the object of a record, for longer than until the decoder reads on.
+// newObject returns the object of a record. Unlike the record, it stays valid when the decoder reads on.
 func newObject(r record) *object {
 	return &object{
 		Object: noMeta, key: string(r.key), version: string(r.version), pattern: r.pattern, initialEnd: r.initialEnd,
@@ -28,7 +28,7 @@ func (o *object) GetNamespace() string       { namespace, _ := splitKey(o.key); 
 func (o *object) GetName() string            { _, name := splitKey(o.key); return name }
 func (o *object) GetResourceVersion() string { return o.version }
 
-// GetAnnotations has the one annotation that a Reflector looks for, on the bookmark that ends the initial list.
+// GetAnnotations returns the one annotation that a Reflector reads, on the bookmark that ends the initial list.
 func (o *object) GetAnnotations() map[string]string {
 	if o.initialEnd {
 		return map[string]string{metav1.InitialEventsAnnotationKey: "true"}
@@ -39,13 +39,13 @@ func (o *object) GetAnnotations() map[string]string {
 func (o *object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 func (o *object) DeepCopyObject() runtime.Object   { c := *o; return &c }
 
-// contents are many objects: the number of each one's pattern, by key.
+// contents holds the number of each object's pattern, by key.
 type contents struct {
 	objects  map[string]uint32
 	patterns patternTable
 }
 
-// set takes an object as it is now.
+// set adds or updates an object.
 func (c *contents) set(key, pattern string) {
 	before, had := c.objects[key]
 	if c.objects == nil {
@@ -57,7 +57,7 @@ func (c *contents) set(key, pattern string) {
 	}
 }
 
-// unset forgets an object.
+// unset removes an object, if present.
 func (c *contents) unset(key string) {
 	if before, had := c.objects[key]; had {
 		delete(c.objects, key)
@@ -65,19 +65,19 @@ func (c *contents) unset(key string) {
 	}
 }
 
-// merge takes the objects of d as well.
+// merge adds or updates the objects of d.
 func (c *contents) merge(d contents) {
 	for key, number := range d.objects {
 		c.set(key, d.patterns.entries[number].pattern)
 	}
 }
 
-// whole is all objects of an initial list, or of a page of one, which a Reflector is given as if it were one object. It
-// would keep an object for each until it has them all, and that is several times what is kept of them.
+// whole holds all objects of an initial list, or of one page. The Reflector gets them as one object, because it buffers
+// separate objects until the list is complete, which takes several times the memory of contents.
 type whole struct {
 	metav1.Object
 	contents
-	streamed bool // by a watch, which goes on from there
+	streamed bool // whether it is from a watch, which then continues
 }
 
 func (w *whole) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }

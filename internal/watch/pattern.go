@@ -2,7 +2,7 @@ package watch
 
 import "strings"
 
-// Status of a condition. The zero Status is Unknown.
+// Status is the status of a condition. The zero value is Unknown.
 type Status uint8
 
 // The statuses of a condition.
@@ -12,7 +12,7 @@ const (
 	True
 )
 
-// statusOf reads a status as the API conventions spell it. Anything else is as good as Unknown.
+// statusOf parses a status as spelled in the API conventions. Anything else is Unknown.
 func statusOf(text []byte) Status {
 	switch string(text) {
 	case "True":
@@ -30,12 +30,13 @@ type Condition struct {
 	Status Status
 }
 
-// MaxTypes is how many condition types the Subscriptions of one Target can ask for together.
+// MaxTypes is how many condition types the Subscriptions to one Target may need together.
 const MaxTypes = 256
 
-// A pattern is which of the conditions asked for an object has, in its own order, and their status: two bytes each, the
-// number of the type and the status. A pattern of more than maxOrdered conditions is packed instead: two bits for each
-// number, and the order is lost. So no pattern is longer than packedSize, whatever conditions an object has.
+// A pattern encodes which of the requested conditions an object has, in its own order, and their status: two bytes
+// each, the number of the type and the status. A pattern of more than maxOrdered conditions is packed instead: two bits
+// for each number, and the order is lost. So no pattern is longer than packedSize, regardless of an object's
+// conditions.
 const (
 	patternEntry = 2
 	packedSize   = MaxTypes / perByte
@@ -56,7 +57,7 @@ func patternHas(pattern []byte, number uint8) bool {
 	return false
 }
 
-// pack returns a pattern in the form that is kept. It may change the bytes of the one that is given.
+// pack returns the form of a pattern that is stored. It may change the bytes of its argument.
 func pack(pattern []byte) []byte {
 	if len(pattern) <= maxOrdered*patternEntry {
 		return pattern
@@ -69,7 +70,7 @@ func pack(pattern []byte) []byte {
 	return append(pattern[:0], packed[:]...)
 }
 
-// conditionsOf returns the conditions of a pattern. Those of a packed one are in the order of types.
+// conditionsOf returns the conditions of a pattern. Those of a packed pattern are in the order of types.
 func conditionsOf(pattern string, types []string) []Condition {
 	if len(pattern) == packedSize {
 		return unpack(pattern, types)
@@ -91,7 +92,7 @@ func unpack(pattern string, types []string) []Condition {
 	return out
 }
 
-// keySeparator sorts before all that a name may hold, so that keys sort by namespace, then name.
+// keySeparator sorts before every character of a name, so that keys sort by namespace, then name.
 const keySeparator = '\x00'
 
 func splitKey(key string) (namespace, name string) {
@@ -99,8 +100,8 @@ func splitKey(key string) (namespace, name string) {
 	return namespace, name
 }
 
-// patternTable numbers the patterns that objects have, and counts the objects of each. Numbers of patterns that no
-// object has any more are used again, so that the table is never larger than the objects are many.
+// patternTable numbers the patterns of objects, and counts the objects of each. It reuses the numbers of patterns that
+// no object has any more, so that it never has more entries than there were objects at once.
 type patternTable struct {
 	numbers map[string]uint32
 	entries []patternCount
@@ -112,7 +113,7 @@ type patternCount struct {
 	count   int
 }
 
-// take is the number of a pattern, now that one more object has it, and whether it is new.
+// take counts one more object of a pattern. It returns the number of the pattern, and whether that is new.
 func (t *patternTable) take(pattern string) (number uint32, isNew bool) {
 	if number, ok := t.numbers[pattern]; ok {
 		t.entries[number].count++
@@ -132,7 +133,7 @@ func (t *patternTable) take(pattern string) (number uint32, isNew bool) {
 	return number, true
 }
 
-// drop says that one object less has the pattern of that number.
+// drop counts one object less of the pattern with that number.
 func (t *patternTable) drop(number uint32) {
 	entry := &t.entries[number]
 	if entry.count--; entry.count > 0 {

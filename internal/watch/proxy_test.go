@@ -14,17 +14,17 @@ import (
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
-// proxy stands before the API server and does what a test must make go wrong.
+// proxy is a reverse proxy before the API server that injects faults.
 type proxy struct {
 	*httptest.Server
 
 	mu        sync.Mutex
-	intercept func(http.ResponseWriter, *http.Request) bool // true where it has answered
+	intercept func(http.ResponseWriter, *http.Request) bool // returns true if it has responded
 	requests  int
 	open      map[*http.Request]struct{}
 }
 
-// newProxy stands before a cluster, with all its rights.
+// newProxy returns a proxy for a cluster, with its full permissions.
 func newProxy(t testing.TB, c *testcluster.Cluster) *proxy {
 	t.Helper()
 	target, err := url.Parse(c.Config.Host)
@@ -63,14 +63,14 @@ func newProxy(t testing.TB, c *testcluster.Cluster) *proxy {
 
 func (p *proxy) config() *rest.Config { return &rest.Config{Host: p.URL, UserAgent: manager.UserAgent} }
 
-// answers has the proxy answer requests itself, where the function does.
+// answers makes the proxy respond to requests itself if the function returns true.
 func (p *proxy) answers(intercept func(http.ResponseWriter, *http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.intercept = intercept
 }
 
-// counts is how many requests have come, and how many of them are not answered to their end.
+// counts returns how many requests were received, and how many of them are not finished.
 func (p *proxy) counts() (all, open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

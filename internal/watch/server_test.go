@@ -29,7 +29,7 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// TestServer reads from a real API server. Each test has a CustomResourceDefinition of its own.
+// TestServer verifies the engine against a real API server. Each test has its own CustomResourceDefinition.
 func TestServer(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	cluster := testcluster.Start(t)
@@ -57,7 +57,7 @@ func TestServer(t *testing.T) {
 	for name := range tests {
 		fixtures[name] = newFixture(t, cluster, strings.ToLower(strings.ReplaceAll(name, "/", ".x"))+".example.com")
 	}
-	t.Run("all", func(t *testing.T) { // ends when the parallel tests have, and then the cluster may
+	t.Run("all", func(t *testing.T) { // returns after the parallel tests; the cluster must not stop before
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -81,7 +81,7 @@ func newFixture(t testing.TB, c *testcluster.Cluster, group string) fixture {
 	return f
 }
 
-// awaitServed waits until the API server knows Foos, which is some time after it has established them.
+// awaitServed waits until the API server serves Foos, some time after it has established them.
 func (f fixture) awaitServed(t testing.TB) {
 	t.Helper()
 	eventually(t, "the API server serves Foos", func() bool {
@@ -125,7 +125,7 @@ func (f fixture) foo(namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// say creates a Foo where it is not there, and has it say conditions "Type=Status".
+// say creates a Foo if it does not exist, and sets its conditions, "Type=Status".
 func (f fixture) say(t testing.TB, namespace, name string, conditions ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -152,7 +152,7 @@ func (f fixture) delete(t testing.TB, o client.Object) {
 	}
 }
 
-// engine reads from the cluster by its own name.
+// engine returns an Engine that reads from the cluster with the user agent of the manager.
 func (f fixture) engine(t testing.TB) *watch.Engine {
 	t.Helper()
 	config := rest.CopyConfig(f.Config)
@@ -171,7 +171,7 @@ func (f fixture) target() watch.Target {
 	return watch.Target{Resource: schema.GroupVersionResource{Group: f.group, Version: "v1", Resource: "foos"}}
 }
 
-// subscription lists the objects of which one of some conditions is True.
+// subscription lists the objects that have one of some conditions with status True.
 type subscription struct {
 	*watch.Subscription
 	notified chan struct{}
@@ -210,8 +210,8 @@ func subscribe(t testing.TB, engine *watch.Engine, target watch.Target, conditio
 	return s
 }
 
-// await waits until the Snapshot is as it should be: until check returns an empty string. It looks only when it is
-// notified, so that a notification that is missing fails the test.
+// await waits until check returns an empty string for the Snapshot. After the first, it takes a Snapshot only when
+// notified, so that a missing notification fails the test.
 func (s subscription) await(t testing.TB, check func(watch.Snapshot) string) watch.Snapshot {
 	t.Helper()
 	timeout := time.After(testcluster.Timeout)
@@ -229,7 +229,7 @@ func (s subscription) await(t testing.TB, check func(watch.Snapshot) string) wat
 	}
 }
 
-// awaits waits until so many objects are there and these, "namespace/name", have a condition that is True.
+// awaits waits until there are total objects, of which those in want, "namespace/name", are listed.
 func (s subscription) awaits(t testing.TB, total int, want ...string) {
 	t.Helper()
 	s.await(t, func(got watch.Snapshot) string {
@@ -272,7 +272,7 @@ func testComeAndGo(t *testing.T, f fixture) {
 	f.say(t, n, "b")
 	first.awaits(t, 2, n+"/a")
 
-	second := subscribe(t, engine, f.target(), "Migrating") // knows at once what the first does
+	second := subscribe(t, engine, f.target(), "Migrating") // filled at once by the reading of the first
 	if got := second.Snapshot(); !got.Filled || got.Total != 2 {
 		t.Errorf("a second Subscription to the same: got %+v", got)
 	}
@@ -282,7 +282,7 @@ func testComeAndGo(t *testing.T, f fixture) {
 	second.awaits(t, 1, n+"/b")
 	second.Close()
 
-	f.say(t, n, "c", "Migrating=True") // nobody looks
+	f.say(t, n, "c", "Migrating=True") // without a Subscription
 	third := subscribe(t, engine, f.target(), "Migrating")
 	third.awaits(t, 2, n+"/b", n+"/c")
 	if got := first.Snapshot(); got.Total != 2 || len(got.Items) != 1 {
@@ -290,7 +290,7 @@ func testComeAndGo(t *testing.T, f fixture) {
 	}
 }
 
-// testShared: Subscriptions to one target are one watch request, by the testimony of the API server.
+// testShared verifies that Subscriptions to one target share a watch request, by the audit log of the API server.
 func testShared(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	since := time.Now()
@@ -307,7 +307,7 @@ func testShared(t *testing.T, f fixture) {
 	subs[3].awaits(t, 2, n+"/a", n+"/b")
 	engine.Close()
 
-	var requests []string // told when they have ended
+	var requests []string // logged when they have ended
 	eventually(t, "the watch has ended", func() bool {
 		requests = nil
 		for _, r := range f.Requests(t, since) {
@@ -335,7 +335,7 @@ func testGrowingTypes(t *testing.T, f fixture) {
 		t.Errorf("while all is read again, what was known stays: got %+v", got)
 	}
 	second.awaits(t, 2, n+"/a", n+"/b")
-	subscribe(t, engine, f.target(), "Busy").awaits(t, 2, n+"/a", n+"/b") // asks for nothing more
+	subscribe(t, engine, f.target(), "Busy").awaits(t, 2, n+"/a", n+"/b") // needs no new condition type
 	f.say(t, n, "b")
 	first.awaits(t, 2, n+"/a")
 	second.awaits(t, 2, n+"/a")
@@ -345,7 +345,7 @@ func testGrowingTypes(t *testing.T, f fixture) {
 	})
 }
 
-// account creates a service account that may do this with Foos, in its namespace or, where that is empty, in all.
+// account creates a service account that may use those verbs on Foos, in namespace or, if that is empty, in all.
 func (f fixture) account(t *testing.T, home, namespace string, verbs ...string) types.NamespacedName {
 	t.Helper()
 	name := types.NamespacedName{Namespace: home, Name: "reader"}
@@ -404,7 +404,7 @@ func testImpersonated(t *testing.T, f fixture) {
 	})
 }
 
-// testListWithoutWatch: who may list but not watch is told so, and not that all is well.
+// testListWithoutWatch verifies that an account that may list but not watch gets an error.
 func testListWithoutWatch(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	f.say(t, n, "a", "Migrating=True")
@@ -438,7 +438,7 @@ func testCRDGone(t *testing.T, f fixture) {
 	inNamespace.awaitErr(t, "not found", apierrors.IsNotFound)
 
 	f.createCRD(t, apiextensions.ClusterScoped)
-	fresh, err := client.New(f.Config, client.Options{}) // the other remembers the scope
+	fresh, err := client.New(f.Config, client.Options{}) // the other one has cached the scope
 	if err != nil {
 		t.Fatal(err)
 	}

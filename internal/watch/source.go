@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// source keeps the patterns of one target's objects, and tells its Subscriptions when they change.
+// source keeps the patterns of the objects of one target, and notifies its Subscriptions of changes.
 type source struct {
 	target Target
 	client rest.Interface
@@ -24,13 +24,13 @@ type source struct {
 	contents
 	subs map[*Subscription]struct{}
 
-	// types are those that the current reading looks for, and numbers their numbers in its patterns. Patterns of contents
-	// have the numbers of the reading that filled it, whose types are filledTypes.
+	// types are the condition types that the current reading looks for, and numbers are their numbers in patterns. The
+	// patterns in contents use the numbers of the reading that filled it, whose types are filledTypes.
 	types, filledTypes []string
 	numbers            map[string]uint8
 
-	round  int // of the current reading
-	filled int // the round that filled contents; 0 before the first
+	round  int // number of the current reading
+	filled int // number of the reading that filled contents; 0 before the first
 	cancel context.CancelFunc
 	err    error // of the last attempt to list or watch
 }
@@ -45,11 +45,11 @@ func newSource(target Target, client rest.Interface, log logr.Logger) *source {
 	}
 }
 
-// ErrTooManyTypes is the error of a Subscription whose condition types, with those of the others of its Target, are more
-// than MaxTypes.
+// ErrTooManyTypes is the error of Subscribe if all Subscriptions to the Target together need more than MaxTypes
+// condition types.
 var ErrTooManyTypes = fmt.Errorf("more than %d condition types", MaxTypes)
 
-// subscribe adds a Subscription. If it asks for conditions that the current reading does not look for, another begins.
+// subscribe adds a Subscription. If the current reading lacks some of its condition types, a new reading starts.
 func (s *source) subscribe(sub *Subscription) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *source) looksFor(types []string) bool {
 	return !slices.ContainsFunc(types, func(t string) bool { _, ok := s.numbers[t]; return !ok })
 }
 
-// typesWith returns the condition types that the Subscriptions and one more ask for, sorted.
+// typesWith returns the condition types that the Subscriptions and one more need, sorted, each once.
 func (s *source) typesWith(more *Subscription) []string {
 	out := slices.Clone(more.request.Types)
 	for sub := range s.subs {
@@ -81,7 +81,7 @@ func (s *source) typesWith(more *Subscription) []string {
 	return slices.Compact(out)
 }
 
-// unsubscribe removes a Subscription and tells how many are left.
+// unsubscribe removes a Subscription and returns how many are left.
 func (s *source) unsubscribe(sub *Subscription) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *source) unsubscribe(sub *Subscription) int {
 	return len(s.subs)
 }
 
-// read starts a reading that looks for those types, in place of the one before it.
+// read starts a reading that looks for those types, and stops the previous one.
 func (s *source) read(types []string) {
 	numbers := make(map[string]uint8, len(types))
 	for i, t := range types {
@@ -111,11 +111,11 @@ func (s *source) read(types []string) {
 		nil, r,
 		cache.ReflectorOptions{Name: "conditions of " + s.target.Resource.GroupResource().String(), Backoff: backoff()},
 	)
-	// What a Reflector would log of a failure, again and again, the source logs once, and its Snapshots tell.
+	// The source logs each failure once and reports it in Snapshots. A Reflector would log it again at every attempt.
 	go reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
-// backoff is how a failing list or watch is tried again: often enough to see a right that was just given.
+// backoff returns the delays after a failed list or watch, short enough to notice soon that a permission was granted.
 func backoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 15 * time.Second}
 }
@@ -124,39 +124,39 @@ func backoff() *wait.Backoff {
 func (s *source) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.round++ // what the reading still says is of no interest
+	s.round++ // ignores what the reading still writes
 	s.cancel()
 }
 
-// reading is one Reflector's store: it writes to the source for as long as it is the current one.
+// reading is the store of one Reflector. It writes to the source for as long as it is the current reading.
 type reading struct {
 	source *source
 	round  int
 }
 
-// Add takes an object that is new.
+// Add stores a new object.
 func (r reading) Add(obj any) error { return r.Update(obj) }
 
-// Update takes an object as it is now.
+// Update stores the current state of an object.
 func (r reading) Update(obj any) error {
 	o := obj.(*object)
 	r.write(func(s *source) {
-		if s.filled == s.round { // or else the numbers of its pattern are not yet those of the contents
+		if s.filled == s.round { // before that, the contents may use other numbers than its pattern
 			s.put(o)
 		}
 	})
 	return nil
 }
 
-// Delete forgets an object.
+// Delete removes an object.
 func (r reading) Delete(obj any) error {
 	o := obj.(*object)
 	r.write(func(s *source) { s.remove(o.key) })
 	return nil
 }
 
-// Replace takes the list of all objects, which comes in pages. A watch that was lost tells nothing of what was deleted
-// meanwhile; the list does.
+// Replace stores the complete list, which arrives in pages. It also removes objects that were deleted while no watch
+// was open.
 func (r reading) Replace(items []any, _ string) error {
 	all := contents{objects: map[string]uint32{}}
 	streamed := false
@@ -178,7 +178,7 @@ func (r reading) Replace(items []any, _ string) error {
 	return nil
 }
 
-// Resync has nothing to do: nothing here is ever out of step.
+// Resync does nothing: the contents cannot get out of sync.
 func (r reading) Resync() error { return nil }
 
 func (r reading) failed(err error) {
@@ -248,7 +248,7 @@ func (s *source) replace(all contents) {
 	s.notify()
 }
 
-// notify tells all Subscriptions that something went wrong or right.
+// notify notifies all Subscriptions urgently: all objects were replaced, or reading failed or works again.
 func (s *source) notify() {
 	for sub := range s.subs {
 		sub.request.Notify(true)

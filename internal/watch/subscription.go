@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Request says what to read and how to judge it.
+// Request configures what to read and how to judge it.
 type Request struct {
 	Target Target
 
-	// Types are the condition types that Judge looks at.
+	// Types are the condition types that Judge reads.
 	Types []string
 
-	// Judge returns what an object's conditions mean. It gets those of them that some Request of the same Target asks
-	// for, each type once, in the object's own order; if there are very many, sorted by type. It must depend on nothing
-	// else, for it is called once for all objects whose conditions are the same.
+	// Judge returns the Verdict for an object's conditions. It receives the conditions that any Request of the same
+	// Target asks for, each type once, in the object's own order or, if there are very many, sorted by type. The
+	// Verdict must not depend on anything else, since Judge is called once for all objects with equal conditions.
 	Judge func([]Condition) Verdict
 
-	// Explain returns the same in words. It is called only for objects that a Snapshot lists.
+	// Explain returns the messages for the Verdict. It is called only for objects that a Snapshot may list.
 	Explain func([]Condition) Explanation
 
 	// Listed is how many objects a Snapshot lists.
@@ -27,14 +27,15 @@ type Request struct {
 	// Preferred is a namespace whose objects are listed before all others; empty for none.
 	Preferred string
 
-	// Notify is called when a Snapshot would be different: urgent where an update is newly held or no longer held,
-	// or something went wrong or right; otherwise where only counts moved. It must neither block nor call back.
+	// Notify is called when a Snapshot would differ. It is urgent if a listed object newly blocks, if a count becomes
+	// zero or stops being zero, if all objects were read anew, and if reading fails or works again. Notify must not
+	// block, and must not call the Engine or its Subscriptions.
 	Notify func(urgent bool)
 }
 
-// Verdict is what the conditions of an object mean.
+// Verdict is the meaning of an object's conditions.
 type Verdict struct {
-	// Blocks is true if the object holds something up. Such objects are listed first.
+	// Blocks is true if the object blocks an update. Such objects are listed first.
 	Blocks bool
 
 	// Tells is true if the object has something important to report. Such objects are listed.
@@ -44,12 +45,12 @@ type Verdict struct {
 	Unknown bool
 }
 
-// Explanation is a Verdict in words.
+// Explanation is a Verdict in messages.
 type Explanation struct {
-	// Blocks is why the object holds something up; empty if it does not.
+	// Blocks is why the object blocks an update; empty if it does not.
 	Blocks string
 
-	// Tells is what important thing the object has to report; empty if it has none.
+	// Tells is the important thing that the object reports; empty if there is none.
 	Tells string
 
 	// Reasons are the conditions that decided.
@@ -60,7 +61,7 @@ func (e Explanation) equal(f Explanation) bool {
 	return e.Blocks == f.Blocks && e.Tells == f.Tells && slices.Equal(e.Reasons, f.Reasons)
 }
 
-// bits are a Verdict in a byte. There is one for each pattern and Subscription, so that size matters.
+// bits is a Verdict in one byte. Each Subscription keeps one for each pattern, so size matters.
 type bits uint8
 
 const (
@@ -87,13 +88,13 @@ func bitsOf(v Verdict) bits {
 func (b bits) has(c bits) bool { return b&c != 0 }
 func (b bits) listed() bool    { return b.has(blocks | tells) }
 
-// state is an object at one moment. The zero state is of one that does not exist.
+// state is the state of an object at one moment. The zero value means that it does not exist.
 type state struct {
 	bits
 	pattern string
 }
 
-// Counts of objects.
+// Counts are numbers of objects.
 type Counts struct {
 	Total, Blocking, Important, Unknown int
 }
@@ -113,13 +114,13 @@ func (c *Counts) add(b bits, n int) {
 	}
 }
 
-// sameKind is true where no count has become zero or ceased to be.
+// sameKind reports whether the same counts are zero.
 func (c Counts) sameKind(d Counts) bool {
 	return (c.Total > 0) == (d.Total > 0) && (c.Blocking > 0) == (d.Blocking > 0) &&
 		(c.Important > 0) == (d.Important > 0) && (c.Unknown > 0) == (d.Unknown > 0)
 }
 
-// Item is an object that is listed.
+// Item is a listed object.
 type Item struct {
 	Namespace, Name string
 	Explanation
@@ -127,33 +128,33 @@ type Item struct {
 
 // Snapshot is what is known at one moment.
 type Snapshot struct {
-	// Filled is true once all objects have been read. Until then the rest is empty.
+	// Filled is true once all objects have been read. Until then all fields except Err are empty.
 	Filled bool
 
-	// Err is why the last attempt to list or watch failed. What else the Snapshot says is then as old as that. It is
-	// nil again after a success.
+	// Err is the error of the last attempt to list or watch; nil after a success. The rest of the Snapshot is from
+	// before the error.
 	Err error
 
 	Counts
 
-	// Items are the first of the listed objects: the blocking ones, then the others, each sorted by namespace and name. Those
-	// of the preferred namespace stand before.
+	// Items are the first listed objects: the blocking ones, then the others, each sorted by namespace and name.
+	// Objects of the preferred namespace precede all others.
 	Items []Item
 
 	// Omitted is how many more there are.
 	Omitted int
 }
 
-// Subscription judges the objects of a target. The source that it belongs to guards its fields.
+// Subscription judges the objects of a target. The mutex of its source guards its fields.
 type Subscription struct {
 	engine  *Engine
 	source  *source
 	request Request
 
-	needs    int    // the round of the source's reading that knows all its types
+	needs    int    // the first round of the source that looks for all its types
 	verdicts []bits // by the number of the pattern
 	counts   Counts
-	listable int // how many objects are to be listed, if there were room
+	listable int // how many objects would be listed without a limit
 
 	// first are the first of them, complete unless stale.
 	first []entry
@@ -164,7 +165,7 @@ type Subscription struct {
 
 type entry struct {
 	key    string
-	later  bool // not of the preferred namespace
+	later  bool // whether it is outside the preferred namespace
 	blocks bool
 }
 
@@ -193,13 +194,13 @@ func compare(a, b entry) int {
 	return cmp.Compare(a.key, b.key)
 }
 
-// Target is what the Subscription reads.
+// Target returns what the Subscription reads.
 func (sub *Subscription) Target() Target { return sub.request.Target }
 
-// Close ends the Subscription. Notify is not called after it.
+// Close ends the Subscription. Notify is not called afterwards.
 func (sub *Subscription) Close() { sub.engine.unsubscribe(sub) }
 
-// Snapshot returns what is known now, or was when the Subscription was closed.
+// Snapshot returns what is known now, or was known when the Subscription was closed.
 func (sub *Subscription) Snapshot() Snapshot {
 	s := sub.source
 	s.mu.Lock()
@@ -246,7 +247,7 @@ func (sub *Subscription) judge(s *source, number uint32) {
 	sub.verdicts[number] = bitsOf(sub.request.Judge(conditionsOf(s.patterns.entries[number].pattern, s.filledTypes)))
 }
 
-// stateIf returns the state of an object whose pattern has that number.
+// stateIf returns the state of an object whose pattern has that number, or the zero state if it does not exist.
 func (sub *Subscription) stateIf(s *source, exists bool, number uint32) state {
 	if !exists {
 		return state{}
@@ -254,7 +255,7 @@ func (sub *Subscription) stateIf(s *source, exists bool, number uint32) state {
 	return state{sub.verdicts[number], s.patterns.entries[number].pattern}
 }
 
-// recount judges all anew.
+// recount judges all patterns again.
 func (sub *Subscription) recount(s *source) {
 	sub.verdicts, sub.counts, sub.listable = nil, Counts{}, 0
 	for number, p := range s.patterns.entries {
@@ -271,7 +272,7 @@ func (sub *Subscription) recount(s *source) {
 	sub.first, sub.stale = nil, sub.listable > 0
 }
 
-// moved records that an object had one state and now has another.
+// moved records that an object changed from one state to another.
 func (sub *Subscription) moved(s *source, key string, before, after state) {
 	if before.bits == after.bits {
 		if after.listed() && sub.mayShow(sub.entry(key, after.bits)) && !sub.explain(s, before.pattern).equal(sub.explain(s, after.pattern)) {
@@ -293,17 +294,17 @@ func (sub *Subscription) moved(s *source, key string, before, after state) {
 	sub.request.Notify(held || !sub.counts.sameKind(counts))
 }
 
-// mayShow reports whether one that is to be listed is, or may be, among the first.
+// mayShow reports whether an object to be listed is, or may be, among the first.
 func (sub *Subscription) mayShow(e entry) bool {
 	_, found := slices.BinarySearchFunc(sub.first, e, compare)
 	return found || sub.stale
 }
 
-// list adds an object to be listed, and tells whether it is among the first.
+// list adds an object to be listed, and reports whether it is, or may be, among the first.
 func (sub *Subscription) list(e entry) bool {
 	sub.listable++
 	if sub.stale {
-		return true // it may be; the next Snapshot finds out
+		return true // the next Snapshot finds out
 	}
 	at, _ := slices.BinarySearchFunc(sub.first, e, compare)
 	if at == sub.request.Listed {
@@ -316,7 +317,7 @@ func (sub *Subscription) list(e entry) bool {
 	return true
 }
 
-// unlist removes one. The first of the rest would move up, but which it is only a look at all objects can tell.
+// unlist removes an object. If another one moves up, only relist can find out which.
 func (sub *Subscription) unlist(e entry) {
 	sub.listable--
 	if at, found := slices.BinarySearchFunc(sub.first, e, compare); found && !sub.stale {
@@ -325,7 +326,7 @@ func (sub *Subscription) unlist(e entry) {
 	}
 }
 
-// relist looks at all objects for the first of those to be listed.
+// relist searches all objects for the first to be listed.
 func (sub *Subscription) relist(s *source) {
 	sub.first, sub.stale, sub.listable = nil, false, 0
 	for key, number := range s.objects {

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// TestConditionsAreConstants: nobody who sets a condition makes up a type or a reason: each is a documented constant of
-// an API package.
+// TestConditionsAreConstants verifies that every type and reason of a condition set in the code is a constant of an API
+// package, which is documented.
 func TestConditionsAreConstants(t *testing.T) {
 	files := 0
 	for _, folder := range []string{"internal", "cmd", "pkg"} {
 		root := filepath.Join("..", "..", "..", folder)
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return nil // a folder that is not there yet holds nothing to check
+				return nil // also if the folder does not exist
 			}
 			files++
 			checkFile(t, path)
@@ -33,7 +33,7 @@ func TestConditionsAreConstants(t *testing.T) {
 	}
 }
 
-// checkFile looks for string literals where a condition's type or reason goes.
+// checkFile reports string literals that are used as the type or reason of a condition.
 func checkFile(t *testing.T, path string) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, 0)
@@ -73,7 +73,7 @@ func isCondition(e ast.Expr) bool {
 	return ok && strings.HasSuffix(selector.Sel.Name, "Condition") || isProblem(e)
 }
 
-// isProblem is true for the type that carries a reason to a condition.
+// isProblem reports whether e is the type that carries the reason and message of a condition.
 func isProblem(e ast.Expr) bool {
 	name, ok := e.(*ast.Ident)
 	return ok && name.Name == "Problem"
@@ -89,7 +89,7 @@ func isLiteral(e ast.Expr) bool {
 	return ok && literal.Kind == token.STRING
 }
 
-// TestConstantsAreDocumented: each says, in its own comment, what it means.
+// TestConstantsAreDocumented verifies that every condition constant has a doc comment of its own.
 func TestConstantsAreDocumented(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "*", "*", "*_conditions.go"))
 	if err != nil {

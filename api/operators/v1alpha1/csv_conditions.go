@@ -1,88 +1,93 @@
 package v1alpha1
 
-// Condition types of a ClusterServiceVersion. Source: OLM's proposal "CSV Reporting". ConditionUpgradeable is one too,
-// mirrored from the Probe, and present only where there is one.
+// Condition types of a ClusterServiceVersion, as defined by OLM's proposal "CSV Reporting". ConditionUpgradeable is
+// another: it mirrors the Probe, and is present only if there is one.
 const (
-	// ConditionAvailable is True where the operator is deployed and its deployments are available.
+	// ConditionAvailable is True if the operator is deployed and its deployments are available.
 	ConditionAvailable = "Available"
 
-	// ConditionProgressing is True where the operator is being installed or updated.
+	// ConditionProgressing is True while the operator is being installed or updated.
 	ConditionProgressing = "Progressing"
 )
 
-// Reasons of a ClusterServiceVersion's phase, and of Available, which OLM has too.
+// Reasons of a ClusterServiceVersion's phase and of Available. Most are those of OLM.
 const (
-	// CSVReasonRequirementsUnknown: the requirements have not been checked yet.
+	// CSVReasonRequirementsUnknown means that the requirements have not been checked yet.
 	CSVReasonRequirementsUnknown = "RequirementsUnknown"
 
-	// CSVReasonRequirementsNotMet: something that the operator needs is not there. The message names it.
+	// CSVReasonRequirementsNotMet means that something that the operator requires does not exist. The message names it.
 	CSVReasonRequirementsNotMet = "RequirementsNotMet"
 
-	// CSVReasonInstallPlanIncomplete: the InstallPlan that brought it has not been applied whole. The message says how it stands.
+	// CSVReasonInstallPlanIncomplete means that the InstallPlan that created the ClusterServiceVersion is not
+	// completely applied. The message reports its progress.
 	CSVReasonInstallPlanIncomplete = "InstallPlanIncomplete"
 
-	// CSVReasonRequirementsMet: all that the operator needs is there.
+	// CSVReasonRequirementsMet means that everything that the operator requires exists.
 	CSVReasonRequirementsMet = "AllRequirementsMet"
 
-	// CSVReasonOwnerConflict: another ClusterServiceVersion of the namespace that this one does not replace owns the same kind.
+	// CSVReasonOwnerConflict means that another ClusterServiceVersion of the namespace, which this one does not
+	// replace, owns the same kind.
 	CSVReasonOwnerConflict = "OwnerConflict"
 
-	// CSVReasonInterOperatorGroupOwnerConflict: an operator of another OperatorGroup that targets the same namespaces owns the same kind, or
-	// that group is static and claims it.
+	// CSVReasonInterOperatorGroupOwnerConflict means that an operator of another OperatorGroup with an overlapping
+	// target namespace owns the same kind, or that that group is static and lists it.
 	CSVReasonInterOperatorGroupOwnerConflict = "InterOperatorGroupOwnerConflict"
 
-	// CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs: the OperatorGroup has spec.staticProvidedAPIs, and what the operator provides does
-	// not fit its annotation olm.providedAPIs.
+	// CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs means that the OperatorGroup has spec.staticProvidedAPIs,
+	// and the APIs that the operator provides conflict with the annotation olm.providedAPIs of this group or of another
+	// static one.
 	CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs = "CannotModifyStaticOperatorGroupProvidedAPIs"
 
-	// CSVReasonComponentFailed: the API server refused something that the operator consists of. The message quotes it.
+	// CSVReasonComponentFailed means that the API server rejected an object of the operator. The message quotes the
+	// error.
 	CSVReasonComponentFailed = "InstallComponentFailed"
 
-	// CSVReasonInvalidStrategy: the install strategy cannot be understood.
+	// CSVReasonInvalidStrategy means that the install strategy is invalid.
 	CSVReasonInvalidStrategy = "InvalidInstallStrategy"
 
-	// CSVReasonInstallWaiting: a deployment is not available yet. The message names it.
+	// CSVReasonInstallWaiting means that a deployment is not available yet. The message names it.
 	CSVReasonInstallWaiting = "InstallWaiting"
 
-	// CSVReasonInstallSuccessful: every deployment is available.
+	// CSVReasonInstallSuccessful means that every deployment is available.
 	CSVReasonInstallSuccessful = "InstallSucceeded"
 
-	// CSVReasonInstallCheckFailed: a deployment failed to make progress in time.
+	// CSVReasonInstallCheckFailed means that a deployment did not make progress in time.
 	CSVReasonInstallCheckFailed = "InstallCheckFailed"
 
-	// CSVReasonComponentUnhealthy: a deployment that was available is so no more.
+	// CSVReasonComponentUnhealthy means that a deployment is no longer available.
 	CSVReasonComponentUnhealthy = "ComponentUnhealthy"
 
-	// CSVReasonNeedsReinstall: something that the operator consists of is gone or changed, and is being put right.
+	// CSVReasonNeedsReinstall means that an object of the operator was deleted or changed, and is being restored.
 	CSVReasonNeedsReinstall = "NeedsReinstall"
 
-	// CSVReasonNeedsCertRotation: a webhook's certificate is about to expire, and is being replaced.
+	// CSVReasonNeedsCertRotation means that the certificate of a webhook is about to expire, and is being rotated.
 	CSVReasonNeedsCertRotation = "NeedsCertRotation"
 
-	// CSVReasonBeingReplaced: a newer ClusterServiceVersion is taking over.
+	// CSVReasonBeingReplaced means that a newer ClusterServiceVersion is replacing this one.
 	CSVReasonBeingReplaced = "BeingReplaced"
 
-	// CSVReasonReplaced: a newer ClusterServiceVersion has taken over, and this one will be deleted.
+	// CSVReasonReplaced means that a newer ClusterServiceVersion has replaced this one, which will be deleted.
 	CSVReasonReplaced = "Replaced"
 
-	// CSVReasonInvalidInstallModes: the install modes do not allow the OperatorGroup's namespaces.
+	// CSVReasonInvalidInstallModes means that the install modes are invalid.
 	CSVReasonInvalidInstallModes = "InvalidInstallModes"
 
-	// CSVReasonUnsupportedOperatorGroup: the operator does not support the kind of OperatorGroup.
+	// CSVReasonUnsupportedOperatorGroup means that the install modes do not support the OperatorGroup.
 	CSVReasonUnsupportedOperatorGroup = "UnsupportedOperatorGroup"
 
-	// CSVReasonNoTargetNamespaces: the OperatorGroup selects no namespace.
+	// CSVReasonNoTargetNamespaces means that the OperatorGroup selects no namespace.
 	CSVReasonNoTargetNamespaces = "NoTargetNamespaces"
 
-	// CSVReasonNoOperatorGroup: the namespace has no OperatorGroup.
+	// CSVReasonNoOperatorGroup means that the namespace has no OperatorGroup.
 	CSVReasonNoOperatorGroup = "NoOperatorGroup"
 
-	// CSVReasonTooManyOperatorGroups: the namespace has more than one OperatorGroup.
+	// CSVReasonTooManyOperatorGroups means that the namespace has more than one OperatorGroup.
 	CSVReasonTooManyOperatorGroups = "TooManyOperatorGroups"
 
-	// CSVReasonInvalidWebhookDescription: a webhook's description cannot be used. The message says why.
+	// CSVReasonInvalidWebhookDescription means that the description of a webhook is invalid. The message explains why.
 	CSVReasonInvalidWebhookDescription = "InvalidWebhookDescription"
 
-	// CSVReasonUnsupported: the operator needs what is not done here, such as an API service of its own.
+	// CSVReasonUnsupported means that the operator needs a feature that is not implemented, such as an API service of
+	// its own.
 	CSVReasonUnsupported = "Unsupported"
 )

@@ -13,8 +13,8 @@ import (
 // ClusterServiceVersionKind is the kind of a ClusterServiceVersion.
 const ClusterServiceVersionKind = "ClusterServiceVersion"
 
-// ClusterServiceVersionCondition says one thing of the operator, as the proposal "CSV Reporting" has it. Beside a real
-// OLM, conditions are its history of phases, and have neither type nor status.
+// ClusterServiceVersionCondition is a condition of the operator, as defined by the proposal "CSV Reporting". With a
+// real OLM, conditions are the history of phases, and have neither type nor status.
 type ClusterServiceVersionCondition struct {
 	// Type of the condition.
 	// +optional
@@ -24,19 +24,19 @@ type ClusterServiceVersionCondition struct {
 	// +optional
 	Status corev1.ConditionStatus `json:"status,omitempty"`
 
-	// Phase is the current phase, for old readers.
+	// Phase is the current phase, for clients that read OLM's older conditions.
 	// +optional
 	Phase olm.ClusterServiceVersionPhase `json:"phase,omitempty"`
 
-	// Message says in a sentence why.
+	// Message is a human-readable explanation of the condition.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Reason is a word for the last transition.
+	// Reason is a brief CamelCase reason for the condition's last transition.
 	// +optional
 	Reason olm.ConditionReason `json:"reason,omitempty"`
 
-	// LastUpdateTime is when the condition last changed at all.
+	// LastUpdateTime is when any field of the condition last changed.
 	// +optional
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
 
@@ -45,27 +45,27 @@ type ClusterServiceVersionCondition struct {
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
-// ClusterServiceVersionTransition is one change of phase.
+// ClusterServiceVersionTransition is one change of a ClusterServiceVersion's phase.
 type ClusterServiceVersionTransition struct {
-	// Phase that the ClusterServiceVersion came to.
+	// Phase that the ClusterServiceVersion entered.
 	Phase olm.ClusterServiceVersionPhase `json:"phase"`
 
-	// Message says in a sentence why.
+	// Message is a human-readable explanation of the change.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Reason is a word for it.
+	// Reason is a brief CamelCase reason for the change.
 	// +optional
 	Reason olm.ConditionReason `json:"reason,omitempty"`
 
-	// LastTransitionTime is when it came to it.
+	// LastTransitionTime is when the ClusterServiceVersion entered the phase.
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
-// OperatorVersion is the version of an operator that is really running.
+// OperatorVersion is the version of an operator that is running.
 type OperatorVersion struct {
-	// Name of the operator: that of its package, where that is known.
+	// Name of the operator: the name of its package, if that is known.
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -74,17 +74,17 @@ type OperatorVersion struct {
 	Version string `json:"version,omitempty"`
 }
 
-// ClusterServiceVersionStatus is OLM's, with what the proposal "CSV Reporting" adds.
+// ClusterServiceVersionStatus is the status as OLM defines it, extended by the proposal "CSV Reporting".
 type ClusterServiceVersionStatus struct {
-	// Phase is where the ClusterServiceVersion is in its life.
+	// Phase of the ClusterServiceVersion's lifecycle.
 	// +optional
 	Phase olm.ClusterServiceVersionPhase `json:"phase,omitempty"`
 
-	// Message says in a sentence why it is in this phase.
+	// Message is a human-readable explanation of the phase.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Reason is a word for it.
+	// Reason is a brief CamelCase reason for the phase.
 	// +optional
 	Reason olm.ConditionReason `json:"reason,omitempty"`
 
@@ -96,45 +96,46 @@ type ClusterServiceVersionStatus struct {
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 
-	// Conditions are Available, Progressing and, where the operator has a Probe, Upgradeable.
+	// Conditions of the ClusterServiceVersion; known types are Available, Progressing and, if the operator has a Probe,
+	// Upgradeable.
 	// +optional
 	// +listType=atomic
 	Conditions []ClusterServiceVersionCondition `json:"conditions,omitempty"`
 
-	// LastTransitions are the last 20 changes of phase, the latest last.
+	// LastTransitions are the last 20 changes of phase, in chronological order.
 	// +optional
 	// +listType=atomic
 	LastTransitions []ClusterServiceVersionTransition `json:"lastTransitions,omitempty"`
 
-	// Version is the version really running: through an update, the old one until the new one has Succeeded.
+	// Version that is running. During an update it is the old version until the new one has Succeeded.
 	// +optional
 	Version OperatorVersion `json:"version,omitzero"`
 
-	// RelatedObjects are the Subscription, InstallPlan and CatalogSource that the operator came from.
+	// RelatedObjects are the Subscription, InstallPlan and CatalogSource that the operator was installed from.
 	// +optional
 	// +listType=atomic
 	RelatedObjects []corev1.ObjectReference `json:"relatedObjects,omitempty"`
 
-	// RequirementStatus tells of each requirement whether it is met.
+	// RequirementStatus reports whether each requirement is met.
 	// +optional
 	// +listType=atomic
 	RequirementStatus []olm.RequirementStatus `json:"requirementStatus,omitempty"`
 
-	// CertsLastUpdated is when the webhooks' certificates were made.
+	// CertsLastUpdated is when the webhooks' certificates were created.
 	// +optional
 	CertsLastUpdated *metav1.Time `json:"certsLastUpdated,omitempty"`
 
-	// CertsRotateAt is when they will be replaced.
+	// CertsRotateAt is when the webhooks' certificates will be rotated.
 	// +optional
 	CertsRotateAt *metav1.Time `json:"certsRotateAt,omitempty"`
 
-	// Cleanup lists the custom resources that are not gone yet while a ClusterServiceVersion with spec.cleanup.enabled is being deleted,
-	// up to 50 of each kind.
+	// Cleanup lists the custom resources that still exist while a ClusterServiceVersion with spec.cleanup.enabled is
+	// being deleted, up to 50 of each kind.
 	// +optional
 	Cleanup olm.CleanupStatus `json:"cleanup,omitzero"`
 }
 
-// ClusterServiceVersion is one version of one operator in one namespace. Kind and spec are OLM's.
+// ClusterServiceVersion is one version of an operator in a namespace. Kind and spec are OLM's.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -144,28 +145,29 @@ type ClusterServiceVersion struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	// Spec says how to install the operator. Its schema is the one that OLM publishes: hack/crds puts it in.
+	// Spec defines how to install the operator. Its schema is the one that OLM publishes; hack/crds inserts it.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec olm.ClusterServiceVersionSpec `json:"spec"`
 
-	// Status says whether it is installed.
+	// Status reports whether the operator is installed.
 	// +optional
 	Status ClusterServiceVersionStatus `json:"status,omitzero"`
 }
 
-// IsCopied is true for a copy that OLM made in another namespace, for people to see that the operator looks after it.
+// IsCopied reports whether c is a copy that OLM created in another namespace to show that the operator watches it.
 func (c *ClusterServiceVersion) IsCopied() bool {
 	return c.Status.Reason == olm.CSVReasonCopied || olm.IsCopied(c)
 }
 
-// GetAllCRDs are the CustomResourceDefinitions that the operator owns or requires, each once, sorted by name.
+// GetAllCRDs returns the CustomResourceDefinitions that the operator owns or requires, sorted by name and without
+// duplicates.
 func (c *ClusterServiceVersion) GetAllCRDs() []olm.CRDDescription {
 	return olm.ClusterServiceVersion{Spec: c.Spec}.GetAllCRDDescriptions()
 }
 
-// ServiceAccounts are the names of the service accounts that the operator's deployments run under and its permissions are for,
-// sorted.
+// ServiceAccounts returns the names of the service accounts that the operator's deployments run as or its permissions
+// are granted to, sorted and without duplicates.
 func (c *ClusterServiceVersion) ServiceAccounts() []string {
 	strategy := c.Spec.InstallStrategy.StrategySpec
 	var out []string
@@ -179,7 +181,7 @@ func (c *ClusterServiceVersion) ServiceAccounts() []string {
 	return slices.Compact(out)
 }
 
-// GetCondition is the condition of that type, and Unknown where there is none.
+// GetCondition returns the condition of type t. If there is none, its status is Unknown.
 func (s *ClusterServiceVersionStatus) GetCondition(t string) ClusterServiceVersionCondition {
 	for _, c := range s.Conditions {
 		if c.Type == t {

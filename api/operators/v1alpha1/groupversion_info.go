@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the kinds of operators.coreos.com/v1alpha1 that operator-status defines.
+// Package v1alpha1 contains the kinds of operators.coreos.com/v1alpha1 that operator-status defines.
 // +kubebuilder:object:generate=true
 // +groupName=operators.coreos.com
 package v1alpha1
@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	// GroupVersion names the group and version of the kinds in this package.
+	// GroupVersion is the group and version of the kinds in this package.
 	GroupVersion = schema.GroupVersion{Group: "operators.coreos.com", Version: "v1alpha1"}
 
-	// SchemeBuilder collects the kinds of this package.
+	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
 		metav1.AddToGroupVersion(scheme, GroupVersion)
 		return nil

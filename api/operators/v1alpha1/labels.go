@@ -2,32 +2,34 @@ package v1alpha1
 
 // Labels and annotations.
 const (
-	// LabelLifecycle on the CustomResourceDefinition of Subscriptions says who runs the loops.
+	// LabelLifecycle on the CustomResourceDefinition of Subscriptions marks which implementation runs the loops of
+	// Subscriptions, InstallPlans and ClusterServiceVersions.
 	LabelLifecycle = "operatorstatus.io/lifecycle"
 
-	// LifecycleBuiltin is the value of LabelLifecycle where operator-status runs them.
+	// LifecycleBuiltin is the value of LabelLifecycle for the built-in loops of operator-status.
 	LifecycleBuiltin = "builtin"
 
-	// LabelGate on a Subscription says how its updates are held beside a real OLM.
+	// LabelGate on a Subscription selects how its updates are held beside a real OLM.
 	LabelGate = "operatorstatus.io/gate"
 
-	// GateApproval is the value of LabelGate where operator-status approves the InstallPlans of a Subscription, whose
-	// approval is Manual, once the running operator allows it.
+	// GateApproval is the value of LabelGate if operator-status approves the InstallPlans of a Subscription with manual
+	// approval, as soon as the running operator allows the update.
 	GateApproval = "approval"
 
-	// AnnotationAllowUpgrade on a Subscription names the ClusterServiceVersion that may be installed although the
+	// AnnotationAllowUpgrade on a Subscription names the ClusterServiceVersion that may be installed even though the
 	// running operator holds its update.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"
 
-	// AnnotationRegistryCA on a CatalogSource names the certificate authority of its registries, besides those of the system: configmap/<name>
-	// or secret/<name> in its namespace, followed by #<key> unless that is ca.crt. With it, or with the value system, spec.address is
-	// connected to with TLS.
+	// AnnotationRegistryCA on a CatalogSource names the certificate authority of its registries, in addition to the
+	// system's: configmap/<name> or secret/<name> in its namespace, followed by #<key> unless the key is ca.crt. With
+	// this value, or with the value system, the connection to spec.address uses TLS.
 	AnnotationRegistryCA = "operatorstatus.io/registry-ca"
 
-	// AnnotationInstallPlan on a ClusterServiceVersion names the InstallPlan that made it.
+	// AnnotationInstallPlan on a ClusterServiceVersion names the InstallPlan that created it.
 	AnnotationInstallPlan = "operatorstatus.io/install-plan"
 
-	// AnnotationSolution on an InstallPlan is a digest of what it installs, in whose place, and for which Subscription.
+	// AnnotationSolution on an InstallPlan is a digest of the bundles that it installs, of what they replace, and of
+	// the Subscription that it is for.
 	AnnotationSolution = "operatorstatus.io/solution"
 
 	// AnnotationSubscription on a ClusterServiceVersion names the Subscription that it was installed for.

@@ -2,125 +2,129 @@ package v1alpha1
 
 // Condition types of a Probe.
 const (
-	// ConditionUpgradeable is True where the operator may be updated and False where it must not be. It is Unknown
-	// only before the custom resources have been read for the first time.
+	// ConditionUpgradeable is True if the operator may be updated and False if it must not be. It is Unknown only until
+	// the custom resources have been read for the first time.
 	ConditionUpgradeable = "Upgradeable"
 
-	// ConditionImportant is True where a custom resource has something to say that the cluster admin should see.
+	// ConditionImportant is True if a custom resource has an important condition, which the cluster admin should see.
 	ConditionImportant = "Important"
 
-	// ConditionSynced is True where the status tells all that the spec asks for, Unknown until the custom resources
-	// have been read for the first time, and False where something cannot be read or understood.
+	// ConditionSynced is True if the status reflects everything that the spec names, Unknown until the custom resources
+	// have been read for the first time, and False if something cannot be read or parsed.
 	ConditionSynced = "Synced"
 
-	// ConditionGateConflict is True, and otherwise absent, where the operator sets Upgradeable in its
-	// OperatorCondition itself, so that the Probe has no effect there.
+	// ConditionGateConflict is True, and otherwise absent, if the operator sets Upgradeable in its OperatorCondition
+	// itself, so that the Probe has no effect there.
 	ConditionGateConflict = "GateConflict"
 
-	// ConditionHolding is True, and otherwise absent, where an update waits because of the Probe. The message names the
-	// Subscription, what it waits with, and for which custom resource; it is True since the Subscription said so.
+	// ConditionHolding is True, and otherwise absent, while an update waits because of the Probe. The message names the
+	// Subscription, its target ClusterServiceVersion and the custom resources that hold it. The last transition time is
+	// that of UpgradeHeld on the Subscription.
 	ConditionHolding = "Holding"
 )
 
 // Reasons of Upgradeable on a Probe.
 const (
-	// ReasonNotUpgradeable: at least one custom resource holds the update. The message names it.
+	// ReasonNotUpgradeable means that at least one custom resource holds the update. The message names it.
 	ReasonNotUpgradeable = "NotUpgradeable"
 
-	// ReasonAllUpgradeable: every custom resource says that the operator may be updated.
+	// ReasonAllUpgradeable means that every custom resource allows the operator to be updated.
 	ReasonAllUpgradeable = "AllUpgradeable"
 
-	// ReasonSomeUnknown: no custom resource holds the update, and the message tells how many cannot be judged.
+	// ReasonSomeUnknown means that no custom resource holds the update, but some cannot be evaluated. The message
+	// contains their number.
 	ReasonSomeUnknown = "SomeUnknown"
 
-	// ReasonNoResources: there are no custom resources, so nothing holds the update.
+	// ReasonNoResources means that there are no custom resources, so nothing holds the update.
 	ReasonNoResources = "NoResources"
 
-	// ReasonNotRead: the custom resources have not been read yet. Synced says why.
+	// ReasonNotRead means that the custom resources have not been read yet. Synced reports why.
 	ReasonNotRead = "NotRead"
 )
 
-// Reasons of Important on a Probe. ReasonNotRead is one too.
+// Reasons of Important on a Probe, in addition to ReasonNotRead.
 const (
-	// ReasonConditionsTrue: important conditions are true. The message names the custom resources.
+	// ReasonConditionsTrue means that important conditions are True. The message names the custom resources.
 	ReasonConditionsTrue = "ConditionsTrue"
 
-	// ReasonNothingImportant: no important condition is true.
+	// ReasonNothingImportant means that no important condition is True.
 	ReasonNothingImportant = "NothingImportant"
 )
 
 // Reasons of Synced on a Probe.
 const (
-	// ReasonSynced: everything that the spec names is being read.
+	// ReasonSynced means that everything that the spec names is being read.
 	ReasonSynced = "Synced"
 
-	// ReasonSyncing: custom resources are being read for the first time.
+	// ReasonSyncing means that custom resources are being read for the first time.
 	ReasonSyncing = "Syncing"
 
-	// ReasonInvalidExpression: an annotation holds something that is no expression. The message tells where and why.
+	// ReasonInvalidExpression means that an annotation is not a valid expression. The message contains the position and
+	// the problem.
 	ReasonInvalidExpression = "InvalidExpression"
 
-	// ReasonResourceNotFound: there is no CustomResourceDefinition, or API group, of that name.
+	// ReasonResourceNotFound means that there is no CustomResourceDefinition or API group of that name.
 	ReasonResourceNotFound = "ResourceNotFound"
 
-	// ReasonNamespaceNotFound: target namespaces do not exist. Custom resources are read there once they do.
+	// ReasonNamespaceNotFound means that target namespaces do not exist. Custom resources are read there once they do.
 	ReasonNamespaceNotFound = "NamespaceNotFound"
 
-	// ReasonResourceAmbiguous: the name is an API group that holds several CustomResourceDefinitions.
+	// ReasonResourceAmbiguous means that the name is an API group with several CustomResourceDefinitions.
 	ReasonResourceAmbiguous = "ResourceAmbiguous"
 
-	// ReasonTooManyResources: more CustomResourceDefinitions are annotated than a Probe can name.
+	// ReasonTooManyResources means that more CustomResourceDefinitions are annotated than a Probe can name.
 	ReasonTooManyResources = "TooManyResources"
 
-	// ReasonTooManyWatches: reading the custom resources would exceed the limit of watches per namespace, or that of all namespaces. The
-	// message contains the numbers.
+	// ReasonTooManyWatches means that reading the custom resources would exceed the limit of watches per namespace, or
+	// of all namespaces together. The message contains the numbers.
 	ReasonTooManyWatches = "TooManyWatches"
 
-	// ReasonTooManyConditions: the expressions of the Probes that read a resource with the same service account name more conditions
-	// than are kept of a custom resource. The message contains the number.
+	// ReasonTooManyConditions means that the expressions of the Probes that read a resource with the same service
+	// account name more conditions than are kept of a custom resource. The message contains the number.
 	ReasonTooManyConditions = "TooManyConditions"
 
-	// ReasonForbidden: the operator's service account may not list or watch the custom resources.
+	// ReasonForbidden means that the operator's service account may not list or watch the custom resources.
 	ReasonForbidden = "Forbidden"
 
-	// ReasonNoIdentity: there is no service account to read the custom resources with.
+	// ReasonNoIdentity means that there is no service account to read the custom resources with.
 	ReasonNoIdentity = "NoIdentity"
 
-	// ReasonReadFailed: reading the custom resources fails for another reason, which the message quotes.
+	// ReasonReadFailed means that reading the custom resources fails for another reason, which the message quotes.
 	ReasonReadFailed = "ReadFailed"
 )
 
 // Reasons of GateConflict on a Probe.
 const (
-	// ReasonSetByOperator: the OperatorCondition holds an Upgradeable condition of the operator's own.
+	// ReasonSetByOperator means that the OperatorCondition contains an Upgradeable condition that the operator set.
 	ReasonSetByOperator = "SetByOperator"
 )
 
-// Reasons of the Upgradeable condition that operator-status writes into `spec.conditions` of an OperatorCondition.
-// By them it knows its own entry again. ReasonOverridden is one too. ReasonApprovalGate is a reason of Holding on a Probe, too.
+// Reasons of the Upgradeable condition that operator-status writes into `spec.conditions` of an OperatorCondition. It
+// identifies its own condition by them. ReasonProbeNotRead, ReasonProbeConflict and ReasonOverridden are used as well.
+// ReasonApprovalGate is also a reason of Holding on a Probe.
 const (
-	// ReasonProbeNotUpgradeable: the Probe of the same name says that the operator must not be updated.
+	// ReasonProbeNotUpgradeable means that the Probe of the same name does not allow the operator to be updated.
 	ReasonProbeNotUpgradeable = "ProbeNotUpgradeable"
 
-	// ReasonProbeUpgradeable: the Probe of the same name says that the operator may be updated.
+	// ReasonProbeUpgradeable means that the Probe of the same name allows the operator to be updated.
 	ReasonProbeUpgradeable = "ProbeUpgradeable"
 
-	// ReasonApprovalGate: updates of the operator are held before their InstallPlan is approved, so that the Probe has no
-	// say here.
+	// ReasonApprovalGate means that updates of the operator are held before their InstallPlan is approved, so that the
+	// Probe has no effect in the OperatorCondition.
 	ReasonApprovalGate = "ApprovalGate"
 
-	// ReasonOperatorConditionGate is of Holding alone: OLM holds the update, which it has begun, because of what
-	// operator-status says in the OperatorCondition.
+	// ReasonOperatorConditionGate is a reason of Holding only: it means that OLM holds an update that it has already
+	// started, because of the condition that operator-status wrote into the OperatorCondition.
 	ReasonOperatorConditionGate = "OperatorConditionGate"
 
-	// ReasonReleased: operator-status has let go of all that it held, because it is about to be uninstalled.
+	// ReasonReleased means that operator-status has released everything it held, because it is about to be uninstalled.
 	ReasonReleased = "Released"
 
-	// ReasonProbeGone: the Probe that held the update is gone, so nothing holds it.
+	// ReasonProbeGone means that the Probe that held the update no longer exists, so nothing holds it.
 	ReasonProbeGone = "ProbeGone"
 )
 
-// IsGateReason is true for the reasons by which operator-status knows its own entry in an OperatorCondition.
+// IsGateReason reports whether a condition with this reason in an OperatorCondition was written by operator-status.
 func IsGateReason(reason string) bool {
 	switch reason {
 	case ReasonProbeNotUpgradeable, ReasonProbeNotRead, ReasonProbeConflict, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden, ReasonReleased:

@@ -11,25 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CannotReferenceError says why there can be no reference to something.
+// CannotReferenceError is the error of ObjectReferenceFor.
 //
 // +kubebuilder:object:generate=false
 type CannotReferenceError struct {
-	// Type is the Go type of what was to be referred to.
+	// Type is the Go type of the object.
 	Type string
 	Err  error
 }
 
-// Error is the whole sentence.
+// Error returns the type and the cause.
 func (e *CannotReferenceError) Error() string {
 	return fmt.Sprintf("cannot refer to a %s: %s", e.Type, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *CannotReferenceError) Unwrap() error { return e.Err }
 
-// ObjectReferenceFor is a reference to an object of any kind that the scheme knows, or that says its kind itself. It
-// holds neither resourceVersion nor field, so that it stays the same for as long as the object is there.
+// ObjectReferenceFor returns a reference to an object whose kind is registered in the scheme or set in the object. It
+// sets neither resourceVersion nor field path, so that the reference stays the same for the lifetime of the object.
+// Errors are of type *CannotReferenceError.
 func ObjectReferenceFor(scheme *runtime.Scheme, obj runtime.Object) (*corev1.ObjectReference, error) {
 	kind, err := kindOf(scheme, obj)
 	if err != nil {
@@ -44,7 +45,8 @@ func ObjectReferenceFor(scheme *runtime.Scheme, obj runtime.Object) (*corev1.Obj
 	return out, nil
 }
 
-// kindOf is the kind of an object: by its Go type, or as the object says where that decides nothing.
+// kindOf returns the kind of an object: that of its Go type, or the kind set in the object if the type is not
+// registered for exactly one.
 func kindOf(scheme *runtime.Scheme, obj runtime.Object) (schema.GroupVersionKind, error) {
 	if _, err := conversion.EnforcePtr(obj); err != nil {
 		return schema.GroupVersionKind{}, err

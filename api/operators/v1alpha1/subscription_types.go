@@ -10,27 +10,28 @@ import (
 // SubscriptionKind is the kind of a Subscription.
 const SubscriptionKind = "Subscription"
 
-// SubscriptionConditionType names one thing that can be wrong with a Subscription.
+// SubscriptionConditionType is the type of a Subscription's condition.
 type SubscriptionConditionType string
 
-// SubscriptionCondition says of one thing whether it is wrong.
+// SubscriptionCondition is a condition of a Subscription.
 type SubscriptionCondition struct {
 	// Type of the condition.
 	Type SubscriptionConditionType `json:"type"`
 
-	// Status is True where the thing is wrong, False where it is not, and Unknown where that cannot be told.
+	// Status of the condition, one of True, False, Unknown. True indicates a problem or a pending action, except for
+	// UpToDate.
 	Status corev1.ConditionStatus `json:"status"`
 
-	// Reason is a word for the last transition.
+	// Reason is a brief CamelCase reason for the condition's last transition.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message says in a sentence what is wrong and what ends it.
+	// Message is a human-readable explanation of what is wrong and what resolves it.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// LastHeartbeatTime is kept for clients that know it from OLM. operator-status does not write it: it would be a
-	// write without news.
+	// LastHeartbeatTime is kept for clients that know it from OLM. operator-status does not set it, to avoid writes
+	// that change nothing else.
 	// +optional
 	LastHeartbeatTime *metav1.Time `json:"lastHeartbeatTime,omitempty"`
 
@@ -39,37 +40,38 @@ type SubscriptionCondition struct {
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
-// SubscriptionStatus is OLM's, with what the proposal "Improved Subscription Status" adds.
+// SubscriptionStatus is the status as OLM defines it, extended by the proposal "Improved Subscription Status".
 type SubscriptionStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status was computed from.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// CurrentCSV is the ClusterServiceVersion that the Subscription is progressing to.
+	// CurrentCSV is the name of the ClusterServiceVersion that the Subscription is progressing to.
 	// +optional
 	CurrentCSV string `json:"currentCSV,omitempty"`
 
-	// InstalledCSV is the last ClusterServiceVersion that Succeeded.
+	// InstalledCSV is the name of the last ClusterServiceVersion that Succeeded.
 	// +optional
 	InstalledCSV string `json:"installedCSV,omitempty"`
 
-	// Install refers to the latest InstallPlan, for old clients. New ones read InstallPlanRef.
+	// Install refers to the latest InstallPlan, for older clients. Newer ones read InstallPlanRef.
 	// +optional
 	Install *olm.InstallPlanReference `json:"installplan,omitempty"`
 
-	// State sums the Subscription up in OLM's words.
+	// State summarizes the Subscription with the states of OLM.
 	// +optional
 	State olm.SubscriptionState `json:"state,omitempty"`
 
-	// Reason of State.
+	// Reason for State.
 	// +optional
 	Reason olm.ConditionReason `json:"reason,omitempty"`
 
-	// Message says in a sentence what the Subscription waits for or what is wrong. It is empty where all is well.
+	// Message is a human-readable explanation of what the Subscription waits for or what is wrong. It is empty if
+	// nothing is.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// InstallPlanGeneration counts the InstallPlans made for the Subscription.
+	// InstallPlanGeneration is the number of InstallPlans created for the Subscription.
 	// +optional
 	InstallPlanGeneration int `json:"installPlanGeneration,omitempty"`
 
@@ -77,17 +79,17 @@ type SubscriptionStatus struct {
 	// +optional
 	InstallPlanRef *corev1.ObjectReference `json:"installPlanRef,omitempty"`
 
-	// CatalogHealth tells how the CatalogSources are that the Subscription can see, sorted by namespace and name.
+	// CatalogHealth reports the health of the CatalogSources visible to the Subscription, sorted by namespace and name.
 	// +optional
 	// +listType=atomic
 	CatalogHealth []olm.SubscriptionCatalogHealth `json:"catalogHealth,omitempty"`
 
-	// UpToDate is true where the newest ClusterServiceVersion of the package and channel is installed and running.
-	// The name on the wire is spelt as the proposal spells it. It may be absent, where an OLM writes the status.
+	// UpToDate is true if the newest ClusterServiceVersion of the package and channel is installed and running. The
+	// name of the field is spelled as in the proposal. It may be absent if OLM writes the status.
 	// +optional
 	UpToDate bool `json:"UpToDate"`
 
-	// Conditions are what is known to be wrong, or not. One that is absent reads Unknown.
+	// Conditions of the Subscription. An absent condition is Unknown.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -97,7 +99,7 @@ type SubscriptionStatus struct {
 	LastUpdated metav1.Time `json:"lastUpdated"`
 }
 
-// GetCondition is the condition of that type, and Unknown where there is none.
+// GetCondition returns the condition of type t. If there is none, its status is Unknown.
 func (s *SubscriptionStatus) GetCondition(t SubscriptionConditionType) SubscriptionCondition {
 	for _, c := range s.Conditions {
 		if c.Type == t {
@@ -107,7 +109,8 @@ func (s *SubscriptionStatus) GetCondition(t SubscriptionConditionType) Subscript
 	return SubscriptionCondition{Type: t, Status: corev1.ConditionUnknown}
 }
 
-// SetCondition sets a condition. LastTransitionTime moves only where the status changes.
+// SetCondition adds or replaces a condition. LastTransitionTime changes only with the status, and LastHeartbeatTime is
+// kept.
 func (s *SubscriptionStatus) SetCondition(condition SubscriptionCondition) {
 	for i, c := range s.Conditions {
 		if c.Type != condition.Type {
@@ -123,7 +126,7 @@ func (s *SubscriptionStatus) SetCondition(condition SubscriptionCondition) {
 	s.Conditions = append(s.Conditions, condition)
 }
 
-// NewInstallPlanReference is the old form of a reference to an InstallPlan.
+// NewInstallPlanReference converts a reference to an InstallPlan to OLM's older type; nil stays nil.
 func NewInstallPlanReference(ref *corev1.ObjectReference) *olm.InstallPlanReference {
 	if ref == nil {
 		return nil
@@ -141,22 +144,22 @@ type Subscription struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	// Spec says what to subscribe to. Its schema is the one that OLM publishes: hack/crds puts it in.
+	// Spec defines what to subscribe to. Its schema is the one that OLM publishes; hack/crds inserts it.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec *olm.SubscriptionSpec `json:"spec"`
 
-	// Status says how far the Subscription has come.
+	// Status reports the progress of the Subscription.
 	// +optional
 	Status SubscriptionStatus `json:"status,omitzero"`
 }
 
-// IsManual is true where somebody has to approve each InstallPlan.
+// IsManual reports whether each InstallPlan has to be approved.
 func (s *Subscription) IsManual() bool {
 	return s.Spec != nil && s.Spec.InstallPlanApproval == olm.ApprovalManual
 }
 
-// IsGated is true where that somebody is operator-status, which does so once the running operator allows it.
+// IsGated reports whether operator-status approves the InstallPlans, once the running operator allows the update.
 func (s *Subscription) IsGated() bool {
 	return s.Labels[LabelGate] == GateApproval && s.IsManual()
 }
@@ -177,7 +180,7 @@ func init() {
 	})
 }
 
-// Older orders Subscriptions by age, and those of an age by name.
+// Older reports whether a is older than b, or has the same age and a name that sorts first.
 func Older(a, b *Subscription) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

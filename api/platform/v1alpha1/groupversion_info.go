@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the PlatformOperator of platform.openshift.io/v1alpha1.
+// Package v1alpha1 contains the PlatformOperator of platform.openshift.io/v1alpha1.
 // +kubebuilder:object:generate=true
 // +groupName=platform.openshift.io
 package v1alpha1
@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	// GroupVersion names the group and version of the kinds in this package.
+	// GroupVersion is the group and version of the kinds in this package.
 	GroupVersion = schema.GroupVersion{Group: "platform.openshift.io", Version: "v1alpha1"}
 
-	// SchemeBuilder collects the kinds of this package.
+	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
 		scheme.AddKnownTypes(GroupVersion, &PlatformOperator{}, &PlatformOperatorList{})
 		metav1.AddToGroupVersion(scheme, GroupVersion)

@@ -2,141 +2,146 @@ package v1alpha1
 
 // Condition types of a PlatformOperator.
 const (
-	// ConditionSynced is True where every object that the spec asks for is there as it should be.
+	// ConditionSynced is True if every object in the spec exists and matches its desired state.
 	ConditionSynced = "Synced"
 
-	// ConditionReady is True where the operator runs and every object is ready.
+	// ConditionReady is True if the operator is running and every object is ready.
 	ConditionReady = "Ready"
 
-	// ConditionInstalled is True where a version of the operator is installed and has run.
+	// ConditionInstalled is True if a version of the operator is installed and has run.
 	ConditionInstalled = "Installed"
 
 	// ConditionProgressing is True while the operator is being installed or updated.
 	ConditionProgressing = "Progressing"
 
-	// ConditionUpgradeable is True where the operator may be updated, as its Probe says.
+	// ConditionUpgradeable is True if the operator may be updated according to its Probe, and no update is held for
+	// another reason.
 	ConditionUpgradeable = "Upgradeable"
 
-	// ConditionUpToDate is True where the newest version of package and channel is installed and runs.
+	// ConditionUpToDate is True if the newest version of the package and channel is installed and running.
 	ConditionUpToDate = "UpToDate"
 
-	// ConditionImportant is True where a custom resource of the operator has something to say that the cluster admin should
-	// see.
+	// ConditionImportant is True if a custom resource of the operator has an important condition, which the cluster
+	// admin should see.
 	ConditionImportant = "Important"
 )
 
 // Reasons of Synced.
 const (
-	// ReasonSynced: every object is there as it should be.
+	// ReasonSynced means that every object exists and matches its desired state.
 	ReasonSynced = "Synced"
 
-	// ReasonObserveOnly: managementPolicy is Observe, so nothing is made or changed.
+	// ReasonObserveOnly means that managementPolicy is Observe, so nothing is created or changed.
 	ReasonObserveOnly = "ObserveOnly"
 
-	// ReasonDuplicatePackage: another PlatformOperator is for the same package. The message names it, as that one's does
-	// this one.
+	// ReasonDuplicatePackage means that another PlatformOperator is for the same package. The messages of both name the
+	// other.
 	ReasonDuplicatePackage = "DuplicatePackage"
 
-	// ReasonConflict: an object of that name is there, and belongs to somebody else. The message says how to have it adopted.
+	// ReasonConflict means that an object of that name exists, and has another owner. The message explains how to let
+	// the PlatformOperator adopt it.
 	ReasonConflict = "Conflict"
 
-	// ReasonNamespaceReserved: the namespace is reserved by the manager's --reserved-namespaces.
+	// ReasonNamespaceReserved means that the namespace is reserved by the manager's --reserved-namespaces.
 	ReasonNamespaceReserved = "NamespaceReserved"
 
-	// ReasonApplyFailed: the API server refuses an object. The message quotes it.
+	// ReasonApplyFailed means that the API server rejects an object. The message quotes the error.
 	ReasonApplyFailed = "ApplyFailed"
 
-	// ReasonKindNotFound: the cluster does not know the kind of an object.
+	// ReasonKindNotFound means that the API server does not serve the kind of an object.
 	ReasonKindNotFound = "KindNotFound"
 
-	// ReasonForbidden: the manager, or the service account of `resources`, may not read, apply or delete an object. The message
-	// says how to let it.
+	// ReasonForbidden means that the manager, or the service account for `resources`, may not read, apply or delete an
+	// object. The message explains how to allow it.
 	ReasonForbidden = "Forbidden"
 
-	// ReasonServiceAccountRequired: `resources` has an object of RBAC, which is only applied as a service account. The message
-	// says where to name one.
+	// ReasonServiceAccountRequired means that `resources` contains an RBAC object, which is only applied as a service
+	// account. The message explains where to name one.
 	ReasonServiceAccountRequired = "ServiceAccountRequired"
 
-	// ReasonServiceAccountMissing: the service account that `resources` are applied as does not exist.
+	// ReasonServiceAccountMissing means that the service account that applies `resources` does not exist.
 	ReasonServiceAccountMissing = "ServiceAccountMissing"
 
-	// ReasonDeleting: the PlatformOperator is being deleted. The message says what it waits for.
+	// ReasonDeleting means that the PlatformOperator is being deleted. The message names what it waits for.
 	ReasonDeleting = "Deleting"
 
-	// ReasonUsersData: the PlatformOperator is being deleted, and waits for users to delete their data, which would go with it or be
-	// left without the operator. The message names it, and says how to uninstall all the same.
+	// ReasonUsersData means that the PlatformOperator is being deleted, and waits until users have deleted their data,
+	// which would otherwise be deleted with it or left without the operator. The message names the data, and explains
+	// how to uninstall anyway.
 	ReasonUsersData = "UsersData"
 )
 
-// Reasons of Ready, beside those of Synced. The message names each object that is not ready, with the object's own reason.
+// Reasons of Ready, in addition to those of Synced. The message names each object that is not ready, with the object's
+// own reason.
 const (
-	// ReasonAvailable: the operator runs and every object is ready.
+	// ReasonAvailable means that the operator is running and every object is ready.
 	ReasonAvailable = "Available"
 
-	// ReasonCreating: something is not ready yet, for the first time.
+	// ReasonCreating means that an object is not ready yet for the first time.
 	ReasonCreating = "Creating"
 
-	// ReasonUpdating: the operator is being updated, and runs on meanwhile.
+	// ReasonUpdating means that the operator is being updated, and keeps running meanwhile.
 	ReasonUpdating = "Updating"
 
-	// ReasonDegraded: it was ready once, and is so no more.
+	// ReasonDegraded means that the PlatformOperator was ready before, and no longer is.
 	ReasonDegraded = "Degraded"
 
-	// ReasonFailed: it was never ready, and will not be unless somebody does something.
+	// ReasonFailed means that the PlatformOperator has never been ready, and will not be without intervention.
 	ReasonFailed = "Failed"
 )
 
-// Reasons of Installed, beside those of a Subscription's conditions, which come up as they are.
+// Reasons of Installed, in addition to those of the Subscription's conditions, which are copied unchanged.
 const (
-	// ReasonInstalled: a version is installed and has run. The message names it.
+	// ReasonInstalled means that a version is installed and has run. The message names it.
 	ReasonInstalled = "Installed"
 
-	// ReasonInstalling: it is on its way. The message says what it waits for.
+	// ReasonInstalling means that the operator is being installed. The message explains what it waits for.
 	ReasonInstalling = "Installing"
 
-	// ReasonSubscriptionNotFound: there is no Subscription to the package yet, or none to observe.
+	// ReasonSubscriptionNotFound means that there is no Subscription to the package yet, or none to observe.
 	ReasonSubscriptionNotFound = "SubscriptionNotFound"
 
-	// ReasonSubscriptionAmbiguous: there are several Subscriptions to the package, and `spec.namespace` does not say which to
-	// observe.
+	// ReasonSubscriptionAmbiguous means that there are several Subscriptions to the package, and `spec.namespace` does
+	// not select one to observe.
 	ReasonSubscriptionAmbiguous = "SubscriptionAmbiguous"
 
-	// ReasonOLMNotFound: the cluster has neither an OLM nor the loops of operator-status.
+	// ReasonOLMNotFound means that the cluster has neither OLM nor the loops of operator-status.
 	ReasonOLMNotFound = "OLMNotFound"
 
-	// ReasonInstallModesUnsupported: the operator can be installed neither for all namespaces nor for its own.
+	// ReasonInstallModesUnsupported means that the operator supports neither all namespaces nor its own as target
+	// namespaces.
 	ReasonInstallModesUnsupported = "InstallModesUnsupported"
 )
 
-// Reasons of Progressing, beside ReasonInstalling and ReasonUpdating.
+// Reasons of Progressing, in addition to ReasonInstalling and ReasonUpdating.
 const (
-	// ReasonAsDesired: nothing is being installed or updated.
+	// ReasonAsDesired means that nothing is being installed or updated.
 	ReasonAsDesired = "AsDesired"
 
-	// ReasonUpdateHeld: an update waits until the running operator allows it, or a person.
+	// ReasonUpdateHeld means that an update waits until the running operator allows it or a user approves it.
 	ReasonUpdateHeld = "UpdateHeld"
 )
 
-// Reasons of Upgradeable and Important, beside those of a Probe's conditions, which come up as they are.
+// Reasons of Upgradeable and Important, in addition to those of the Probe's conditions, which are copied unchanged.
 const (
-	// ReasonNoProbe: the operator says nothing of it.
+	// ReasonNoProbe means that the operator has no Probe.
 	ReasonNoProbe = "NoProbe"
 )
 
-// Reasons of a resource that is not ready, beside the object's own.
+// Reasons of a resource that is not ready, in addition to the object's own.
 const (
-	// ResourceNotFound: the object is not there.
+	// ResourceNotFound means that the object does not exist.
 	ResourceNotFound = "NotFound"
 
-	// ResourceNotReady: a readiness check does not pass. The message says which, and what is there instead.
+	// ResourceNotReady means that a readiness check does not pass. The message contains the check and the actual value.
 	ResourceNotReady = "NotReady"
 
-	// ResourceFailing: the object says that it has failed, and gives no reason.
+	// ResourceFailing means that the object reports a failure without a reason.
 	ResourceFailing = "Failing"
 
-	// ResourceTerminating: the object is being deleted.
+	// ResourceTerminating means that the object is being deleted.
 	ResourceTerminating = "Terminating"
 
-	// ResourceCheckInvalid: a readiness check cannot be made sense of.
+	// ResourceCheckInvalid means that a readiness check is invalid.
 	ResourceCheckInvalid = "CheckInvalid"
 )

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the ImagePolicy of policy.operatorstatus.io/v1alpha1.
+// Package v1alpha1 contains the ImagePolicy of policy.operatorstatus.io/v1alpha1.
 // +kubebuilder:object:generate=true
 // +groupName=policy.operatorstatus.io
 package v1alpha1
@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	// GroupVersion names the group and version of the kinds in this package.
+	// GroupVersion is the group and version of the kinds in this package.
 	GroupVersion = schema.GroupVersion{Group: "policy.operatorstatus.io", Version: "v1alpha1"}
 
-	// SchemeBuilder collects the kinds of this package.
+	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
 		scheme.AddKnownTypes(GroupVersion, &ImagePolicy{}, &ImagePolicyList{})
 		metav1.AddToGroupVersion(scheme, GroupVersion)

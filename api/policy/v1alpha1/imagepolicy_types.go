@@ -8,59 +8,61 @@ const ImagePolicyKind = "ImagePolicy"
 // AllImages is the prefix that matches every image.
 const AllImages = "*"
 
-// ImagePolicySpec defines which images of catalogs and bundles have to be signed, and by whom.
+// ImagePolicySpec defines which images of catalogs and bundles must be signed, and by whom.
 type ImagePolicySpec struct {
-	// MatchImages selects the images that the policy is about. An image is subject to the policies that match it with the longest
-	// prefix, and has to satisfy all of them. The images that operators run are not subject to any: the kubelet pulls them.
+	// MatchImages selects the images that the policy applies to. If several policies match an image, those with the
+	// longest matching prefix apply, and the image must satisfy all of them. The images that operators run are not
+	// subject to any policy: the kubelet pulls them.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	MatchImages []ImageMatch `json:"matchImages"`
 
-	// Verification is how the images are verified before anything in them is read.
+	// Verification defines how the images are verified before anything in them is read.
 	Verification ImageVerification `json:"verification"`
 }
 
 // ImageMatch selects images.
 type ImageMatch struct {
-	// Type of the match. Prefix compares the start of the image's repository, such as quay.io/example/catalog. It ends where a part of
-	// the path does: quay.io/example does not match quay.io/example-two/catalog.
+	// Type of the match. Prefix compares the start of the image's repository, such as quay.io/example/catalog, by whole
+	// path components: quay.io/example does not match quay.io/example-two/catalog.
 	// +optional
 	// +kubebuilder:validation:Enum=Prefix
 	// +kubebuilder:default=Prefix
 	Type ImageMatchType `json:"type,omitempty"`
 
-	// Prefix of a repository, without scheme, tag and digest; * for all images. Images of Docker Hub begin with docker.io.
+	// Prefix of a repository, without scheme, tag and digest; * for all images. Images of Docker Hub begin with
+	// docker.io.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Prefix string `json:"prefix"`
 }
 
-// ImageMatchType is how an ImageMatch selects images.
+// ImageMatchType defines how an ImageMatch selects images.
 type ImageMatchType string
 
 // ImageMatchPrefix compares the start of the image's repository.
 const ImageMatchPrefix ImageMatchType = "Prefix"
 
-// ImageVerification is how images are verified.
+// ImageVerification defines how images are verified.
 type ImageVerification struct {
 	// Provider of the verification.
 	// +kubebuilder:validation:Enum=Cosign
 	Provider VerificationProvider `json:"provider"`
 
-	// Cosign verifies signatures that cosign made with a key.
+	// Cosign verifies signatures created by cosign with a key.
 	Cosign CosignVerification `json:"cosign"`
 }
 
-// VerificationProvider makes the signatures of images.
+// VerificationProvider is the tool that signed the images.
 type VerificationProvider string
 
-// ProviderCosign verifies signatures that cosign made.
+// ProviderCosign verifies signatures created by cosign.
 const ProviderCosign VerificationProvider = "Cosign"
 
 // CosignVerification names the authorities whose signatures are accepted.
 type CosignVerification struct {
-	// Authorities that may sign. A valid signature by one of them is enough.
+	// Authorities that may sign. A valid signature of one of them is sufficient.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=map
@@ -68,9 +70,9 @@ type CosignVerification struct {
 	Authorities []CosignAuthority `json:"authorities"`
 }
 
-// CosignAuthority signs images with a key.
+// CosignAuthority is a signer of images, identified by its key.
 type CosignAuthority struct {
-	// Name of the authority, as it shows in statuses.
+	// Name of the authority, as shown in statuses.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
@@ -81,7 +83,8 @@ type CosignAuthority struct {
 	Key string `json:"key"`
 }
 
-// ImagePolicy demands that images of catalogs and bundles are signed. It is read by the built-in loops; a real OLM does not know it.
+// ImagePolicy requires images of catalogs and bundles to be signed. The built-in loops enforce it; a real OLM ignores
+// it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=operators
@@ -93,7 +96,7 @@ type ImagePolicy struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// Spec defines which images have to be signed, and by whom.
+	// Spec defines which images must be signed, and by whom.
 	Spec ImagePolicySpec `json:"spec"`
 }
 

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package etcd pins the etcd server that a devcluster builds.
+// Package etcd imports the etcd server that a devcluster builds, to pin its version.
 package etcd
 
 import _ "go.etcd.io/etcd/server/v3"

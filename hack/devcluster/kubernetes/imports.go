@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package kubernetes pins the commands that a devcluster builds, so that go.sum covers every one of them.
+// Package kubernetes imports the commands that a devcluster builds, so that go.sum covers their dependencies.
 package kubernetes
 
 import (

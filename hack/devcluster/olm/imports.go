@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package olm pins the commands of Operator Lifecycle Manager that a devcluster builds, so that go.sum covers both.
+// Package olm imports the OLM commands that a devcluster builds, so that go.sum covers their dependencies.
 package olm
 
 import (

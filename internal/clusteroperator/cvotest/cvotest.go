@@ -1,4 +1,4 @@
-// Package cvotest holds a ClusterOperator against what the Cluster Version Operator and its documentation ask of one.
+// Package cvotest checks a ClusterOperator against the rules of the Cluster Version Operator and its documentation.
 package cvotest
 
 import (
@@ -21,28 +21,28 @@ import (
 // operatorVersion is the name of the version that the Cluster Version Operator waits for.
 const operatorVersion = "operator"
 
-// camelCase is how a reason is written.
+// camelCase matches a valid reason.
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// required are the conditions that the Cluster Version Operator reads. One that is missing counts as the bad answer.
+// required are the conditions that the Cluster Version Operator reads. A missing one counts as having the bad status.
 var required = []configv1.ClusterStatusConditionType{
 	configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded,
 }
 
-// Checker checks what a ClusterOperator says, one status after the other.
+// Checker checks successive statuses of a ClusterOperator.
 type Checker struct {
-	// Installing is true until the first installation of the cluster has completed. Until then a ClusterOperator may withdraw
-	// its version and Available: the Cluster Version Operator goes by what it reads last.
+	// Installing is true until the first installation of the cluster has completed. Until then a ClusterOperator may
+	// withdraw its version and Available, since the Cluster Version Operator acts on the latest status.
 	Installing bool
 
 	previous *configv1.ClusterOperatorStatus
 }
 
-// New is a Checker that has seen nothing yet.
+// New returns a Checker that has not observed a status yet.
 func New() *Checker { return &Checker{} }
 
-// Observe tells which rules the status of a ClusterOperator breaks, by itself and after the one before. One that nobody has
-// written yet breaks none.
+// Observe returns the rules that the status of a ClusterOperator breaks, by itself or compared with the previous one.
+// An initial status without conditions and versions breaks none.
 func (c *Checker) Observe(co *configv1.ClusterOperator) error {
 	if c.previous == nil && len(co.Status.Conditions) == 0 && len(co.Status.Versions) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (c *Checker) Observe(co *configv1.ClusterOperator) error {
 	return errors.Join(problems...)
 }
 
-// conditions: those that are read are there, and each says why, for people and for machines.
+// conditions verifies that the required conditions exist, and that each is complete and well-formed.
 func conditions(status configv1.ClusterOperatorStatus) error {
 	var problems []error
 	for _, t := range required {
@@ -70,7 +70,7 @@ func conditions(status configv1.ClusterOperatorStatus) error {
 		}
 		seen[c.Type] = true
 		if !slices.Contains(required, c.Type) && c.Type != configv1.OperatorUpgradeable {
-			continue // somebody else's
+			continue // set by another controller
 		}
 		switch c.Status {
 		case configv1.ConditionTrue, configv1.ConditionFalse, configv1.ConditionUnknown:
@@ -90,7 +90,7 @@ func conditions(status configv1.ClusterOperatorStatus) error {
 	return errors.Join(problems...)
 }
 
-// versions: a version is written when it has been reached.
+// versions verifies that versions are unique and not empty. The operator's may only exist while Available is True.
 func versions(status configv1.ClusterOperatorStatus) error {
 	var problems []error
 	seen := map[string]bool{}
@@ -110,7 +110,7 @@ func versions(status configv1.ClusterOperatorStatus) error {
 	return errors.Join(problems...)
 }
 
-// transitions: a condition's time moves when its status does, and only then, and what was reached is not taken back.
+// transitions verifies that lastTransitionTime changes exactly with the status, and that what was reached is kept.
 func (c *Checker) transitions(before, after configv1.ClusterOperatorStatus) error {
 	var problems []error
 	for _, a := range after.Conditions {
@@ -142,8 +142,8 @@ func (c *Checker) transitions(before, after configv1.ClusterOperatorStatus) erro
 	return errors.Join(problems...)
 }
 
-// Resolve tells which of relatedObjects cannot be found, as those who gather what there is to see look for them. An entry
-// without a name is all of a kind.
+// Resolve returns the relatedObjects that cannot be found, looking them up as tools that gather diagnostics do. An
+// entry without a name stands for all objects of a resource.
 func Resolve(ctx context.Context, c client.Reader, mapper meta.RESTMapper, co *configv1.ClusterOperator) error {
 	if len(co.Status.RelatedObjects) == 0 {
 		return errors.New("there are no relatedObjects")

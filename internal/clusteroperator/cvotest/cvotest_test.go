@@ -16,10 +16,10 @@ import (
 
 var start = metav1.Unix(1000, 0)
 
-// change is one to a status.
+// change changes a status.
 type change func(*configv1.ClusterOperatorStatus)
 
-// healthy is a ClusterOperator that breaks no rule, but for changes.
+// healthy returns a ClusterOperator that breaks no rule, with changes.
 func healthy(changes ...change) *configv1.ClusterOperator {
 	out := &configv1.ClusterOperator{}
 	for _, c := range []configv1.ClusterOperatorStatusCondition{
@@ -43,7 +43,7 @@ func condition(t configv1.ClusterStatusConditionType, change func(*configv1.Clus
 	return func(status *configv1.ClusterOperatorStatus) { change(find(*status, t)) }
 }
 
-// becomes has a condition change its status, that many seconds later.
+// becomes sets the status of a condition, with a lastTransitionTime that many seconds after start.
 func becomes(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, later time.Duration) change {
 	return condition(t, func(c *configv1.ClusterOperatorStatusCondition) {
 		c.Status, c.LastTransitionTime = status, metav1.NewTime(start.Add(later*time.Second))
@@ -67,7 +67,7 @@ func TestObserve(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		seen   []*configv1.ClusterOperator
-		want   string // of the last of them; empty where all is well
+		want   string // error of the last one; empty if it breaks no rule
 	}{
 		"healthy": {
 			reason: "What never changes breaks no rule.",
@@ -218,7 +218,7 @@ func renamed(from, to configv1.ClusterStatusConditionType) change {
 	return condition(from, func(c *configv1.ClusterOperatorStatusCondition) { c.Type = to })
 }
 
-// operand makes the second version another.
+// operand replaces the second version.
 func operand(name, version string) change {
 	return func(status *configv1.ClusterOperatorStatus) {
 		status.Versions[1] = configv1.OperandVersion{Name: name, Version: version}

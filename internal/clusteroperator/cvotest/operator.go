@@ -13,18 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Payload is what a release of the cluster has for one ClusterOperator.
+// Payload is the part of a release that belongs to one ClusterOperator.
 type Payload struct {
-	// Manifest is the ClusterOperator as the release has it, with the versions to wait for and the related objects.
+	// Manifest is the ClusterOperator in the release, with the versions to wait for and the related objects.
 	Manifest configv1.ClusterOperator
 
-	// Objects are the names of what the Cluster Version Operator applies between creating the ClusterOperator and checking
-	// it, in the order of their files.
+	// Objects are the names of the objects that the Cluster Version Operator applies between creating the
+	// ClusterOperator and checking it, in the order of their files.
 	Objects []string
 }
 
-// ReadPayload reads the manifests of a release from a folder, of a given version. The ClusterOperator has to come last, as the
-// Cluster Version Operator applies files in the order of their names.
+// ReadPayload reads the manifests of a release from a folder, and sets its version. The ClusterOperator must be in the
+// last file, since the Cluster Version Operator applies files in the order of their names.
 func ReadPayload(folder, version string) (Payload, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml")) // sorted
 	if err != nil {
@@ -55,27 +55,27 @@ func ReadPayload(folder, version string) (Payload, error) {
 	return out, nil
 }
 
-// unbuilt is the version that the build of a release replaces by its own.
+// unbuilt is the placeholder that the build of a release replaces with its version.
 const unbuilt = "0.0.1-snapshot"
 
-// Create returns the ClusterOperator as the Cluster Version Operator creates it before it applies anything else of the
-// component. It comes without a status, which is written a moment later: see WriteStatus.
+// Create returns the ClusterOperator as the Cluster Version Operator creates it, before it applies the other objects of
+// the component. It has no status, which is written a moment later: see WriteStatus.
 func (p Payload) Create() configv1.ClusterOperator {
 	out := *p.Manifest.DeepCopy()
 	out.Status = configv1.ClusterOperatorStatus{}
 	return out
 }
 
-// WriteStatus writes the related objects into the ClusterOperator that Create returned, unless another was faster: the
-// Cluster Version Operator ignores the conflict.
+// WriteStatus sets the related objects of the ClusterOperator that Create returned, unless another controller has
+// written conditions already: the Cluster Version Operator ignores that conflict.
 func (p Payload) WriteStatus(co *configv1.ClusterOperator) {
 	if len(co.Status.Conditions) == 0 {
 		co.Status.RelatedObjects = p.Manifest.DeepCopy().Status.RelatedObjects
 	}
 }
 
-// Check returns why the Cluster Version Operator goes on waiting for a ClusterOperator; nil where it goes on to the next
-// manifest. During the first installation it does not compare versions, and only reports Degraded.
+// Check returns why the Cluster Version Operator keeps waiting for a ClusterOperator; nil if it proceeds to the next
+// manifest. During the first installation it does not compare versions, and Degraded does not block it.
 func (p Payload) Check(co *configv1.ClusterOperator, installing bool) error {
 	is := func(t configv1.ClusterStatusConditionType, want configv1.ConditionStatus) bool {
 		c := find(co.Status, t)
@@ -101,7 +101,7 @@ func (p Payload) Check(co *configv1.ClusterOperator, installing bool) error {
 	return nil
 }
 
-// Completed reports whether a cluster has been installed: its ClusterVersion has completed a release, whichever.
+// Completed reports whether the cluster is installed: its ClusterVersion has completed some release.
 func Completed(version *configv1.ClusterVersion) bool {
 	return slices.ContainsFunc(version.Status.History, func(h configv1.UpdateHistory) bool {
 		return h.State == configv1.CompletedUpdate

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch checks every status that ClusterOperators have from now on until the test ends, which fails if any breaks a rule.
+// Watch checks every status of every ClusterOperator until the test ends. The test fails if any of them breaks a rule.
 func Watch(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 	t.Helper()
 	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
@@ -34,7 +34,7 @@ func Watch(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 				continue
 			}
 			is := installing(watcher)
-			checker.Installing = was || is // the write may be from before the installation completed
+			checker.Installing = was || is // the status may have been written before the installation completed
 			was = is
 			if err := checker.Observe(co); err != nil {
 				problems = append(problems, err)
@@ -54,7 +54,7 @@ func Watch(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 func installing(c client.Client) bool {
 	version := &configv1.ClusterVersion{}
 	if err := c.Get(context.Background(), client.ObjectKey{Name: "version"}, version); err != nil {
-		return false // most clusters have no such kind
+		return false // most clusters do not serve this kind
 	}
 	return !Completed(version)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// access is how the content of one CatalogSource, and of its bundles, is read.
+// access reads the content of one CatalogSource and of its bundles.
 type access struct {
 	readers *readers
 	secrets pullSecrets
@@ -26,11 +26,11 @@ type access struct {
 	signing signing
 }
 
-// conversation is with a process that answers a request.
+// conversation is an exchange with a process that answers one request.
 type conversation struct {
 	process *sandbox.Process
 
-	// image that is read, if one is, and the ImagePolicies that it is subject to.
+	// image is the image to read; empty if the request pulls none. policies are the ImagePolicies that apply to it.
 	image    string
 	policies []policyv1alpha1.ImagePolicy
 }
@@ -39,7 +39,7 @@ func (c *conversation) send(v any) error { return c.process.Send(v) }
 
 func (c *conversation) scratch() *os.File { return c.process.Scratch }
 
-// ask has a request answered by a process that can do nothing else. take is given each answer but the last.
+// ask sends a request to a confined process and calls take with each answer except the last.
 func (a access) ask(ctx context.Context, request Request, kept io.Reader, take func(*conversation, Answer) error) error {
 	request.Limits, request.RequireDigests = a.limits, a.route.RequireDigests
 	if request.Image != "" || request.Bundle != nil {
@@ -67,12 +67,12 @@ func (a access) ask(ctx context.Context, request Request, kept io.Reader, take f
 		if err := c.send(request); err != nil {
 			return false, unanswered(err)
 		}
-		p.Expect(a.limits.Kept + 2*a.limits.Bundle) // what is said of bundles, or their objects as JSON
+		p.Expect(a.limits.Kept + 2*a.limits.Bundle) // the packages, or the objects of a bundle as JSON
 		return c.converse(take)
 	})
 }
 
-// imageOf returns the image that a request is certain to pull; empty for none.
+// imageOf returns the image that a request always pulls; empty if there is none.
 func imageOf(request Request) string {
 	if b := request.Bundle; b != nil && !b.Inlined {
 		return b.Image
@@ -80,7 +80,7 @@ func imageOf(request Request) string {
 	return request.Image
 }
 
-// converse receives answers up to the last. The process can be asked again if that has come.
+// converse receives answers up to the last one. ended reports whether that arrived, so that the process can be reused.
 func (c *conversation) converse(take func(*conversation, Answer) error) (ended bool, err error) {
 	for {
 		var a Answer
@@ -103,13 +103,13 @@ func (c *conversation) converse(take func(*conversation, Answer) error) (ended b
 	}
 }
 
-// verify verifies an image before anything else in it is read.
+// verify verifies the signatures of an image before any of its content is read.
 func (c *conversation) verify(r *Resolved) (err error) {
 	r.signedBy, err = verify(c.image, r.Digest, r.Signatures, c.policies)
 	return err
 }
 
-// unanswered is an error of the process that reads, as one of what it reads.
+// unanswered turns an error of the reader process into an error about what it reads.
 func unanswered(err error) error {
 	if over, ok := errors.AsType[*sandbox.MemoryError](err); ok {
 		return Errorf(v1alpha1.ReasonTooLarge, "to read it, %w", over)
@@ -120,7 +120,7 @@ func unanswered(err error) error {
 	return err
 }
 
-// prepareScratch has the scratch file hold what was kept of a bundle, and nothing else.
+// prepareScratch replaces the content of the scratch file with the kept copy of a bundle, if any.
 func prepareScratch(scratch *os.File, kept io.Reader, request *Request) error {
 	if err := scratch.Truncate(0); err != nil {
 		return fmt.Errorf("emptying the scratch file: %w", err)
@@ -139,19 +139,19 @@ func prepareScratch(scratch *os.File, kept io.Reader, request *Request) error {
 	return nil
 }
 
-// Manifests are what a bundle consists of.
+// Manifests holds the objects of a bundle.
 type Manifests struct {
-	// Digest of the image that they were read from; empty if the catalog holds them.
+	// Digest of the image that the objects were read from; empty if the catalog contains them.
 	Digest string
 
-	// SignedBy are the authorities that signed the image; empty if no ImagePolicy demands a signature.
+	// SignedBy lists the authorities that signed the image; empty if no ImagePolicy requires a signature.
 	SignedBy string
 
 	bundle string
-	texts  []json.RawMessage // of its objects: several times smaller than these
+	texts  []json.RawMessage // the objects as JSON: several times smaller than decoded
 }
 
-// Size is how many bytes the objects have as JSON.
+// Size returns the size of the objects as JSON, in bytes.
 func (m *Manifests) Size() (bytes int64) {
 	for _, t := range m.texts {
 		bytes += int64(len(t))
@@ -159,7 +159,8 @@ func (m *Manifests) Size() (bytes int64) {
 	return bytes
 }
 
-// Objects decodes the objects, with exactly one ClusterServiceVersion of the bundle's name among them. Otherwise it returns an Error.
+// Objects decodes the objects. Unless exactly one of them is a ClusterServiceVersion, and it has the name of the
+// bundle, it returns an Error.
 func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, t := range m.texts {
@@ -172,7 +173,7 @@ func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	return out, oneCSV(m.bundle, out)
 }
 
-// manifests reads a bundle.
+// manifests reads the objects of a bundle.
 func (r *reading) manifests(ctx context.Context, b *Bundle) (*Manifests, error) {
 	request := Request{Bundle: &BundleRequest{Package: b.Package, Name: b.Name, Image: b.Image, Inlined: b.Inlined || b.Image == ""}}
 	var kept io.Reader
@@ -201,7 +202,8 @@ func (r *reading) manifests(ctx context.Context, b *Bundle) (*Manifests, error) 
 	return out, nil
 }
 
-// oneCSV checks that the objects of a bundle have exactly one ClusterServiceVersion, which has the bundle's name.
+// oneCSV returns an Error unless exactly one of a bundle's objects is a ClusterServiceVersion, and it has the name of
+// the bundle.
 func oneCSV(bundle string, objects []*unstructured.Unstructured) error {
 	const kind = "ClusterServiceVersion"
 	var csvs []string

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// answerTimeout is how long a registry may take to answer at all. The content may take longer.
+	// answerTimeout limits the time until a registry sends its first byte. Sending the content may take longer.
 	answerTimeout = 30 * time.Second
 
-	// answeredFor is how long a registry that answered is not asked again.
+	// answeredFor is how long a registry that does not block is not checked again.
 	answeredFor = time.Minute
 )
 
-// answering knows which registries answer. A process that reads is started only for those that do: there are few of them, and one that
-// waits for a registry would have the others wait with it.
+// answering tracks which registries respond. A reader process is used only for registries that do: there are few
+// processes, and one that waits for a registry would delay all others.
 type answering struct {
 	mu   sync.Mutex
-	last map[string]time.Time // by host and whether it was asked by a trusted catalog
+	last map[string]time.Time // by host and whether a trusted catalog connected to it
 }
 
-// await returns an Error if the registry of an image accepts connections and sends nothing. Any other problem is for the process that
-// reads to find, and to report.
+// await returns an Error if the registry of an image does not respond within answerTimeout. It ignores every other
+// problem: the reader process finds and reports those.
 func (a *answering) await(ctx context.Context, image string, to route) error {
 	registry, err := to.registry(image)
 	if err != nil {
@@ -69,13 +69,13 @@ func withPort(host, port string) string {
 	return host + ":" + port
 }
 
-// knock sends a request, and waits until there is an answer, of which it reads one byte.
+// knock sends a request and reports whether at least one byte of the response arrived.
 func knock(ctx context.Context, to route, address sandbox.Address) (answered bool) {
 	conn, err := to.connect(ctx, address)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = conn.Close() }() // nothing is lost by it
+	defer func() { _ = conn.Close() }() // nothing is lost
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if _, err := fmt.Fprintf(conn, "GET /v2/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: operator-status\r\nConnection: close\r\n\r\n", address.Host); err != nil {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Kinds of what AnnotationRegistryCA can name.
+// Kinds of sources that AnnotationRegistryCA can name.
 const (
 	authoritySystem    = "system"
 	authorityConfigMap = "configmap"
@@ -24,12 +24,13 @@ const (
 	defaultAuthorityKey = "ca.crt"
 )
 
-// authority is the certificate authority by which a catalog's registries are known, besides those of the system.
+// authority is the certificate authority that a catalog's registries are verified with, in addition to those of the
+// system.
 type authority struct {
 	kind, name, key string
 }
 
-// parseAuthority parses the value of AnnotationRegistryCA. The zero authority is that of an empty value.
+// parseAuthority parses the value of AnnotationRegistryCA. It returns the zero authority for an empty value.
 func parseAuthority(value string) (authority, error) {
 	if value == "" || value == authoritySystem {
 		return authority{kind: value}, nil
@@ -43,10 +44,10 @@ func parseAuthority(value string) (authority, error) {
 	return authority{kind: kind, name: name, key: cmp.Or(key, defaultAuthorityKey)}, nil
 }
 
-// String names the object and the key.
+// String returns the kind, name and key of the object.
 func (a authority) String() string { return fmt.Sprintf("%s/%s#%s", a.kind, a.name, a.key) }
 
-// pool reads the certificates. It returns nil, which stands for those of the system, if no object is named.
+// pool reads the certificates. It returns nil, which means those of the system, if no object is named.
 func (a authority) pool(ctx context.Context, reader client.Reader, namespace string) (*x509.CertPool, error) {
 	if a.name == "" {
 		return nil, nil

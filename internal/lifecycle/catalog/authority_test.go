@@ -37,7 +37,7 @@ func TestParseAuthority(t *testing.T) {
 	}
 }
 
-// TestAuthority connects to a server whose certificate no system trusts.
+// TestAuthority verifies which authorities are accepted for a server whose certificate the system does not trust.
 func TestAuthority(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -48,7 +48,7 @@ func TestAuthority(t *testing.T) {
 		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"tls.crt": certificate}},
 	).Build()
 	for name, tc := range map[string]struct {
-		reason, value, want string // want is empty where it connects
+		reason, value, want string // want is empty if it connects
 	}{
 		"Unknown":   {"Anybody could make such a certificate.", "system", "annotation operatorstatus.io/registry-ca of the CatalogSource names the authority"},
 		"ConfigMap": {"Its author says whom to trust.", "configmap/ca", ""},
@@ -82,7 +82,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestProxy connects through the proxy that the environment names.
+// TestProxy verifies that connections use the proxy from the environment.
 func TestProxy(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

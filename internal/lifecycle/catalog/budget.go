@@ -11,18 +11,18 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Limits on the catalogs that are not trusted with the cluster: how many of a namespace are read, and how many bytes what is known of their
-// packages may take, of one namespace and of all.
+// Limits for catalogs that are not trusted with the cluster: the number of CatalogSources read per namespace, and the
+// bytes of memory that their content may use, per namespace and in total.
 const (
 	namespaceCatalogs = 20
 	namespaceContents = 16 << 20
 	untrustedContents = 64 << 20
 )
 
-// bytesPerBundle is what a Bundle, and an Entry, take besides their texts.
+// bytesPerBundle estimates the memory that a Bundle or an Entry uses in addition to its strings.
 const bytesPerBundle = 300
 
-// size estimates the bytes that a content takes in memory.
+// size estimates the memory that a content uses, in bytes.
 func (c *Content) size() (bytes int64) {
 	if c == nil {
 		return 0
@@ -53,7 +53,7 @@ func (b *Bundle) size() int64 {
 	return int64(out)
 }
 
-// fits returns an Error with reason TooLarge if there is no room for the content of a catalog that is not trusted.
+// fits returns an Error with reason TooLarge if the content of an untrusted catalog exceeds a memory limit.
 func (s *Store) fits(key types.NamespacedName, content *Content, trusts func(types.NamespacedName) bool) error {
 	if trusts(key) {
 		return nil
@@ -82,7 +82,8 @@ func (s *Store) fits(key types.NamespacedName, content *Content, trusts func(typ
 	return nil
 }
 
-// tooMany reports whether a CatalogSource is not among the oldest of its namespace, as many as are read.
+// tooMany reports whether a CatalogSource is not among the namespaceCatalogs oldest of its namespace. It sorts
+// ofNamespace.
 func tooMany(cs *olm.CatalogSource, ofNamespace []olm.CatalogSource) bool {
 	if len(ofNamespace) <= namespaceCatalogs {
 		return false

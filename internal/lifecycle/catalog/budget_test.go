@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// contentOf is a content that takes about that many MiB.
+// contentOf returns a content that uses about that many MiB.
 func contentOf(mebibytes int) *Content {
 	b := &Bundle{Name: "foo.v1", Properties: []property.Property{{Value: []byte(strings.Repeat("x", mebibytes<<20))}}}
 	stable := &Channel{Entries: map[string]*Entry{b.Name: {Bundle: b}}}
 	return &Content{Packages: map[string]*Package{"foo": {Channels: map[string]*Channel{"stable": stable, "alpha": stable}}}}
 }
 
-// TestFits: what catalogs say takes memory for as long as they are there. Those of one namespace have a limit, and all that are not trusted
-// together; trusted ones have none.
+// TestFits verifies the memory limits for content: one for the catalogs of each namespace, one for all untrusted
+// catalogs together, and none for trusted ones.
 func TestFits(t *testing.T) {
 	trusts := func(c types.NamespacedName) bool { return c.Namespace == "olm" }
 	s := NewStore("olm")

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// changes tells any number of listeners which CatalogSources changed. A slow listener blocks nobody, and misses nothing
-// but that one CatalogSource changed several times.
+// changes notifies any number of listeners about CatalogSources that changed. A slow listener blocks no other; several
+// changes of one CatalogSource may reach it as one.
 type changes struct {
 	mu        sync.Mutex
 	listeners map[*listener]bool
@@ -26,8 +26,9 @@ type listener struct {
 	wake    chan struct{}
 }
 
-// Changes is a source that gives a controller a generic event with a CatalogSource, of which only namespace and name
-// are set, when its content, health or priority changed, and when it is gone. It begins with all that there are.
+// Changes returns a source that sends a generic event for each existing CatalogSource when it starts, and then whenever
+// the content, health or priority of a CatalogSource changes or the CatalogSource is deleted. Only namespace and name
+// of the event's object are set.
 func (s *Store) Changes(h handler.EventHandler) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		l := s.changes.listen()
@@ -84,7 +85,7 @@ func (l *listener) add(keys ...types.NamespacedName) {
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
-	default: // it is awake
+	default: // it is awake already
 	}
 }
 

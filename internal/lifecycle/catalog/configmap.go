@@ -19,7 +19,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// configMapOrigin is a catalog in a ConfigMap. A ConfigMap that changes is another origin.
+// configMapOrigin is a catalog in a ConfigMap. When the ConfigMap changes, it is replaced by a new origin.
 type configMapOrigin struct {
 	quiet
 
@@ -63,12 +63,12 @@ func (o *configMapOrigin) read(ctx context.Context, known *reading) (*reading, e
 	}, nil
 }
 
-// digestOf returns the digest of what a ConfigMap holds.
+// digestOf returns a digest of the content of a ConfigMap.
 func digestOf(cm *corev1.ConfigMap) string {
 	hash := sha256.New()
 	all := files(cm)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		_, _ = fmt.Fprintf(hash, "%d %s %d ", len(name), name, len(all[name])) // a hash takes everything
+		_, _ = fmt.Fprintf(hash, "%d %s %d ", len(name), name, len(all[name])) // writing to a hash never fails
 		_, _ = hash.Write(all[name])
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
@@ -85,7 +85,7 @@ func (o *configMapOrigin) get(ctx context.Context) (*corev1.ConfigMap, error) {
 	return cm, nil
 }
 
-// files are the keys of a ConfigMap and what they hold.
+// files returns the content of a ConfigMap by key.
 func files(cm *corev1.ConfigMap) map[string][]byte {
 	out := maps.Clone(cm.BinaryData)
 	if out == nil {
@@ -97,7 +97,7 @@ func files(cm *corev1.ConfigMap) map[string][]byte {
 	return out
 }
 
-// ask reads the ConfigMap again, so that nobody has to keep the objects in it.
+// ask reads the ConfigMap again, so that the objects in it need not be kept.
 func (o *configMapOrigin) ask(ctx context.Context, request *Request) (io.ReadCloser, error) {
 	cm, err := o.get(ctx)
 	if err != nil {

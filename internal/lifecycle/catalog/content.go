@@ -1,4 +1,4 @@
-// Package catalog reads catalogs: what packages they offer, and what is in a bundle.
+// Package catalog reads the content of catalogs: the packages that they offer, and the objects of bundles.
 package catalog
 
 import (
@@ -12,38 +12,38 @@ type Catalog struct {
 	// Key is the namespace and name of the CatalogSource.
 	Key types.NamespacedName
 
-	// Priority of the CatalogSource: higher is preferred, then by name.
+	// Priority of the CatalogSource. A higher priority is preferred; Store.Visible orders equal ones.
 	Priority int
 
-	// Tried is true once it has been looked at, be it in vain, since this process began.
+	// Tried is true if reading has been attempted since this process started, even without success.
 	Tried bool
 
-	// Healthy is true where the content was read when it was last looked at.
+	// Healthy is true if the last attempt to read the content succeeded.
 	Healthy bool
 
-	// Message says why it is not healthy; empty where it is.
+	// Message explains why the catalog is not healthy; empty if it is healthy.
 	Message string
 
-	// Content is what was read last; nil where it never was.
+	// Content is the content in use; nil if there is none.
 	Content *Content
 }
 
-// Content is what a catalog offered when it was read. It is shared and never changes.
+// Content is what a catalog offered when it was read. It is shared and immutable.
 type Content struct {
 	// Packages by name.
 	Packages map[string]*Package
 
-	// Invalid tells of packages that make no sense, by name, why.
+	// Invalid holds, by name, why packages are invalid.
 	Invalid map[string]string
 }
 
-// Package is what a catalog offers under one name.
+// Package is one package of a catalog.
 type Package struct {
 	Name           string
 	DefaultChannel string
 	// Channels by name.
 	Channels map[string]*Channel
-	// Deprecation is what its author says of that; empty where it is not deprecated.
+	// Deprecation is the deprecation message of the package; empty if it is not deprecated.
 	Deprecation string
 }
 
@@ -52,34 +52,34 @@ type Channel struct {
 	Name string
 	// Entries by the name of the bundle.
 	Entries map[string]*Entry
-	// Deprecation is what its author says of that; empty where it is not deprecated.
+	// Deprecation is the deprecation message of the channel; empty if it is not deprecated.
 	Deprecation string
 }
 
-// Entry is a bundle's place in a channel.
+// Entry is an entry of a channel: a bundle and its upgrade edges.
 type Entry struct {
 	Bundle   *Bundle
 	Replaces string
 	Skips    []string
-	// SkipRange is a range of versions that the bundle can replace; empty for none.
+	// SkipRange is the range of versions that the bundle can replace; empty if there is none.
 	SkipRange string
 }
 
-// Bundle is one version of one operator. Its objects stay in the catalog until they are asked for.
+// Bundle is one version of an operator. Its objects stay in the catalog or the bundle image until they are needed.
 type Bundle struct {
-	// Name is that of its ClusterServiceVersion.
+	// Name is the name of its ClusterServiceVersion.
 	Name    string         `json:"name"`
 	Package string         `json:"package"`
 	Version semver.Version `json:"version"`
-	// Image holds the objects where the catalog does not.
+	// Image contains the objects if the catalog does not.
 	Image string `json:"image,omitempty"`
-	// Inlined is whether the catalog holds them.
+	// Inlined is true if the catalog contains the objects.
 	Inlined bool `json:"inlined,omitempty"`
-	// Provides are the kinds that its custom resource definitions and API services bring.
+	// Provides lists the kinds of its custom resource definitions and API services.
 	Provides []property.GVK `json:"provides,omitempty"`
-	// Properties are what a resolver reads: requirements and constraints, and the packages and kinds it provides.
-	// Those that carry objects (olm.bundle.object, olm.csv.metadata) are left out.
+	// Properties are those that the resolver uses: requirements, constraints, and the packages and kinds that it
+	// provides. Properties that carry objects (olm.bundle.object, olm.csv.metadata) are left out.
 	Properties []property.Property `json:"properties,omitempty"`
-	// Deprecation is what its author says of that; empty where it is not deprecated.
+	// Deprecation is the deprecation message of the bundle; empty if it is not deprecated.
 	Deprecation string `json:"deprecation,omitempty"`
 }

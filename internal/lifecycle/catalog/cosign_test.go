@@ -23,7 +23,7 @@ var (
 	update = flag.Bool("update", false, "write testdata/cosign.json anew, with -cosign")
 )
 
-// signedByCosign is what cosign made of an image: see testdata/cosign.json.
+// signedByCosign is the result of signing an image with cosign, as stored in testdata/cosign.json.
 type signedByCosign struct {
 	Version    string      `json:"version"`
 	Key        string      `json:"key"`
@@ -31,8 +31,8 @@ type signedByCosign struct {
 	Signatures []Signature `json:"signatures"`
 }
 
-// TestCosign: what cosign itself signed is verified, in both of its formats. Without the program it is what it signed when testdata was
-// written.
+// TestCosign verifies signatures made by cosign in both of its formats. Without the cosign program, it uses those in
+// testdata.
 func TestCosign(t *testing.T) {
 	got := signatures(t)
 	simple, enveloped := 0, 0
@@ -56,7 +56,7 @@ func TestCosign(t *testing.T) {
 	}
 }
 
-// signatures are made by cosign now, or were when testdata was written.
+// signatures returns signatures made by cosign now, or else those in testdata.
 func signatures(t *testing.T) (out signedByCosign) {
 	file := filepath.Join("testdata", "cosign.json")
 	if *cosign != "" {

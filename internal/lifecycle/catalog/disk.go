@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// disk keeps the file-based catalogs of images, so that memory need not hold the objects in them, and the manager need
-// not pull again what it has when it starts.
+// disk stores catalog contents, so that their objects need not be in memory, and the manager need not pull them again
+// after a restart.
 //
 //	content/<digest>/catalog.json          the catalog, without objects
-//	content/<digest>/<hash of name>.json   a bundle whole, where it has objects
+//	content/<digest>/<hash of name>.json   a bundle with its objects, if the catalog contains them
 //	used/<namespace>_<name>.json           what a CatalogSource uses
 //
-// What is under content is complete: it is written elsewhere and moved there. It goes when nobody uses it.
+// Contents are complete: each is written to another folder and renamed. A content is removed when it is no longer used.
 type disk struct {
 	dir string
 
@@ -32,12 +32,13 @@ type disk struct {
 	used map[types.NamespacedName]use
 }
 
-// use is what a CatalogSource uses, and the reference that its digest was resolved from.
+// use is the content that a CatalogSource uses, and the image reference that its digest was resolved from.
 type use struct {
 	Image  string `json:"image"`
 	Digest string `json:"digest"`
 
-	// Demand is what the ImagePolicies demanded of it then, and SignedBy are those who signed it.
+	// Demand is the hash of what the ImagePolicies required when the image was read. SignedBy lists the authorities
+	// that signed it.
 	Demand   string `json:"demand,omitempty"`
 	SignedBy string `json:"signedBy,omitempty"`
 }
@@ -75,7 +76,7 @@ func (d *disk) usePath(key types.NamespacedName) string {
 	return filepath.Join(d.dir, "used", key.Namespace+"_"+key.Name+".json")
 }
 
-// hold keeps a content from going until release is called.
+// hold protects a content from removal until release is called.
 func (d *disk) hold(digest string) (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +91,7 @@ func (d *disk) hold(digest string) (release func()) {
 	})
 }
 
-// last is what a CatalogSource used last for that image; zero where there is nothing.
+// last returns what a CatalogSource used last if that was from the image; the zero value otherwise.
 func (d *disk) last(key types.NamespacedName, image string) use {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +101,7 @@ func (d *disk) last(key types.NamespacedName, image string) use {
 	return use{}
 }
 
-// remember has a content survive the manager, for a CatalogSource.
+// remember records what a CatalogSource uses, so that the content survives a restart of the manager.
 func (d *disk) remember(key types.NamespacedName, u use) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +122,7 @@ func (d *disk) remember(key types.NamespacedName, u use) error {
 	return os.Rename(temporary, d.usePath(key))
 }
 
-// forget is called when a CatalogSource uses no image any more.
+// forget removes the record of a CatalogSource that no longer uses a stored content.
 func (d *disk) forget(key types.NamespacedName) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +138,7 @@ func (d *disk) forget(key types.NamespacedName) error {
 	return nil
 }
 
-// forgetOthers removes what was used by CatalogSources that are no more, and contents that nobody uses.
+// forgetOthers removes the records of CatalogSources that no longer exist, and unused contents.
 func (d *disk) forgetOthers(there func(types.NamespacedName) bool) error {
 	d.mu.Lock()
 	var gone []types.NamespacedName
@@ -164,7 +165,8 @@ func (d *disk) forgetOthers(there func(types.NamespacedName) bool) error {
 	return nil
 }
 
-// collect removes a content that nobody uses. What cannot be removed now is looked at again at the next start.
+// collect removes a content unless it is used. If the removal fails, it is retried at the next start. The caller holds
+// d.mu.
 func (d *disk) collect(digest string) {
 	if digest == "" || d.held[digest] > 0 {
 		return
@@ -177,13 +179,13 @@ func (d *disk) collect(digest string) {
 	_ = os.RemoveAll(d.contentDir(digest))
 }
 
-// has is true where a content is there.
+// has reports whether a content is stored.
 func (d *disk) has(digest string) bool {
 	_, err := os.Stat(filepath.Join(d.contentDir(digest), contentFile))
 	return digest != "" && err == nil
 }
 
-// folder returns a new folder, to write a content to.
+// folder creates and returns an empty folder to write a content to.
 func (d *disk) folder() (string, error) {
 	out, err := os.MkdirTemp(filepath.Join(d.dir, "new"), "content")
 	if err != nil {
@@ -192,10 +194,10 @@ func (d *disk) folder() (string, error) {
 	return out, nil
 }
 
-// add puts a folder there that has a content. The caller holds it.
+// add moves a folder with a complete content into place. The caller must hold the digest.
 func (d *disk) add(digest, folder string) error {
 	if d.has(digest) {
-		return nil // another CatalogSource of the same image was first
+		return nil // another CatalogSource with the same content was first
 	}
 	if err := os.Rename(folder, d.contentDir(digest)); err != nil && !d.has(digest) {
 		return fmt.Errorf("keeping the catalog: %w", err)
@@ -203,13 +205,13 @@ func (d *disk) add(digest, folder string) error {
 	return nil
 }
 
-// read reads what is kept of a catalog, without objects.
+// read returns a stored catalog, without objects.
 func (d *disk) read(digest string, limits Limits) (*Content, error) {
 	f, err := os.Open(filepath.Join(d.contentDir(digest), contentFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalog that was kept: %w", err)
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // opened for reading
 	out := newContent()
 	for answers := json.NewDecoder(io.LimitReader(f, limits.Kept+2*limits.Bundle)); ; {
 		var a Answer
@@ -224,7 +226,7 @@ func (d *disk) read(digest string, limits Limits) (*Content, error) {
 	}
 }
 
-// bundle returns what is kept of a bundle with its objects; nil where they are in the bundle's image.
+// bundle returns the stored copy of a bundle with its objects; nil if the objects are in the bundle's image.
 func (d *disk) bundle(digest string, b *BundleRequest) (io.ReadCloser, error) {
 	f, err := os.Open(filepath.Join(d.contentDir(digest), bundleFile(b.Package, b.Name)))
 	if errors.Is(err, fs.ErrNotExist) && d.has(digest) {
@@ -236,7 +238,7 @@ func (d *disk) bundle(digest string, b *BundleRequest) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// contentFile is the file of a content with the answers that told it.
+// contentFile holds the answers that describe the catalog.
 const contentFile = "catalog.json"
 
 func bundleFile(packageName, bundle string) string {

@@ -25,11 +25,11 @@ func TestDiskKeepsWhatIsUsed(t *testing.T) {
 	}
 	check(t, d, "sha256:1", true, "somebody reads it")
 	release()
-	release() // once more changes nothing
+	release() // a second call does nothing
 	check(t, d, "sha256:1", false, "nobody uses it")
 	check(t, d, "sha256:2", true, "a uses it")
 
-	put(t, d, "sha256:3") // of a run that ended before it was used
+	put(t, d, "sha256:3") // of a run that ended before the content was used
 	if err := os.WriteFile(filepath.Join(dir, "new", "half"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

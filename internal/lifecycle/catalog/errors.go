@@ -9,7 +9,7 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Error says why a catalog or a bundle cannot be read.
+// Error is the reason why a catalog or a bundle cannot be read.
 type Error struct {
 	// Reason is one of the API's constants, such as ReasonUnreachable or ReasonBundleInvalid.
 	Reason string
@@ -17,13 +17,14 @@ type Error struct {
 	cause error
 }
 
-// Error is the same text for the same cause: it holds no time, and no port that was picked for one connection.
+// Error returns the same text for the same cause: no time, and no local address or port of a connection.
 func (e *Error) Error() string { return Stable(e.cause.Error()) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Permanent is true where reading the same again ends the same, until somebody changes what is read.
+// Permanent reports whether another attempt fails in the same way until what is read, or a setting of the manager,
+// changes.
 func (e *Error) Permanent() bool {
 	switch e.Reason {
 	case v1alpha1.ReasonSpecInvalid, v1alpha1.ReasonConfigMapNotFound, v1alpha1.ReasonNotACatalog,
@@ -34,7 +35,8 @@ func (e *Error) Permanent() bool {
 	return false
 }
 
-// OfSignature reports whether an ImagePolicy is not satisfied. That may pass: an image can be signed after it was pushed.
+// OfSignature reports whether an ImagePolicy is not satisfied. A later attempt may succeed, since an image can be
+// signed after it was pushed.
 func (e *Error) OfSignature() bool {
 	switch e.Reason {
 	case v1alpha1.ReasonSignatureMissing, v1alpha1.ReasonSignatureInvalid, v1alpha1.ReasonImagePolicyInvalid:
@@ -48,7 +50,7 @@ func Errorf(reason, format string, args ...any) error {
 	return &Error{Reason: reason, cause: fmt.Errorf(format, args...)}
 }
 
-// AsError returns err as an Error: with the reason that it has, or else the given one.
+// AsError returns err as an Error. It keeps the reason of an Error that err wraps; otherwise it uses the given one.
 func AsError(err error, reason string) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		reason = known.Reason
@@ -56,12 +58,12 @@ func AsError(err error, reason string) *Error {
 	return &Error{Reason: reason, cause: err}
 }
 
-// ownAddress is what the text of a network error tells of our end of the connection.
+// ownAddress matches the local address in the text of a network error.
 var ownAddress = regexp.MustCompile(`\b(tcp|udp)([46]?) \S+->`)
 
 const longestMessage = 1000
 
-// Stable returns text in one line that is the same for the same cause.
+// Stable returns text as a single line that is the same for the same cause.
 func Stable(text string) string {
 	return messages.Clip(ownAddress.ReplaceAllString(messages.Line(text), "$1$2 "), longestMessage)
 }

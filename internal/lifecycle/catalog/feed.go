@@ -10,30 +10,30 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// feed reads one origin again and again, each time in as long as it takes, and nobody waits for it.
+// feed reads one origin repeatedly in the background.
 type feed struct {
 	origin origin
 
-	// known is what is in use when the feed begins; nil for nothing.
+	// known is the reading in use when the feed starts; nil if there is none.
 	known *reading
 
-	// every is how often to read what was read well; 0 for only when it changes.
+	// every is the interval between successful reads; 0 means to read only after a change.
 	every time.Duration
 
-	// timeout is how long a try may take.
+	// timeout limits one attempt.
 	timeout time.Duration
 
-	// fits returns an Error if there is no room for a content that was read.
+	// fits returns an Error if the content exceeds a memory limit.
 	fits func(*Content) error
 
-	// record is given what each try came to, while ctx lasts. It says whether that was taken.
+	// record is called with the result of each attempt. It returns false if the feed has been replaced, and must stop.
 	record func(*reading, outcome) bool
 }
 
-// defaultEvery is how often a registry is read that tells of no change, and anything that is of no use as it is.
+// defaultEvery is the interval for registries that do not report changes, and after a permanent error.
 const defaultEvery = 15 * time.Minute
 
-// retries are the pauses after tries that failed for what may pass.
+// retries is the backoff after errors that may be temporary.
 var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: 2 * time.Minute}
 
 // run reads until ctx is done.
@@ -81,7 +81,7 @@ func (f *feed) read(ctx context.Context) (*reading, *Error) {
 	return r, AsError(err, v1alpha1.ReasonUnreachable)
 }
 
-// wait waits until the origin may have changed, but no longer than a pause; 0 is without end.
+// wait blocks until the origin may have changed, but no longer than pause; 0 means no limit.
 func (f *feed) wait(ctx context.Context, pause time.Duration) {
 	if pause > 0 {
 		var cancel context.CancelFunc

@@ -29,7 +29,7 @@ func TestFeedEnds(t *testing.T) {
 		t.Fatal(oc.err)
 	}
 	stop()
-	for oc := range outcomes { // there may be one more that went well, before it was noticed
+	for oc := range outcomes { // one more success is possible before the registry's end is noticed
 		if oc.err != nil {
 			break
 		}

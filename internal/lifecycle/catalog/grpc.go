@@ -17,14 +17,14 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// grpcOrigin is a registry that serves its content by gRPC.
+// grpcOrigin is a registry that serves a catalog by gRPC.
 type grpcOrigin struct {
 	address   string
 	plaintext bool
 	access    access
 
-	// conn is there to notice when the registry comes or goes: nothing is asked on it. ready is whether it was connected when the registry
-	// was read last.
+	// conn detects when the registry becomes available or unavailable; no requests are sent on it. ready is whether it
+	// was connected when the registry was last read.
 	conn  *grpc.ClientConn
 	ready bool
 }
@@ -37,10 +37,10 @@ func newGRPCOrigin(address string, a access) (*grpcOrigin, error) {
 		}
 	}
 	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, where there is any, is the route's
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the route adds TLS if it is needed
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return a.route.connect(ctx, to) }),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithIdleTimeout(0), // its state says whether the registry is there
+		grpc.WithIdleTimeout(0), // keep the connection, since its state shows whether the registry is available
 		grpc.WithUserAgent("operator-status"),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 15 * time.Second},
@@ -53,9 +53,9 @@ func newGRPCOrigin(address string, a access) (*grpcOrigin, error) {
 	return &grpcOrigin{address: address, plaintext: to.Plaintext, access: a, conn: conn}, nil
 }
 
-func (o *grpcOrigin) close() { _ = o.conn.Close() } // fails where it is closed already
+func (o *grpcOrigin) close() { _ = o.conn.Close() } // fails if it is closed already
 
-// await returns when the registry has come or gone since it was read.
+// await blocks until the registry has become available or unavailable since it was last read, or ctx is done.
 func (o *grpcOrigin) await(ctx context.Context) {
 	for {
 		state := o.conn.GetState()
@@ -96,7 +96,7 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 	}}, nil
 }
 
-// settle waits until the connection is up or has failed: it is noticed from then on when the registry comes or goes.
+// settle waits until the connection is ready or has failed, and records which in ready. await compares with it.
 func (o *grpcOrigin) settle(ctx context.Context) {
 	state := o.conn.GetState()
 	for ; state == connectivity.Idle || state == connectivity.Connecting; state = o.conn.GetState() {
@@ -110,7 +110,7 @@ func (o *grpcOrigin) settle(ctx context.Context) {
 	o.ready = state == connectivity.Ready
 }
 
-// channelOf is the first channel that a bundle is in.
+// channelOf returns the first channel, by name, that contains a bundle.
 func channelOf(content *Content, b *BundleRequest) (string, bool) {
 	p := content.Packages[b.Package]
 	if p == nil {

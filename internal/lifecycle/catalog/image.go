@@ -22,18 +22,18 @@ type imageOrigin struct {
 	access access
 	disk   *disk
 
-	// demand is what the ImagePolicies demand of the image; empty for nothing.
+	// demand is the hash of what the ImagePolicies require of the image; empty if they require nothing.
 	demand string
 
-	// current is what this origin read last: another may have had other pull secrets.
+	// current is the last reading by this origin. An earlier reading may have used other pull secrets.
 	current *reading
 
-	// unusable is why the image of unusableDigest is of no use: it need not be pulled again.
+	// unusable is the permanent error of the image with unusableDigest, which is not pulled again.
 	unusable       error
 	unusableDigest string
 }
 
-// read has the image resolved, and pulled where it is not what is known, and not on the disk.
+// read resolves the image. It pulls the image only if its content is neither known nor on disk.
 func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error) {
 	p := pull{origin: o, known: known}
 	err := o.access.ask(ctx, Request{Image: o.image}, nil, p.take)
@@ -41,7 +41,7 @@ func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error
 		defer p.kept.close()
 	}
 	switch {
-	case p.digest == "": // it was not even resolved, or is not signed as it has to be
+	case p.digest == "": // it was not resolved, or lacks a required signature
 		if known == nil {
 			known = o.fromBefore()
 		}
@@ -63,7 +63,7 @@ func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error
 	return o.current, nil
 }
 
-// usable returns what was read before if it was read under the same demands; nil otherwise. What nothing is demanded of is always usable.
+// usable returns known if it was read under the current demand, or if there is none now; nil otherwise.
 func (o *imageOrigin) usable(known *reading) *reading {
 	if known != nil && o.demand != "" && known.demand != o.demand {
 		return nil
@@ -71,7 +71,7 @@ func (o *imageOrigin) usable(known *reading) *reading {
 	return known
 }
 
-// fromBefore is what the CatalogSource used when the manager ran last; nil where that is not there.
+// fromBefore returns what the CatalogSource used in an earlier run of the manager; nil if that is not on disk.
 func (o *imageOrigin) fromBefore() *reading {
 	last := o.disk.last(o.key, o.image)
 	release := o.disk.hold(last.Digest)
@@ -102,19 +102,19 @@ func (o *imageOrigin) reading(u use, content *Content, release func()) *reading 
 	}
 }
 
-// pull is one try to read an image.
+// pull is one attempt to read an image.
 type pull struct {
 	origin *imageOrigin
 	known  *reading
 
-	// digest of the image, and by whom it is signed; empty until it is resolved.
+	// digest of the image and the authorities that signed it; empty until the image is resolved.
 	digest, signedBy string
 
-	// kept is the content; nil if that is known already.
+	// kept is the content; nil if it is known already.
 	kept *keeping
 }
 
-// take takes up one answer.
+// take processes one answer.
 func (p *pull) take(c *conversation, a Answer) error {
 	switch {
 	case a.Resolved != nil && p.digest == "":
@@ -128,7 +128,8 @@ func (p *pull) take(c *conversation, a Answer) error {
 	return p.kept.add(a)
 }
 
-// resolved decides whether the image is to be pulled. Whoever may resolve an image may read it, so one that is on the disk is not.
+// resolved decides whether to pull the image. An image on disk is not pulled again: resolving it with the pull secrets
+// shows that the CatalogSource may read it.
 func (p *pull) resolved(c *conversation, digest string) error {
 	o := p.origin
 	p.digest = digest
@@ -146,7 +147,7 @@ func (p *pull) resolved(c *conversation, digest string) error {
 	return c.send(Verdict{Read: !there})
 }
 
-// keep copies a bundle from the scratch file of the process that read it.
+// keep copies a bundle from the scratch file of the reader process to the disk.
 func (p *pull) keep(c *conversation, b *KeptBundle) error {
 	if b.Size < 0 || b.Offset < 0 || b.Size > p.origin.access.limits.CatalogFile {
 		return Errorf(v1alpha1.ReasonTooLarge, "bundle %s is larger than the limit for a file", b.Name)

@@ -7,21 +7,22 @@ import (
 	"path/filepath"
 )
 
-// keeping is a content that is taken from the disk, or written to it while it is read.
+// keeping is a content that is on disk, or is written to it while it is read.
 type keeping struct {
 	disk    *disk
 	digest  string
-	content *Content // what is there, or has been read so far
+	content *Content // complete if it is on disk, otherwise what has been read so far
 
-	// release lets go of the content on the disk; nil once somebody else is to.
+	// release ends the hold on the content; nil once the caller of finish is responsible for it.
 	release func()
 
-	// What is read is written to a folder, and the answers that told it to a file in it.
+	// dir is the folder that a new content is written to, and answers the file in it with the answers that describe the
+	// catalog.
 	dir     string
 	answers *os.File
 }
 
-// keep begins to keep a content, unless it is there.
+// keep returns the content on disk, or starts to write a new one. there reports which.
 func (d *disk) keep(digest string, limits Limits) (k *keeping, there bool, err error) {
 	k = &keeping{disk: d, digest: digest, release: d.hold(digest)}
 	if k.content, err = d.read(digest, limits); err == nil {
@@ -38,13 +39,13 @@ func (d *disk) keep(digest string, limits Limits) (k *keeping, there bool, err e
 	return k, false, nil
 }
 
-// add takes up an answer.
+// add adds an answer to the content.
 func (k *keeping) add(a Answer) error {
 	k.content.add(a)
 	return json.NewEncoder(k.answers).Encode(a)
 }
 
-// finish puts the content on the disk, if it was not there. Whoever calls release takes it away again.
+// finish moves a new content into place. The content may be removed after release is called.
 func (k *keeping) finish() (release func(), err error) {
 	if k.answers != nil {
 		err := k.answers.Close()
@@ -61,13 +62,13 @@ func (k *keeping) finish() (release func(), err error) {
 	return release, nil
 }
 
-// close gives up what was not finished.
+// close discards what was not finished. It does nothing after finish.
 func (k *keeping) close() {
 	if k.answers != nil {
-		_ = k.answers.Close() // it goes
+		_ = k.answers.Close() // it is removed below
 	}
 	if k.dir != "" {
-		_ = os.RemoveAll(k.dir) // the next start removes what is left
+		_ = os.RemoveAll(k.dir) // the next start removes the rest
 	}
 	if k.release != nil {
 		k.release()

@@ -1,30 +1,31 @@
 package catalog
 
-// Limits are how much is read of what others wrote. What is larger is refused, with a message that tells the limit.
+// Limits restricts how much untrusted content is read. Larger content is rejected with a message that includes the
+// limit.
 type Limits struct {
-	// Image is how many bytes an image may have, packed as well as unpacked.
+	// Image is the maximum size of an image in bytes, both compressed and unpacked.
 	Image int64
 
-	// Catalog is how many bytes the file-based catalog in an image may have.
+	// Catalog is the maximum size of the file-based catalog in an image, in bytes.
 	Catalog int64
 
-	// CatalogFile is how many bytes one file of it may have.
+	// CatalogFile is the maximum size of one file of it, in bytes.
 	CatalogFile int64
 
-	// CatalogFiles is how many files it may have.
+	// CatalogFiles is the maximum number of its files.
 	CatalogFiles int
 
-	// Kept is how many bytes of what a catalog says are kept in memory, which is all of it but the objects.
+	// Kept is the maximum size in bytes of the part of a catalog that is kept in memory: everything except the objects.
 	Kept int64
 
-	// Bundle is how many bytes all files of a bundle image may have, unpacked, and all objects of a bundle.
+	// Bundle is the maximum size in bytes of all files of an unpacked bundle image, and of all objects of a bundle.
 	Bundle int64
 
-	// BundleFiles is how many files a bundle image may have.
+	// BundleFiles is the maximum number of files in a bundle image.
 	BundleFiles int
 }
 
-// DefaultLimits are above what public catalogs need, and below what a manager can bear.
+// DefaultLimits exceed what public catalogs need, and are low enough for the manager.
 var DefaultLimits = Limits{
 	Image:        2 << 30,
 	Catalog:      512 << 20,

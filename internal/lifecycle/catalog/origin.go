@@ -7,41 +7,41 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 )
 
-// origin is where the content of a CatalogSource comes from.
+// origin is the source of a CatalogSource's content.
 type origin interface {
-	// read reads the content, unless it is known already: then it returns known. It may return what it had before
-	// together with the reason why it cannot be read now.
+	// read returns a new reading, or known if the content is unchanged. Together with an error, it may return a reading
+	// that stays in use.
 	read(ctx context.Context, known *reading) (*reading, error)
 
-	// await returns when the content may have changed, or ctx is done.
+	// await blocks until the content may have changed, or ctx is done.
 	await(ctx context.Context)
 
-	// close ends what the origin holds open. Readings stay in use.
+	// close releases the connections of the origin. Its readings stay valid.
 	close()
 }
 
-// reading is what was read from an origin at one moment.
+// reading is the content of an origin as read at one moment.
 type reading struct {
 	content *Content
 
-	// from names what was read, as in "sha256:…".
+	// from identifies the content, such as "sha256:…".
 	from string
 
-	// demand is what the ImagePolicies demanded of the image when it was read, and signedBy are the authorities that signed it; empty if
-	// nothing was demanded.
+	// demand is the hash of what the ImagePolicies required of the image when it was read, and signedBy lists the
+	// authorities that signed it. Both are empty if nothing was required.
 	demand, signedBy string
 
-	// configMap is the one that was read, where it was one.
+	// configMap is the ConfigMap that was read; nil if the origin is not a ConfigMap.
 	configMap *olm.ConfigMapResourceReference
 
-	// access is for the objects of bundles.
+	// access reads the objects of bundles.
 	access access
 
-	// ask completes a request for the objects of a bundle with where the origin has them, and returns what was kept of the bundle; nil
-	// for nothing.
+	// ask adds the location of a bundle's objects to a request. It returns the stored copy of the bundle; nil if there
+	// is none.
 	ask func(ctx context.Context, request *Request) (kept io.ReadCloser, err error)
 
-	// accepted is called when the reading becomes the one in use, and done when it no longer is. Both may be nil.
+	// accepted is called when the reading comes into use, and done when it is no longer used. Both may be nil.
 	accepted func() error
 	done     func()
 }
@@ -52,7 +52,7 @@ func (r *reading) release() {
 	}
 }
 
-// quiet is for origins that never tell of a change.
+// quiet is embedded in origins that do not report changes.
 type quiet struct{}
 
 func (quiet) await(ctx context.Context) { <-ctx.Done() }

@@ -12,7 +12,8 @@ import (
 	"net/url"
 )
 
-// connectThrough connects to a host through an HTTP proxy, which the cluster's admin chose: where it may be is not restricted.
+// connectThrough connects to a host through an HTTP proxy. The proxy is the choice of the cluster's admin, so its
+// address is not restricted.
 func connectThrough(ctx context.Context, proxy *url.URL, host string) (net.Conn, error) {
 	conn, err := dialProxy(ctx, proxy)
 	if err != nil {
@@ -41,7 +42,8 @@ func dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
-// tunnel asks a proxy to connect to a host. What it sends before it is asked to belongs to nobody.
+// tunnel requests a proxy to connect to a host. Bytes that the proxy sends right after its response are lost: the
+// client speaks first in TLS, so there should be none.
 func tunnel(ctx context.Context, conn net.Conn, proxy *url.URL, host string) error {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: host}, Host: host, Header: http.Header{}}
 	if user := proxy.User; user != nil {

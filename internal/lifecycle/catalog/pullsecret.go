@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pullSecrets are the Secrets that a CatalogSource names.
+// pullSecrets reads the Secrets that a CatalogSource names.
 type pullSecrets struct {
 	reader    client.Reader
 	namespace string
 	names     []string
 }
 
-// read returns the Secrets, and the reasons that others of them cannot be used.
+// read returns the usable Secrets, and a message for each of the others.
 func (s pullSecrets) read(ctx context.Context) (out []PullSecret, problems []string) {
 	for _, name := range s.names {
 		secret, err := s.one(ctx, types.NamespacedName{Namespace: s.namespace, Name: name})
@@ -46,7 +46,7 @@ func (s pullSecrets) one(ctx context.Context, key types.NamespacedName) (PullSec
 	return PullSecret{Name: key.String(), Config: text}, nil
 }
 
-// dockerConfig is the text of a Secret in the newer of the two formats that Kubernetes knows.
+// dockerConfig returns the credentials of a Secret as docker's config.json, the newer of the two formats of Kubernetes.
 func dockerConfig(secret *corev1.Secret) (string, error) {
 	if secret.Type == corev1.SecretTypeDockerConfigJson {
 		return string(secret.Data[corev1.DockerConfigJsonKey]), nil

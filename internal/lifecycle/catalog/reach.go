@@ -22,23 +22,23 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// Reach restricts the addresses that CatalogSources may refer to. The manager can connect to hosts that the author of a CatalogSource
-// cannot, such as its own node and the API server, and must not be used as a proxy to them.
+// Reach restricts the addresses that CatalogSources may refer to. The manager can connect to hosts that the author of a
+// CatalogSource cannot, such as its own node and the API server, and must not be used as a proxy to them.
 type Reach struct {
 	// Trusts reports whether a catalog is trusted with the cluster. A trusted catalog may refer to any address.
 	Trusts func(types.NamespacedName) bool
 
-	// Allowed are restricted addresses that untrusted catalogs may refer to all the same.
+	// Allowed are restricted addresses that untrusted catalogs may nevertheless refer to.
 	Allowed []netip.Prefix
 
-	// Plaintext are the hosts, as <host> or <host>:<port>, that may be connected to without TLS. Services in the catalog's own namespace
-	// may be as well: the registry pods of OLM serve nothing else.
+	// Plaintext lists the hosts, as <host> or <host>:<port>, that may be connected to without TLS. Services in the
+	// catalog's own namespace are always allowed, since OLM's registry pods do not support TLS.
 	Plaintext []string
 
-	// RequireDigests rejects images that are referred to by a tag, which can be moved to another image.
+	// RequireDigests rejects images that are referred to by tag, since a tag can be moved to another image.
 	RequireDigests bool
 
-	// APIServer are the addresses of the API server.
+	// APIServer lists the addresses of the API server.
 	APIServer []netip.Addr
 }
 
@@ -68,7 +68,7 @@ type route struct {
 	key     types.NamespacedName
 	trusted bool
 
-	// authority of the registries, and who reads it.
+	// authority verifies the registries, and reader reads its ConfigMap or Secret.
 	authority authority
 	reader    client.Reader
 }
@@ -77,14 +77,14 @@ func (r *Reach) of(catalog types.NamespacedName) route {
 	return route{Reach: r, key: catalog, trusted: r.Trusts(catalog)}
 }
 
-// trusting returns the route with an authority of the registries.
+// trusting returns a copy of the route that verifies registries with the authority.
 func (r route) trusting(a authority, reader client.Reader) route {
 	r.authority, r.reader = a, reader
 	return r
 }
 
-// connect connects to a registry, with TLS unless it may be connected to without. It returns a sandbox.DialError for where the catalog
-// may not point.
+// connect connects to a registry. It uses TLS unless the address is a plaintext one that the route allows. If the
+// catalog may not connect to the address, the error is a sandbox.DialError.
 func (r route) connect(ctx context.Context, to sandbox.Address) (net.Conn, error) {
 	conn, err := r.dial(ctx, to)
 	if barred, ok := errors.AsType[*Error](err); ok {
@@ -117,7 +117,7 @@ func (r route) dial(ctx context.Context, to sandbox.Address) (net.Conn, error) {
 	return secure, nil
 }
 
-// tunnel connects to a host, through the proxy that the environment of the manager names for it.
+// tunnel connects to a host, through a proxy if the environment of the manager configures one for it.
 func (r route) tunnel(ctx context.Context, host string) (net.Conn, error) {
 	proxy, err := httpproxy.FromEnvironment().ProxyFunc()(&url.URL{Scheme: "https", Host: host})
 	if err != nil {
@@ -129,7 +129,8 @@ func (r route) tunnel(ctx context.Context, host string) (net.Conn, error) {
 	return connectThrough(ctx, proxy, host)
 }
 
-// dialer returns a dialer that checks each address after the lookup, so that neither a DNS name nor a redirect gets around the check.
+// dialer returns a dialer that checks each address after the DNS lookup, so that neither a DNS name nor a redirect
+// bypasses the check.
 func (r route) dialer() *net.Dialer {
 	return &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error { return r.check(address) }}
 }
@@ -162,7 +163,7 @@ func (r route) check(address string) error {
 		addr, what)
 }
 
-// plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS.
+// plaintext returns an Error with reason PlaintextNotAllowed unless every catalog may connect to the host without TLS.
 func (r *Reach) plaintext(host string) error {
 	name := nameOf(host)
 	if slices.Contains(r.Plaintext, host) || slices.Contains(r.Plaintext, name) {
@@ -173,7 +174,7 @@ func (r *Reach) plaintext(host string) error {
 			"A registry with TLS is connected to with it if annotation %s says how to know it", host, name, v1alpha1.AnnotationRegistryCA)
 }
 
-// plaintext returns an Error with reason PlaintextNotAllowed unless a host may be connected to without TLS for this catalog.
+// plaintext returns an Error with reason PlaintextNotAllowed unless this catalog may connect to the host without TLS.
 func (r route) plaintext(host string) error {
 	if labels := strings.SplitN(strings.TrimSuffix(nameOf(host), "."), ".", 3); len(labels) > 1 && labels[1] == r.key.Namespace &&
 		(len(labels) == 2 || labels[2] == "svc" || strings.HasPrefix(labels[2], "svc.")) {
@@ -182,7 +183,8 @@ func (r route) plaintext(host string) error {
 	return r.Reach.plaintext(host)
 }
 
-// registry returns the registry of an image. Its scheme is http if it may be connected to without TLS: that is tried if TLS fails.
+// registry returns the registry of an image. Its scheme is http if it may be connected to without TLS, which is only
+// tried if TLS fails.
 func (r route) registry(image string) (name.Registry, error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// tenants is a cluster whose catalogs are trusted in namespace olm.
+// tenants returns a Reach that trusts the catalogs of namespace olm.
 func tenants(allowed, plaintext string) *Reach {
 	cidrs, err := ParseAllowed(allowed)
 	if err != nil {
@@ -25,7 +25,7 @@ func tenants(allowed, plaintext string) *Reach {
 func TestReachAddresses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, namespace, allowed, address string
-		want                                string // empty for dialled
+		want                                string // empty if the address may be dialed
 	}{
 		"Elsewhere":     {"A registry may be anywhere.", "tenant", "", "192.0.2.1:443", ""},
 		"InTheCluster":  {"So may a Service.", "tenant", "", "10.96.7.7:443", ""},
@@ -74,7 +74,7 @@ func TestReachPlaintext(t *testing.T) {
 	}
 }
 
-// TestRegistryScheme: --catalog-plaintext is about the registries of images as well.
+// TestRegistryScheme verifies that --catalog-plaintext also applies to the registries of images.
 func TestRegistryScheme(t *testing.T) {
 	for image, want := range map[string]string{
 		"registry.example.com:5000/a:v1": "http",

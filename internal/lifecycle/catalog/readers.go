@@ -14,28 +14,31 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// ReaderMode is the argument by which the manager's program knows that it is to read catalogs and nothing else.
+// ReaderMode is the argument that starts the manager's program as a reader process.
 const ReaderMode = "read-catalogs"
 
 const (
-	// readerMemory limits the bytes that one process may use to read a catalog or a bundle.
+	// readerMemory limits the memory of one reader process, in bytes.
 	readerMemory = 192 << 20
 
-	// readersMemory limits what all of them use together. Where it is reached the largest ends, and its CatalogSource is read again later.
+	// readersMemory limits the memory of all reader processes together, in bytes. When it is exceeded, the largest
+	// process is ended and its CatalogSource is read again later.
 	readersMemory = 320 << 20
 
-	// Numbers of processes that read at a time: for trusted catalogs, for all others, and for those of one namespace.
+	// Limits for concurrent reads: for trusted catalogs, for all others, and per namespace.
 	trustedReaders, otherReaders, namespaceReaders = 4, 12, 4
 
-	// spareAfter is how long nothing has been read when a process is started for what is read next. To start one takes longer than to read
-	// most bundles.
+	// spareAfter is how long no read has ended when a process is started for the next one. Starting a process takes
+	// longer than reading most bundles.
 	spareAfter = time.Second
 
-	// idleReader is how long a process waits for the next request of its catalog. Installing asks for one bundle after the other.
+	// idleReader is how long a process waits for the next request of its catalog. An installation reads several bundles
+	// in succession.
 	idleReader = 3 * time.Second
 )
 
-// readers are the processes that read catalogs. One reads for one CatalogSource only: what it has read could have taken it over.
+// readers manages the processes that read catalogs. A process reads for only one CatalogSource, since malicious content
+// could have compromised it.
 type readers struct {
 	dir       string // of the scratch files
 	limits    Limits
@@ -46,12 +49,12 @@ type readers struct {
 	mu         sync.Mutex
 	idle       map[reader][]*idleProcess
 	running    map[*sandbox.Process]struct{}
-	spare      *sandbox.Process // which has read nothing yet; nil for none
-	next       *time.Timer      // until there is to be a spare one
+	spare      *sandbox.Process // has read nothing yet; nil if there is none
+	next       *time.Timer      // starts the spare process
 	unconfined sync.Once
 }
 
-// reader tells processes apart: whom they read for, and how their connections are secured.
+// reader identifies the processes that are interchangeable: those of the same catalog and authority.
 type reader struct {
 	catalog   types.NamespacedName
 	authority authority
@@ -69,8 +72,8 @@ func newReaders(dir string, limits Limits) *readers {
 	}
 }
 
-// with calls f with a process that reads for the catalog of a route, when it is that catalog's turn. The process ends with ctx, or where
-// f returns that it cannot be used again.
+// with waits for the catalog's turn and calls f with a process that reads for the catalog. The process is ended when
+// ctx is done, or if f returns false.
 func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (reusable bool, err error)) error {
 	leave, err := r.turns.Enter(ctx, to.key.Namespace, to.trusted)
 	if err != nil {
@@ -92,7 +95,7 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 	return err
 }
 
-// process returns one that waits for the next request of the route's catalog, or else a new one.
+// process returns an idle process of the route's catalog, the spare process, or a new one.
 func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, error) {
 	if p := r.takeIdle(reader{to.key, to.authority}); p != nil {
 		return p, nil
@@ -129,7 +132,7 @@ func (r *readers) start(ctx context.Context) (*sandbox.Process, error) {
 	return p, nil
 }
 
-// prepare has a process wait for what is read next, once nothing has been read for a while.
+// prepare starts a spare process once no read has ended for spareAfter.
 func (r *readers) prepare() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,16 +144,16 @@ func (r *readers) prepare() {
 		if spare == nil {
 			var err error
 			if spare, err = r.start(context.Background()); err != nil {
-				return // whoever needs one tries again, and reports it
+				return // the next read tries again and reports the error
 			}
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.spare = spare // no other timer runs: this one is the last that was set
+		r.spare = spare // no other timer runs: this is the last one that was set
 	})
 }
 
-// takeSpare returns the process that has read nothing yet; nil for none.
+// takeSpare returns the process that has read nothing yet; nil if there is none.
 func (r *readers) takeSpare() *sandbox.Process {
 	r.mu.Lock()
 	p := r.spare
@@ -178,7 +181,7 @@ func (r *readers) takeIdle(key reader) *sandbox.Process {
 	return nil
 }
 
-// rest has a process wait for the next request of its catalog, for a while.
+// rest keeps a process for the next request of its catalog, for at most idleReader.
 func (r *readers) rest(key reader, p *sandbox.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,11 +215,11 @@ func (r *readers) end(p *sandbox.Process) {
 	delete(r.running, p)
 }
 
-// errTogether is why a process ended that alone would have been within its limit.
+// errTogether is the reason why a process within its own limit was ended.
 var errTogether = Errorf(v1alpha1.ReasonCatalogsTooLarge, "several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
 	messages.Size(readersMemory))
 
-// watchMemory ends the largest process where they are too large together, as long as there are any.
+// watchMemory ends the largest process when all processes together use too much memory. It returns when there are none.
 func (r *readers) watchMemory() {
 	const every = 50 * time.Millisecond
 	tick := time.NewTicker(every)

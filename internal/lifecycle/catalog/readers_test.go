@@ -19,7 +19,7 @@ func routeOf(namespace, name string) route {
 	return tenants("", "").of(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
-// TestReadersWait: catalogs that keep their processes busy delay those of their own namespace, and no trusted ones.
+// TestReadersWait verifies that catalogs with long reads delay those of their own namespace, but not trusted ones.
 func TestReadersWait(t *testing.T) {
 	r := newReaders(t.TempDir(), DefaultLimits)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func TestReadersWait(t *testing.T) {
 	cancel()
 }
 
-// TestReadersIdle: a process that has read one catalog never reads another.
+// TestReadersIdle verifies that a process only reads for one catalog, and that idle processes end.
 func TestReadersIdle(t *testing.T) {
 	r := newReaders(t.TempDir(), DefaultLimits)
 	use := func(to route, reusable bool) (p *sandbox.Process) {
@@ -96,7 +96,8 @@ func TestReadersIdle(t *testing.T) {
 	}
 }
 
-// TestTooMuchMemory: what would take the manager's memory takes that of a process, which is ended.
+// TestTooMuchMemory verifies that a catalog that needs too much memory ends its reader process, and that the next one
+// is read.
 func TestTooMuchMemory(t *testing.T) {
 	r := newReaders(t.TempDir(), DefaultLimits)
 	a := access{readers: r, limits: DefaultLimits, route: routeOf("tenant", "a")}

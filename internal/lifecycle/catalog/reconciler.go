@@ -30,27 +30,27 @@ import (
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 )
 
-// FieldOwner is the name under which operator-status writes CatalogSources.
+// FieldOwner is the field manager for the status of CatalogSources.
 const FieldOwner = "operator-status"
 
-// Reconciler reads what the CatalogSources of the cluster offer into a Store, and says in their status how that went.
+// Reconciler reads the content of the cluster's CatalogSources into a Store, and reports the result in their status.
 type Reconciler struct {
-	// Store to read into.
+	// Store receives the content.
 	Store *Store
 
-	// Dir is the folder that catalogs of images are kept in. What is there from an earlier run is used.
+	// Dir is the folder that catalog contents are stored in. Contents from an earlier run are reused.
 	Dir string
 
-	// Limits of what is read; DefaultLimits where they are zero.
+	// Limits restricts what is read; the zero value means DefaultLimits.
 	Limits Limits
 
-	// Reach is where catalogs may point.
+	// Reach restricts the addresses that catalogs may refer to.
 	Reach Reach
 
-	// Timeout of reading one catalog; 5 minutes where it is 0.
+	// Timeout limits one attempt to read a catalog; 0 means 5 minutes.
 	Timeout time.Duration
 
-	// Discovery asks the API server for its version, which templates of images are resolved with.
+	// Discovery returns the version of the API server, which image templates depend on.
 	Discovery discovery.ServerVersionInterface
 
 	cluster client.Client
@@ -68,7 +68,7 @@ type Reconciler struct {
 	feeds map[types.NamespacedName]running
 }
 
-// running is a feed, and what ends it.
+// running is a feed with its target, and the function that stops it.
 type running struct {
 	*feed
 	target target
@@ -81,7 +81,7 @@ type running struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Reconcile sees that a CatalogSource is being read as its spec asks, and writes its status when it changed.
+// Reconcile makes a feed read the CatalogSource as its spec requires, and updates the status if it changed.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if err := r.sweep(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -106,8 +106,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, Status(r.inputs(cs, kubernetes)))
 }
 
-// kubernetes returns the version of the API server where the image of a CatalogSource depends on it, and when to ask again: there is
-// no event when a cluster is updated.
+// kubernetes returns the version of the API server if the image of a CatalogSource depends on it. The duration is when
+// to requeue, since an update of the cluster causes no event.
 func (r *Reconciler) kubernetes(cs *olm.CatalogSource) (version.Info, time.Duration, error) {
 	if cs.Annotations[annotationImageTemplate] == "" {
 		return version.Info{}, 0, nil
@@ -120,7 +120,7 @@ func (r *Reconciler) kubernetes(cs *olm.CatalogSource) (version.Info, time.Durat
 	return *out, defaultEvery, nil
 }
 
-// get is a CatalogSource; nil where there is none.
+// get returns a CatalogSource; nil if it is not found.
 func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.CatalogSource, error) {
 	out := &olm.CatalogSource{}
 	if err := r.cache.Get(ctx, key, out); err != nil {
@@ -133,7 +133,7 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.Ca
 	return out, nil
 }
 
-// target is what is to be read, with the version of the ConfigMap that is there now.
+// target returns what to read, with the current version of the ConfigMap.
 func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernetes version.Info) (target, error) {
 	t := targetOf(cs, kubernetes)
 	var err error
@@ -154,7 +154,7 @@ func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernet
 	return t, nil
 }
 
-// tooMany reports whether there are too many CatalogSources in a namespace to read this one.
+// tooMany reports whether an untrusted CatalogSource is not read because its namespace has too many.
 func (r *Reconciler) tooMany(ctx context.Context, cs *olm.CatalogSource) (bool, error) {
 	if r.Reach.Trusts(client.ObjectKeyFromObject(cs)) {
 		return false, nil
@@ -174,7 +174,8 @@ func configMapMetadata() *metav1.PartialObjectMetadata {
 	return out
 }
 
-// follow has a feed read a target from now on, unless one does. What was read before stays in use until there is new.
+// follow starts a feed for a target, unless one is running. The previous content stays in use until the feed has read a
+// new one.
 func (r *Reconciler) follow(key types.NamespacedName, t target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,7 +218,7 @@ func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) 
 	return &configMapOrigin{key: t.configMap, source: key, reader: r.live, access: a, disk: r.disk}, nil
 }
 
-// record takes what a feed read, unless another took its place.
+// record stores the result of a feed. It returns false if the feed has been replaced.
 func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *feed, read *reading, o outcome) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,7 +241,7 @@ func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *fe
 	return true
 }
 
-// forget ends what is done for a CatalogSource that is gone.
+// forget stops the feed of a CatalogSource that does not exist, and removes its content.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +253,8 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	return r.disk.forget(key)
 }
 
-// enqueueOthers enqueues the CatalogSources of a namespace of which there is one less, so that the next of too many is read.
+// enqueueOthers enqueues the CatalogSources of a namespace after one was deleted, so that one that exceeded the limit
+// is read.
 func (r *Reconciler) enqueueOthers(ctx context.Context, namespace string) error {
 	list, err := r.list(ctx, client.InNamespace(namespace))
 	if err != nil || len(list.Items) < namespaceCatalogs {
@@ -264,7 +266,7 @@ func (r *Reconciler) enqueueOthers(ctx context.Context, namespace string) error 
 	return nil
 }
 
-// sweep removes, once, what is on the disk of CatalogSources that went while nobody looked.
+// sweep removes, once, the stored contents of CatalogSources that were deleted while the manager was not running.
 func (r *Reconciler) sweep(ctx context.Context) error {
 	if r.swept {
 		return nil
@@ -281,7 +283,7 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 	return r.disk.forgetOthers(func(key types.NamespacedName) bool { return there[key] })
 }
 
-// list are the CatalogSources that there are.
+// list returns CatalogSources from the cache.
 func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*olm.CatalogSourceList, error) {
 	out := &olm.CatalogSourceList{}
 	if err := r.cache.List(ctx, out, options...); err != nil {
@@ -290,7 +292,7 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*o
 	return out, nil
 }
 
-// inputs gathers what a CatalogSource's status depends on.
+// inputs gathers what the status of a CatalogSource depends on.
 func (r *Reconciler) inputs(cs *olm.CatalogSource, kubernetes version.Info) Inputs {
 	e := r.Store.state(client.ObjectKeyFromObject(cs))
 	in := Inputs{CatalogSource: cs, Kubernetes: kubernetes, Content: e.Content, Now: time.Now()}
@@ -303,7 +305,7 @@ func (r *Reconciler) inputs(cs *olm.CatalogSource, kubernetes version.Info) Inpu
 	return in
 }
 
-// write writes a status that changed.
+// write updates the status if it changed.
 func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status olm.CatalogSourceStatus) error {
 	if equality.Semantic.DeepEqual(status, cs.Status) {
 		return nil
@@ -312,7 +314,7 @@ func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status ol
 	out.Status = status
 	err := r.cluster.Status().Patch(ctx, out, client.MergeFromWithOptions(cs, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldOwner))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // what it is now is on its way to the cache, and brings it back here
+		return nil // the change that caused the conflict enqueues it again
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of CatalogSource %s: %w", client.ObjectKeyFromObject(cs), err)
@@ -321,7 +323,7 @@ func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status ol
 	return nil
 }
 
-// logTransition logs when a catalog's health changes, or what was read.
+// logTransition logs changes of the Healthy condition's status or message.
 func logTransition(ctx context.Context, before, after []metav1.Condition) {
 	was, is := meta.FindStatusCondition(before, v1alpha1.ConditionHealthy), meta.FindStatusCondition(after, v1alpha1.ConditionHealthy)
 	if was == nil || was.Status != is.Status || was.Message != is.Message {
@@ -329,9 +331,9 @@ func logTransition(ctx context.Context, before, after []metav1.Condition) {
 	}
 }
 
-// SetupWithManager enqueues a CatalogSource when it or its ConfigMap changes, when an ImagePolicy does, and when a try to read it has ended.
-// ConfigMaps and Secrets themselves are read when they are needed, and are in no cache. around is what the switch puts
-// around the reconciler.
+// SetupWithManager enqueues a CatalogSource when it or its ConfigMap changes, when any ImagePolicy changes, and after
+// each attempt to read it. ConfigMaps and Secrets are read from the API server when needed; only the metadata of
+// ConfigMaps is cached. around wraps the reconciler, so that it runs only in the right mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	if r.Dir == "" {
 		return errors.New("a folder to keep catalogs in is needed")
@@ -361,8 +363,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		Complete(around(r))
 }
 
-// Seed makes all CatalogSources known to the Store, unread. Whatever resolves from the Store begins afterwards: else it could take a
-// CatalogSource for missing that has only not been reconciled yet.
+// Seed adds all CatalogSources to the Store, unread. The resolver must start afterwards: otherwise a CatalogSource that
+// has not been reconciled yet would seem to be missing.
 func (r *Reconciler) Seed(ctx context.Context) error {
 	list, err := r.list(ctx)
 	if err != nil {
@@ -374,7 +376,7 @@ func (r *Reconciler) Seed(ctx context.Context) error {
 	return nil
 }
 
-// all are the CatalogSources of the cluster.
+// all returns requests for the CatalogSources of the cluster.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	list, err := r.list(ctx)
 	if err != nil {
@@ -392,7 +394,7 @@ func requests(of []olm.CatalogSource) []reconcile.Request {
 	return out
 }
 
-// namingConfigMap are the CatalogSources that name a ConfigMap.
+// namingConfigMap returns requests for the CatalogSources that name a ConfigMap.
 func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
 	list, err := r.list(ctx, client.InNamespace(cm.GetNamespace()))
 	if err != nil {

@@ -126,7 +126,7 @@ func configMaps(t *testing.T, w *world) {
 	w.checkOffers(t, cs, "foo.v2.0.0")
 }
 
-// restart is last: it replaces the Reconciler.
+// restart must run last, since it replaces the Reconciler.
 func restart(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "restart")
 	registry := catalogtest.NewRegistry(t, "")

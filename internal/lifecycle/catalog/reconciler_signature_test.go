@@ -15,7 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
-// signatures: nothing in an image is read before it is signed as an ImagePolicy demands, in either format of cosign.
+// signatures verifies that no content of an image is used unless the image is signed as an ImagePolicy requires, in
+// either format of cosign.
 func signatures(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "signatures")
 	registry := catalogtest.NewRegistry(t, "")
@@ -67,7 +68,7 @@ func signatures(t *testing.T, w *world) {
 		w.update(t, policy, func() { policy.Spec.Verification.Cosign.Authorities[0].Key = malloryKey })
 		w.awaitHas(t, cs, "False SignatureInvalid")
 		w.Await(t, cs, func() string {
-			return strings.Join(w.offers(cs), ", ") // what was read before is not used any more
+			return strings.Join(w.offers(cs), ", ") // the previous content is no longer used
 		})
 		w.update(t, policy, func() { policy.Spec.Verification.Cosign.Authorities[0].Key = acmeKey })
 		w.awaitHas(t, cs, "True CatalogRead")
@@ -94,7 +95,7 @@ func signatures(t *testing.T, w *world) {
 	w.delete(t, other)
 }
 
-// awaitHas waits until Healthy begins like that.
+// awaitHas waits until Healthy starts with want.
 func (w *world) awaitHas(t *testing.T, cs *olm.CatalogSource, want string) {
 	t.Helper()
 	w.Await(t, cs, func() string {
@@ -105,7 +106,7 @@ func (w *world) awaitHas(t *testing.T, cs *olm.CatalogSource, want string) {
 	})
 }
 
-// awaitSigned waits until SignatureVerified begins like that; empty for no such condition.
+// awaitSigned waits until SignatureVerified starts with want; empty means that the condition is absent.
 func (w *world) awaitSigned(t *testing.T, cs *olm.CatalogSource, want string) {
 	t.Helper()
 	w.Await(t, cs, func() string {

@@ -36,7 +36,7 @@ import (
 
 const global = "olm"
 
-// world is a cluster in which a Reconciler runs.
+// world is a test cluster with a running Reconciler.
 type world struct {
 	*testcluster.Cluster
 	store *catalog.Store
@@ -44,7 +44,7 @@ type world struct {
 	stop  func()
 }
 
-// TestReconciler runs a Reconciler against an API server. Every part has a namespace of its own.
+// TestReconciler runs a Reconciler against an API server. Each subtest uses its own namespace.
 func TestReconciler(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	if _, err := os.Stat(filepath.Join(testcluster.Root(), "bin", "controlplane", "kube-apiserver")); err != nil {
@@ -73,7 +73,7 @@ func TestReconciler(t *testing.T) {
 	t.Run("restart", func(t *testing.T) { restart(t, w) })
 }
 
-// run runs a Reconciler until the test ends, or w.stop is called.
+// run runs a Reconciler until the test ends or w.stop is called.
 func (w *world) run(t *testing.T) {
 	t.Helper()
 	scheme, err := manager.Scheme()
@@ -137,13 +137,13 @@ func healthy(cs *olm.CatalogSource) string {
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-// awaitHealthy waits until Healthy says so, to the word.
+// awaitHealthy waits until Healthy equals want.
 func (w *world) awaitHealthy(t *testing.T, cs *olm.CatalogSource, want string) {
 	t.Helper()
 	w.Await(t, cs, func() string { return cmp.Diff(want, healthy(cs)) })
 }
 
-// offers are the bundles of a catalog in the Store.
+// offers returns the bundles of a catalog in the Store.
 func (w *world) offers(cs *olm.CatalogSource) []string {
 	c, _ := w.store.Get(client.ObjectKeyFromObject(cs))
 	if c.Content == nil {
@@ -168,7 +168,7 @@ func (w *world) checkOffers(t *testing.T, cs *olm.CatalogSource, want ...string)
 	}
 }
 
-// objects are the kinds and names of those of a bundle of package foo, or the error.
+// objects returns the kinds and names of the objects of a bundle of package foo, or the error.
 func (w *world) objects(cs *olm.CatalogSource, bundle string) []string {
 	key := client.ObjectKeyFromObject(cs)
 	c, _ := w.store.Get(key)

@@ -24,36 +24,39 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Signature is one of those that a registry has for an image, not verified yet. Exactly one of its fields is set.
+// Signature is a signature that a registry has for an image, not verified yet. Exactly one of its fields is set.
 type Signature struct {
-	// Simple is in the format of cosign before version 3, whose payload is a "simple signing" document of containers/image.
+	// Simple is a signature in the format of cosign before version 3. Its payload is a "simple signing" document of
+	// containers/image.
 	Simple *SignedPayload `json:"simple,omitempty"`
 
-	// DSSE is the envelope of a Sigstore bundle, whose payload is an in-toto statement. Cosign writes it since version 3.
+	// DSSE is the envelope of a Sigstore bundle, which cosign writes since version 3. Its payload is an in-toto
+	// statement.
 	DSSE *SignedPayload `json:"dsse,omitempty"`
 }
 
-// SignedPayload is a text and its signature.
+// SignedPayload is a payload and its signature.
 type SignedPayload struct {
-	// Type of the payload. It is part of what is signed in an envelope, and empty otherwise.
+	// Type of the payload. An envelope's signature covers it; otherwise it is empty.
 	Type string `json:"type,omitempty"`
 
 	Payload   []byte `json:"payload"`
 	Signature []byte `json:"signature"`
 }
 
-// What cosign writes into what it signs.
+// Types that cosign sets in the documents that it signs.
 const (
 	simpleSigningType  = "cosign container image signature"
 	inTotoType         = "application/vnd.in-toto+json"
 	cosignSignaturesV1 = "https://sigstore.dev/cosign/sign/v1"
 )
 
-// policies returns the ImagePolicies that an image is subject to: those that match its repository with the longest prefix.
+// policies returns the ImagePolicies that apply to an image: those whose prefix is the longest match of its repository.
+// They are sorted by name.
 func policies(all []policyv1alpha1.ImagePolicy, image string) []policyv1alpha1.ImagePolicy {
 	reference, err := name.ParseReference(image)
 	if err != nil {
-		return nil // it cannot be pulled
+		return nil // the pull reports it
 	}
 	var out []policyv1alpha1.ImagePolicy
 	longest := 0
@@ -73,14 +76,14 @@ func policies(all []policyv1alpha1.ImagePolicy, image string) []policyv1alpha1.I
 	return out
 }
 
-// matches returns the length of a prefix that a repository has, and 0 if it does not have it.
+// matches returns the length of the prefix if the repository has it; 0 otherwise.
 func matches(prefix, repository string) int {
 	if prefix == policyv1alpha1.AllImages {
 		return 1
 	}
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "docker.io" || strings.HasPrefix(prefix, "docker.io/") {
-		prefix = "index." + prefix // as the repository is spelled
+		prefix = "index." + prefix // repositories are normalized this way
 	}
 	if repository == prefix || strings.HasPrefix(repository, prefix+"/") {
 		return len(prefix)
@@ -88,10 +91,10 @@ func matches(prefix, repository string) int {
 	return 0
 }
 
-// signing is what the ImagePolicies demand of images.
+// signing determines which signatures the ImagePolicies require.
 type signing struct{ reader client.Reader }
 
-// of returns the ImagePolicies that an image is subject to.
+// of returns the ImagePolicies that apply to an image.
 func (s signing) of(ctx context.Context, image string) ([]policyv1alpha1.ImagePolicy, error) {
 	list := &policyv1alpha1.ImagePolicyList{}
 	if err := s.reader.List(ctx, list); err != nil {
@@ -100,7 +103,7 @@ func (s signing) of(ctx context.Context, image string) ([]policyv1alpha1.ImagePo
 	return policies(list.Items, image), nil
 }
 
-// demand returns a hash of what the ImagePolicies demand of an image; empty for nothing.
+// demand returns a hash of what the ImagePolicies require of an image; empty if none applies.
 func (s signing) demand(ctx context.Context, image string) (string, error) {
 	policies, err := s.of(ctx, image)
 	if err != nil || len(policies) == 0 {
@@ -115,8 +118,8 @@ func (s signing) demand(ctx context.Context, image string) (string, error) {
 	return hex.EncodeToString(hash[:]), err
 }
 
-// verify returns by whom an image is signed, as the ImagePolicies demand, or an Error with reason SignatureMissing, SignatureInvalid or
-// ImagePolicyInvalid.
+// verify returns the authorities that signed an image, one for each ImagePolicy. If a policy is not satisfied, it
+// returns an Error with reason SignatureMissing, SignatureInvalid or ImagePolicyInvalid.
 func verify(image, digest string, signatures []Signature, policies []policyv1alpha1.ImagePolicy) (string, error) {
 	var by []string
 	for _, p := range policies {
@@ -130,7 +133,7 @@ func verify(image, digest string, signatures []Signature, policies []policyv1alp
 	return messages.List(by, 5, ", "), nil
 }
 
-// verifyOne returns the authority that signed.
+// verifyOne returns the first authority that signed the digest.
 func verifyOne(digest string, signatures []Signature, demand policyv1alpha1.CosignVerification) (string, error) {
 	var names []string
 	for _, a := range demand.Authorities {
@@ -159,7 +162,8 @@ func publicKey(text string) (crypto.PublicKey, error) {
 	return x509.ParsePKIXPublicKey(block.Bytes)
 }
 
-// isOf reports whether the signature is that of an image, by the owner of a key. What was signed is decoded only once that is certain.
+// isOf reports whether the signature is valid for an image and made with the private key that belongs to key. The
+// payload is only decoded after its signature is verified.
 func (s Signature) isOf(digest string, key crypto.PublicKey) bool {
 	switch {
 	case s.Simple != nil:
@@ -170,12 +174,13 @@ func (s Signature) isOf(digest string, key crypto.PublicKey) bool {
 	return false
 }
 
-// preAuthentication returns what is signed in an envelope: https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
+// preAuthentication returns the bytes that an envelope's signature covers:
+// https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
 func preAuthentication(p *SignedPayload) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(p.Type), p.Type, len(p.Payload), p.Payload)
 }
 
-// simpleDigest returns the digest that a "simple signing" document is about; empty for none.
+// simpleDigest returns the image digest in a "simple signing" document; empty if it is of another type.
 func simpleDigest(payload []byte) string {
 	var document struct {
 		Critical struct {
@@ -191,7 +196,7 @@ func simpleDigest(payload []byte) string {
 	return document.Critical.Image.Digest
 }
 
-// statedDigests returns the digests that an in-toto statement is about, if it is a signature and no other attestation.
+// statedDigests returns the digests of an in-toto statement's subjects; nil if the statement is not a cosign signature.
 func statedDigests(payload []byte) []string {
 	var statement struct {
 		PredicateType string `json:"predicateType"`
@@ -211,7 +216,8 @@ func statedDigests(payload []byte) []string {
 	return out
 }
 
-// verifies reports whether a signature of a message is by the owner of a key, in the schemes that cosign signs with.
+// verifies reports whether a signature of a message matches a public key. It supports the algorithms that cosign signs
+// with.
 func verifies(key crypto.PublicKey, message, signature []byte) bool {
 	hash := sha256.Sum256(message)
 	switch k := key.(type) {

@@ -98,7 +98,7 @@ func TestVerify(t *testing.T) {
 		reason     string
 		policies   []policyv1alpha1.ImagePolicy
 		signatures []Signature
-		want       string // by whom, or the reason of the Error and a part of its message
+		want       string // the authority, or the reason of the Error and a part of its message
 	}{
 		"no policy":          {"", nil, nil, ""},
 		"signed":             {"", byAcme, []Signature{simple(acme, catalogtest.SimplePayload(digest))}, "acme (ImagePolicy p)"},

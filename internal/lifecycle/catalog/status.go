@@ -16,38 +16,38 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Inputs is everything a CatalogSource's status depends on, read at one moment.
+// Inputs holds everything that a CatalogSource's status depends on, as read at one moment.
 type Inputs struct {
 	CatalogSource *olm.CatalogSource
 
-	// Kubernetes is the version of the API server; needed only where the image is a template.
+	// Kubernetes is the version of the API server; only used if the image is a template.
 	Kubernetes version.Info
 
-	// Tried is when its content was read last, well or not; zero where it never was.
+	// Tried is the time of the last attempt to read the content; zero if there was none.
 	Tried time.Time
 
-	// Err is why it could not be read; nil where it was.
+	// Err is why the last attempt failed; nil if it succeeded.
 	Err *Error
 
-	// Content is what is in use, and From names it; nil and empty where nothing is.
+	// Content is the content in use, and From identifies it. They are nil and empty if there is none.
 	Content *Content
 	From    string
 
-	// ConfigMap is the one that Content was read from, where it is one.
+	// ConfigMap is the ConfigMap that Content was read from; nil for other types of sources.
 	ConfigMap *olm.ConfigMapResourceReference
 
-	// SignedBy are the authorities that signed the image; empty if no ImagePolicy demands a signature.
+	// SignedBy lists the authorities that signed the image; empty if no ImagePolicy requires a signature.
 	SignedBy string
 
 	Now time.Time
 }
 
-// Status says what a CatalogSource's status is, given in. It reads nothing else and changes nothing.
+// Status returns the status of a CatalogSource. It is pure: it depends on nothing else and changes nothing.
 func Status(in Inputs) olm.CatalogSourceStatus {
 	out := in.CatalogSource.Status.DeepCopy()
-	imageTemplate(in, out) // no try is needed for it
+	imageTemplate(in, out) // needs no attempt to read
 	if in.Tried.IsZero() && saidOf(in.CatalogSource) {
-		return *out // what was said before we began stands until we know better
+		return *out // the status from before the manager started stays valid until the first attempt
 	}
 	for _, concern := range []func(Inputs, *olm.CatalogSourceStatus){
 		healthy,
@@ -62,13 +62,13 @@ func Status(in Inputs) olm.CatalogSourceStatus {
 	return *out
 }
 
-// saidOf is true where the status is about the spec as it is.
+// saidOf reports whether the status is about the current generation of the spec.
 func saidOf(cs *olm.CatalogSource) bool {
 	c := meta.FindStatusCondition(cs.Status.Conditions, v1alpha1.ConditionHealthy)
 	return c != nil && c.ObservedGeneration == cs.Generation
 }
 
-// healthy says whether the content was read when it was last looked at, and what of it cannot be used.
+// healthy sets Healthy: whether the last attempt to read the content succeeded, and which packages are invalid.
 func healthy(in Inputs, out *olm.CatalogSourceStatus) {
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionHealthy,
@@ -96,7 +96,7 @@ func healthy(in Inputs, out *olm.CatalogSourceStatus) {
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
-// signed sets SignatureVerified if an ImagePolicy demands a signature of the image.
+// signed sets SignatureVerified if an ImagePolicy requires a signature of the image, and removes it otherwise.
 func signed(in Inputs, out *olm.CatalogSourceStatus) {
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionSignatureVerified,
@@ -129,7 +129,7 @@ func at(from string) string {
 	return " at " + from
 }
 
-// inUse says that what was read before is in use still, where it is.
+// inUse returns a clause about the previous content that stays in use; empty if there is none.
 func inUse(in Inputs) string {
 	switch {
 	case in.Content == nil:
@@ -140,7 +140,7 @@ func inUse(in Inputs) string {
 	return fmt.Sprintf("; the content read at %s stays in use", in.From)
 }
 
-// invalid lists packages that cannot be used, and why.
+// invalid lists the invalid packages and why they are.
 func invalid(content *Content) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(content.Invalid)) {
@@ -156,7 +156,7 @@ func intervalProblem(cs *olm.CatalogSource) string {
 	return cs.Spec.UpdateStrategy.ParsingError
 }
 
-// connection is what consoles show. It says of every type of source what it says of a registry's connection.
+// connection sets the connection state, which consoles show. It covers all types of sources, not only registries.
 func connection(in Inputs, out *olm.CatalogSourceStatus) {
 	if in.Err != nil && in.Err.Reason == v1alpha1.ReasonSpecInvalid {
 		out.GRPCConnectionState = nil
@@ -188,7 +188,7 @@ func connection(in Inputs, out *olm.CatalogSourceStatus) {
 	out.GRPCConnectionState = &now
 }
 
-// polled tells when an image was last looked at, where the spec asks for that to be done again and again.
+// polled sets the time of the last successful poll of an image, if the spec requests polling.
 func polled(in Inputs, out *olm.CatalogSourceStatus) {
 	if in.CatalogSource.Poll() && in.Err == nil && !in.Tried.IsZero() {
 		t := metav1.NewTime(in.Tried.Truncate(time.Second))
@@ -196,8 +196,9 @@ func polled(in Inputs, out *olm.CatalogSourceStatus) {
 	}
 }
 
-// configMapRead tells which ConfigMap the content is from. Clients wait until both the time of its change and that of the connection
-// have moved past the time of the change, and both have whole seconds: each is later than the one before by a second at least.
+// configMapRead sets the ConfigMap that the content was read from. After a change, clients wait until both
+// LastUpdateTime and LastConnectTime are later than the change. As these are in whole seconds, each new value is at
+// least one second after the previous one.
 func configMapRead(in Inputs, out *olm.CatalogSourceStatus) {
 	before, now := out.ConfigMapResource, in.ConfigMap.DeepCopy()
 	out.ConfigMapResource = now
@@ -217,7 +218,7 @@ func configMapRead(in Inputs, out *olm.CatalogSourceStatus) {
 	}
 }
 
-// later is a time in whole seconds, or the first second after another time if it is not after that.
+// later returns t in whole seconds, or the second after than if t is not after it.
 func later(t time.Time, than metav1.Time) metav1.Time {
 	if t = t.Truncate(time.Second); t.After(than.Time) {
 		return metav1.NewTime(t)
@@ -225,7 +226,7 @@ func later(t time.Time, than metav1.Time) metav1.Time {
 	return metav1.NewTime(than.Add(time.Second))
 }
 
-// oldReaders says in OLM's older fields what is wrong, and nothing where nothing is.
+// oldReaders sets OLM's older fields reason and message: to the current problem, or empty if there is none.
 func oldReaders(in Inputs, out *olm.CatalogSourceStatus) {
 	var none olm.ConditionReason
 	out.Reason, out.Message = none, ""

@@ -15,9 +15,9 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
-// Store holds what the CatalogSources of the cluster offer. It is safe for concurrent use.
+// Store holds the content of the cluster's CatalogSources. It is safe for concurrent use.
 type Store struct {
-	// global is the namespace whose catalogs every namespace can see.
+	// global is the namespace whose catalogs are visible in every namespace.
 	global string
 
 	changes changes
@@ -26,36 +26,36 @@ type Store struct {
 	entries map[types.NamespacedName]*entry
 }
 
-// entry is what is known of one CatalogSource.
+// entry is the state of one CatalogSource.
 type entry struct {
 	Catalog
 
-	// reading is that of Content; nil where it never was read.
+	// reading is the reading in use; nil if there is none.
 	reading *reading
 
-	// size of Content in bytes, as far as it is limited.
+	// size estimates the memory that Content uses, in bytes.
 	size int64
 
-	// outcome of the last try to read it; nil before the first.
+	// outcome is the result of the last attempt to read the content; nil before the first.
 	outcome *outcome
 }
 
-// outcome is what a try to read a catalog came to.
+// outcome is the result of an attempt to read a catalog.
 type outcome struct {
-	// err is nil where the content was read.
+	// err is nil if the content was read.
 	err *Error
 
-	// at is when.
+	// at is the time of the attempt.
 	at time.Time
 }
 
-// NewStore makes an empty Store. The catalogs of the global namespace are visible in every other.
+// NewStore returns an empty Store. The catalogs of the global namespace are visible in every namespace.
 func NewStore(global string) *Store {
 	return &Store{global: global, entries: map[types.NamespacedName]*entry{}}
 }
 
-// Visible are the catalogs that can be used in a namespace, its own and the global ones, the preferred first: by
-// priority, then its own, then by name.
+// Visible returns the catalogs of a namespace and the global ones in order of preference: by priority, then those of
+// the namespace, then by name.
 func (s *Store) Visible(namespace string) []Catalog {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -77,14 +77,15 @@ func (s *Store) Visible(namespace string) []Catalog {
 	return out
 }
 
-// VisibleBy are those that the operators of an OperatorGroup may come from, in the same order. The group may be nil.
+// VisibleBy returns the catalogs that operators of an OperatorGroup can be installed from, in the order of Visible. The
+// group may be nil.
 func (s *Store) VisibleBy(group *operatorsv1.OperatorGroup, namespace string) []Catalog {
 	return slices.DeleteFunc(s.Visible(namespace), func(c Catalog) bool {
 		return operatorgroup.ExcludesGlobal(group) && c.Key.Namespace != namespace
 	})
 }
 
-// Get is one catalog, and whether there is a CatalogSource of that name.
+// Get returns a catalog, and whether its CatalogSource exists.
 func (s *Store) Get(key types.NamespacedName) (Catalog, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -95,10 +96,11 @@ func (s *Store) Get(key types.NamespacedName) (Catalog, bool) {
 	return e.Catalog, true
 }
 
-// bundleTimeout is how long reading one bundle may take.
+// bundleTimeout limits the time to read one bundle.
 const bundleTimeout = 2 * time.Minute
 
-// Manifests reads a bundle. An error is an *Error: if it is Permanent the bundle has to change, otherwise reading again later may help.
+// Manifests reads a bundle. Every error is an *Error. If it is Permanent, the bundle or a setting has to change;
+// otherwise a later attempt may succeed.
 func (s *Store) Manifests(ctx context.Context, catalog types.NamespacedName, b *Bundle) (*Manifests, error) {
 	ctx, cancel := context.WithTimeout(ctx, bundleTimeout)
 	defer cancel()
@@ -119,7 +121,7 @@ func (s *Store) Manifests(ctx context.Context, catalog types.NamespacedName, b *
 	return manifests, nil
 }
 
-// see makes a CatalogSource known, with its priority.
+// see adds a CatalogSource, or updates its priority.
 func (s *Store) see(key types.NamespacedName, priority int) {
 	s.mu.Lock()
 	e := s.entries[key]
@@ -135,7 +137,7 @@ func (s *Store) see(key types.NamespacedName, priority int) {
 	s.changes.tell(key)
 }
 
-// record takes what a try to read a CatalogSource came to.
+// record stores the result of an attempt to read a CatalogSource. It releases the reading that is replaced.
 func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 	s.mu.Lock()
 	e := s.entries[key]
@@ -145,7 +147,7 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 		return
 	}
 	before, replaced := e.Catalog, e.reading
-	another := r != nil && replaced != nil && r.from != replaced.from // whose objects may differ where the Content does not
+	another := r != nil && replaced != nil && r.from != replaced.from // the objects may differ even if Content does not
 	if r == replaced {
 		replaced = nil
 	}
@@ -156,10 +158,10 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 	}
 	switch {
 	case r == nil:
-		e.Content = nil // it was never read, or may not be used any more
+		e.Content = nil // it was never read, or may no longer be used
 	case r.content == e.Content:
 	case reflect.DeepEqual(r.content, e.Content):
-		r.content = e.Content // so that it is not there twice, and nobody has to look at it again
+		r.content = e.Content // saves memory, and the pointer shows that nothing changed
 	default:
 		e.Content = r.content
 	}
@@ -186,7 +188,7 @@ func (s *Store) forget(key types.NamespacedName) {
 	}
 }
 
-// state is a copy of what is known of a CatalogSource.
+// state returns a copy of the state of a CatalogSource; zero if it is unknown.
 func (s *Store) state(key types.NamespacedName) entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -196,7 +198,7 @@ func (s *Store) state(key types.NamespacedName) entry {
 	return entry{}
 }
 
-// keys are those of all CatalogSources.
+// keys returns the keys of all CatalogSources.
 func (s *Store) keys() []types.NamespacedName {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -70,7 +70,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// heard collects what a source tells.
+// heard collects the events of a source.
 func heard(t *testing.T, s *Store, meanwhile func(client.Object)) chan string {
 	t.Helper()
 	out := make(chan string, 100)
@@ -131,7 +131,7 @@ func TestChanges(t *testing.T) {
 	close(hold)
 	got := []string{next(t, slow), next(t, slow)}
 	slices.Sort(got)
-	if got[0] == got[1] { // ns/a may come once more: it changed while the listener was slow
+	if got[0] == got[1] { // ns/a may appear twice, since it changed while the listener was slow
 		got[1] = next(t, slow)
 		slices.Sort(got)
 	}
@@ -150,10 +150,10 @@ func TestRecordReleases(t *testing.T) {
 	s.see(k, 0)
 	first, second := of("first"), of("second")
 	s.record(k, first, outcome{})
-	s.record(k, first, outcome{}) // read again, and the same
+	s.record(k, first, outcome{}) // read again, unchanged
 	s.record(k, second, outcome{})
 	s.forget(k)
-	s.record(k, of("late"), outcome{}) // of a feed that did not know yet
+	s.record(k, of("late"), outcome{}) // of a feed that was not stopped yet
 	want := map[string]int{"first": 1, "second": 1, "late": 1}
 	if diff := cmp.Diff(want, released); diff != "" {
 		t.Errorf("What is read is released once, when it is no longer in use.\n-want +got\n%s", diff)

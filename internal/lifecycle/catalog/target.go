@@ -16,25 +16,25 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// target is what a CatalogSource asks to be read, and how often. Equal targets need no other feed.
+// target is what a CatalogSource requires to be read, and how often. A feed is replaced only if its target changes.
 type target struct {
-	// problem with the spec; empty for none.
+	// problem with the spec; empty if there is none.
 	problem string
 
-	// tooMany is whether the namespace has too many CatalogSources for this one to be read.
+	// tooMany is true if the namespace has too many CatalogSources for this one to be read.
 	tooMany bool
 
 	image     string
 	address   string
 	configMap types.NamespacedName
 
-	// authority of the registries.
+	// authority that registries are verified with.
 	authority authority
 
-	// version of the ConfigMap that is there.
+	// version is the UID and resourceVersion of the ConfigMap.
 	version string
 
-	// demand is what the ImagePolicies demand of the image; empty for nothing.
+	// demand is the hash of what the ImagePolicies require of the image; empty if none applies.
 	demand string
 
 	// secrets are the names of the pull secrets, joined by commas.
@@ -43,10 +43,10 @@ type target struct {
 	every time.Duration
 }
 
-// shortestEvery is how often anything is read at most, whatever the spec says.
+// shortestEvery is the minimum interval between reads, regardless of the spec.
 const shortestEvery = time.Second
 
-// targetOf returns the target on a cluster of that version of Kubernetes.
+// targetOf returns the target of a CatalogSource on a cluster with that version of Kubernetes.
 func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
 	out := target{secrets: strings.Join(cs.Spec.Secrets, ",")}
 	var err error
@@ -103,7 +103,7 @@ func isAddress(s string) bool {
 	return err == nil
 }
 
-// String names what is read.
+// String returns what is read, for messages.
 func (t target) String() string {
 	switch {
 	case t.image != "":

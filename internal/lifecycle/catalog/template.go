@@ -16,17 +16,19 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// annotationImageTemplate on a CatalogSource is OLM's: the image to read, with variables for what depends on the cluster.
+// annotationImageTemplate is OLM's annotation of a CatalogSource: the image to read, with variables that depend on the
+// cluster.
 const annotationImageTemplate = "olm.catalogImageTemplate"
 
 var imageVariables = regexp.MustCompile(`\{kube_(major|minor|patch)_version\}`)
 
-// template is the image that the annotation of a CatalogSource stands for on a cluster.
+// template is the image that the annotation of a CatalogSource resolves to on a cluster.
 type template struct {
-	// image has the values in the place of the variables. It is also set where it cannot be pulled, to show how far that got.
+	// image is the annotation with its variables replaced. It is also set if there is a problem, to show the partial
+	// result.
 	image string
 
-	// problem is why the image cannot be pulled; empty for none. Its wording is OLM's.
+	// problem is why the image cannot be pulled; empty if there is none. Its wording is OLM's.
 	problem string
 }
 
@@ -57,8 +59,8 @@ func templateOf(cs *olm.CatalogSource, kubernetes version.Info) *template {
 	return out
 }
 
-// versionNumbers returns the values of the variables; none where the version is not a semantic one. The field Minor of the version may
-// be "31+", and there is none for the patch.
+// versionNumbers returns the values of the variables; nil if the version is not semantic. It parses the full version,
+// since the field Minor may be "31+", and there is no field for the patch.
 func versionNumbers(kubernetes version.Info) map[string]string {
 	v, err := utilversion.ParseSemantic(kubernetes.String())
 	if err != nil {
@@ -72,8 +74,8 @@ func versionNumbers(kubernetes version.Info) map[string]string {
 	}
 }
 
-// imageTemplate sets the conditions of the annotation, and removes them without it. OLM writes the image into the spec: here the spec
-// stays whoever applied it's, and the message of ResolvedImage has the image.
+// imageTemplate sets the conditions about the annotation, and removes them if there is none. OLM writes the image into
+// the spec. Here, the spec is left to its field managers; the image is in the message of ResolvedImage.
 func imageTemplate(in Inputs, out *olm.CatalogSourceStatus) {
 	t := templateOf(in.CatalogSource, in.Kubernetes)
 	if t == nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Turns limits how much is done at a time: for trusted catalogs, for all others, and for those of one namespace. What is done for a
-// namespace delays that namespace first, and no trusted catalog.
+// Turns limits concurrency: for trusted catalogs, for all others, and per namespace. Work for a namespace delays that
+// namespace first, and never a trusted catalog.
 type Turns struct {
 	trusted, others chan struct{}
 	perNamespace    int
@@ -21,7 +21,7 @@ func NewTurns(trusted, others, perNamespace int) *Turns {
 	return &Turns{trusted: make(chan struct{}, trusted), others: make(chan struct{}, others), perNamespace: perNamespace, namespaces: map[string]chan struct{}{}}
 }
 
-// Enter waits for a turn, until ctx is done. Call leave when it is over.
+// Enter blocks until there is a free slot or ctx is done. The caller must call leave when the work is done.
 func (t *Turns) Enter(ctx context.Context, namespace string, trusted bool) (leave func(), err error) {
 	slots := []chan struct{}{t.trusted}
 	if !trusted {

@@ -6,107 +6,110 @@ import (
 	"slices"
 )
 
-// A Request is what the process that reads catalogs is asked for: what is in a catalog, or in one of its bundles. Exactly one of
-// Image, Address and Files names the catalog; with a Bundle whose objects are in its own image, or in the scratch file, none does.
+// A Request is for the content of a catalog or the objects of one of its bundles; the manager sends it to a reader
+// process. Exactly one of Image, Address and Files sets the catalog. None is set if the objects of Bundle are in its
+// own image or in the scratch file.
 type Request struct {
 	Limits Limits `json:"limits"`
 
-	// Image of a file-based catalog. The answer begins with what it resolves to, as that for a bundle's image does, and goes on if a
-	// Verdict asks for it.
+	// Image of a file-based catalog. The first answer is its Resolved, as for a bundle's image; the others follow only
+	// if the Verdict allows it.
 	Image string `json:"image,omitempty"`
 
 	// Address of a registry that is read by gRPC.
 	Address string `json:"address,omitempty"`
 
-	// Plaintext is whether the registry is connected to without TLS: that of an image only if TLS fails.
+	// Plaintext is true if the registry may be connected to without TLS. For the registry of an image, that is only
+	// tried if TLS fails.
 	Plaintext bool `json:"plaintext,omitempty"`
 
-	// Files of a ConfigMap, by their names.
+	// Files are the keys of a ConfigMap and their content.
 	Files map[string][]byte `json:"files,omitempty"`
 
-	// Bundle is the one whose objects are asked for; nil for the catalog.
+	// Bundle is the bundle to read; nil to read the catalog.
 	Bundle *BundleRequest `json:"bundle,omitempty"`
 
-	// PullSecrets are those that the CatalogSource names, and PullSecretProblems the reasons others of them cannot be used.
+	// PullSecrets are the usable pull secrets of the CatalogSource, and PullSecretProblems explains why others are not
+	// usable.
 	PullSecrets        []PullSecret `json:"pullSecrets,omitempty"`
 	PullSecretProblems []string     `json:"pullSecretProblems,omitempty"`
 
-	// RequireDigests rejects images that are referred to by a tag.
+	// RequireDigests rejects images that are referred to by tag.
 	RequireDigests bool `json:"requireDigests,omitempty"`
 
-	// Signatures asks for those that the registry has for the image.
+	// Signatures is true if the answer must include the signatures of the image.
 	Signatures bool `json:"signatures,omitempty"`
 }
 
-// BundleRequest asks for the objects of a bundle.
+// BundleRequest requests the objects of a bundle.
 type BundleRequest struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
 
-	// Channel is one that the bundle is in.
+	// Channel is a channel of the bundle; only set for gRPC registries.
 	Channel string `json:"channel,omitempty"`
 
-	// Image holds the objects where the catalog does not.
+	// Image contains the objects if the catalog does not.
 	Image string `json:"image,omitempty"`
 
-	// Inlined is whether the catalog holds them.
+	// Inlined is true if the catalog contains the objects.
 	Inlined bool `json:"inlined,omitempty"`
 
-	// Kept is how many bytes of the scratch file are what was kept of the bundle when the catalog was read; 0 for none.
+	// Kept is the size in bytes of the stored copy of the bundle in the scratch file; 0 if there is none.
 	Kept int64 `json:"kept,omitempty"`
 }
 
-// PullSecret is the text of a Secret with credentials for registries, in the form of docker's config.json.
+// PullSecret is a Secret with credentials for registries, in the form of docker's config.json.
 type PullSecret struct {
 	// Name is the Secret's namespace and name.
 	Name   string `json:"name"`
 	Config string `json:"config"`
 }
 
-// A Verdict says whether an image is to be read, once its digest is known.
+// A Verdict decides whether an image is read, once its digest is known.
 type Verdict struct {
 	Read bool `json:"read"`
 }
 
-// An Answer is one of several to a Request, the last of which is Done or a Failure. Exactly one of its fields is set.
+// An Answer is one of several answers to a Request. The last one is Done or a Failure. Exactly one field is set.
 type Answer struct {
-	// Resolved is what the image's reference stands for.
+	// Resolved is the result of resolving the image's reference.
 	Resolved *Resolved `json:"resolved,omitempty"`
 
-	// Package that the catalog offers.
+	// Package of the catalog.
 	Package *Package `json:"package,omitempty"`
 
-	// Invalid package.
+	// Invalid is a package that cannot be used.
 	Invalid *InvalidPackage `json:"invalid,omitempty"`
 
-	// Kept is a bundle with its objects.
+	// Kept is the location of a bundle with its objects.
 	Kept *KeptBundle `json:"kept,omitempty"`
 
-	// Object of the bundle.
+	// Object of the bundle, as JSON.
 	Object json.RawMessage `json:"object,omitempty"`
 
 	Failure *Failure `json:"failure,omitempty"`
 	Done    bool     `json:"done,omitempty"`
 }
 
-// Resolved is what an image's reference stands for.
+// Resolved is what an image's reference resolves to.
 type Resolved struct {
-	// Digest of the image, or of the list of images for several platforms.
+	// Digest of the image, or of its index if it is for several platforms.
 	Digest string `json:"digest"`
 
-	// Signatures of it, if they were asked for.
+	// Signatures of the image, if they were requested.
 	Signatures []Signature `json:"signatures,omitempty"`
 
-	signedBy string // set once they are verified
+	signedBy string // set after verification
 }
 
-// InvalidPackage is a package that makes no sense, and why.
+// InvalidPackage is a package that cannot be used, and why.
 type InvalidPackage struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
 }
 
-// KeptBundle is where the scratch file has a bundle with its objects.
+// KeptBundle is the location of a bundle with its objects in the scratch file.
 type KeptBundle struct {
 	Package string `json:"package"`
 	Name    string `json:"name"`
@@ -114,13 +117,13 @@ type KeptBundle struct {
 	Size    int64  `json:"size"`
 }
 
-// Failure is the reason a Request cannot be answered.
+// Failure is the reason why a Request failed.
 type Failure struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
 }
 
-// Answers are the answers by which a process tells the content of a catalog, up to Done.
+// Answers yields the answers that describe the content, without Done.
 func (c *Content) Answers(yield func(Answer) bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.Packages)) {
 		if !yield(Answer{Package: c.Packages[name]}) {
@@ -134,12 +137,12 @@ func (c *Content) Answers(yield func(Answer) bool) {
 	}
 }
 
-// newContent returns a Content that offers nothing yet.
+// newContent returns a Content without packages.
 func newContent() *Content {
 	return &Content{Packages: map[string]*Package{}, Invalid: map[string]string{}}
 }
 
-// add takes up what an answer tells.
+// add adds the package or invalid package of an answer.
 func (c *Content) add(a Answer) {
 	switch {
 	case a.Package != nil:
@@ -149,7 +152,7 @@ func (c *Content) add(a Answer) {
 	}
 }
 
-// packageJSON is a Package with each of its bundles once, however many channels it is in.
+// packageJSON is the JSON form of a Package. It contains each bundle once, even if it is in several channels.
 type packageJSON struct {
 	Name           string        `json:"name"`
 	DefaultChannel string        `json:"defaultChannel,omitempty"`
@@ -165,7 +168,7 @@ type channelJSON struct {
 }
 
 type entryJSON struct {
-	Bundle    int      `json:"bundle"` // its place among the Bundles
+	Bundle    int      `json:"bundle"` // index in Bundles
 	Replaces  string   `json:"replaces,omitempty"`
 	Skips     []string `json:"skips,omitempty"`
 	SkipRange string   `json:"skipRange,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// annotate has a ClusterServiceVersion name its OperatorGroup and the namespaces that this targets now, as OLM does: people and
-// scripts read them there, and nothing of ours does.
+// annotate sets the annotations of a CSV that name its OperatorGroup and current target namespaces, as OLM does. Users
+// and scripts read them; this project does not.
 func (r *Reconciler) annotate(ctx context.Context, s *situation) (*Verdict, error) {
 	desired := map[string]string{
 		operatorsv1.OperatorGroupAnnotationKey:          s.group.Name,
@@ -39,7 +39,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *situation) (*Verdict, erro
 	if err := r.Client.Patch(ctx, out, client.RawPatch(types.MergePatchType, patch), FieldOwner); err != nil {
 		return nil, fmt.Errorf("annotating ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(s.csv), err)
 	}
-	s.csv = s.csv.DeepCopy() // which the cache holds
+	s.csv = s.csv.DeepCopy() // the cache shares it
 	s.csv.Annotations, s.csv.ResourceVersion = out.Annotations, out.ResourceVersion
 	return nil, nil
 }

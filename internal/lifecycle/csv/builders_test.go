@@ -24,7 +24,7 @@ import (
 
 type option func(*v1alpha1.ClusterServiceVersion)
 
-// csv is a ClusterServiceVersion of namespace default that is old for its name: v1 is older than v2.
+// csv returns a CSV in namespace default. All are created at the same time, so v1 precedes v2 by name.
 func csv(name string, options ...option) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Unix(1000, 0),
@@ -52,10 +52,9 @@ func created(seconds int64) option {
 	return func(c *v1alpha1.ClusterServiceVersion) { c.CreationTimestamp = metav1.Unix(seconds, 0) }
 }
 
-// elsewhere is one of another namespace.
 func elsewhere(c *v1alpha1.ClusterServiceVersion) { c.Namespace = "other" }
 
-// targets has the OperatorGroup of namespace other target those.
+// targets returns the OperatorGroup of namespace other.
 func targets(names ...string) *operatorsv1.OperatorGroup {
 	return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "theirs"}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: names}}
 }
@@ -86,7 +85,7 @@ func copied(c *v1alpha1.ClusterServiceVersion) {
 	c.Labels = map[string]string{olm.CopiedLabelKey: "elsewhere"}
 }
 
-// about is what a ClusterServiceVersion is in: the first, among the others.
+// about returns the situation of the first CSV.
 func about(all ...*v1alpha1.ClusterServiceVersion) *situation {
 	out := &situation{
 		csv: all[0], csvs: map[string]*v1alpha1.ClusterServiceVersion{}, targets: []string{"default"},
@@ -98,7 +97,6 @@ func about(all ...*v1alpha1.ClusterServiceVersion) *situation {
 	return out
 }
 
-// reconciler is one beside a cluster that holds those objects.
 func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 	t.Helper()
 	known := runtime.NewScheme()
@@ -129,7 +127,6 @@ func objects(csvs ...*v1alpha1.ClusterServiceVersion) (out []client.Object) {
 	return out
 }
 
-// word tells a verdict in a line.
 func word(v *Verdict) string {
 	if v == nil {
 		return ""

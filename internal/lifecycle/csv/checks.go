@@ -17,7 +17,7 @@ func fails(reason, message string) *Verdict {
 	return &Verdict{Phase: olm.CSVPhaseFailed, Reason: reason, Message: message}
 }
 
-// groups finds the OperatorGroup of the namespace and what it looks after.
+// groups finds the OperatorGroup of the namespace and its target namespaces.
 func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error) {
 	group, problem, err := operatorgroup.Find(ctx, r.Client, s.csv.Namespace)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error)
 	return nil, err
 }
 
-// installModes refuses an OperatorGroup that the operator does not support.
+// installModes rejects an OperatorGroup that the operator does not support.
 func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, error) {
 	if len(s.targets) == 0 {
 		return fails(v1alpha1.CSVReasonNoTargetNamespaces, fmt.Sprintf(
@@ -55,7 +55,7 @@ func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, er
 	return nil, nil
 }
 
-// strategy refuses what cannot be installed as it is written.
+// strategy rejects a CSV that cannot be installed as it is written.
 func (r *Reconciler) strategy(_ context.Context, s *situation) (*Verdict, error) {
 	if err := install.Validate(s.csv); err != nil {
 		return faulty(err)
@@ -69,9 +69,9 @@ func (r *Reconciler) strategy(_ context.Context, s *situation) (*Verdict, error)
 	}
 	actual, err := semver.ParseTolerant(r.Kubernetes.GitVersion)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a server that does not tell its version is not held to it
+		return nil, nil //nolint:nilerr // an unreadable server version is not checked
 	}
-	actual.Pre = nil // a pre-release of a version has what the version has
+	actual.Pre = nil // a pre-release has the features of its version
 	if actual.LT(least) {
 		return &Verdict{Phase: olm.CSVPhasePending, Reason: v1alpha1.CSVReasonRequirementsNotMet, Message: fmt.Sprintf(
 			"The operator needs Kubernetes %s and the cluster is %s: update the cluster", least, actual)}, nil
@@ -79,7 +79,7 @@ func (r *Reconciler) strategy(_ context.Context, s *situation) (*Verdict, error)
 	return nil, nil
 }
 
-// faulty is the verdict on an error of the install package: a failure where the ClusterServiceVersion is at fault.
+// faulty returns the verdict on an error of the install package: Failed if the CSV is at fault, otherwise the error.
 func faulty(err error) (*Verdict, error) {
 	if at, ok := errors.AsType[*install.Error](err); ok {
 		return fails(string(at.Reason), at.Message), nil

@@ -26,10 +26,11 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
-// finalizer is of a ClusterServiceVersion with spec.cleanup.enabled. It is one that OLM removes, too, should it run the loops by then.
+// finalizer is set on CSVs with spec.cleanup.enabled. It is OLM's, so that OLM removes it if it takes over.
 const finalizer = "operators.coreos.com/csv-cleanup"
 
-// finalize has a ClusterServiceVersion wait, when it is deleted, until the custom resources of its operator are, if it asks for that.
+// finalize sets the finalizer of a CSV with spec.cleanup.enabled, so that its deletion waits for that of its custom
+// resources, and removes it otherwise.
 func (r *Reconciler) finalize(ctx context.Context, s *situation) (*Verdict, error) {
 	out := s.csv.DeepCopy()
 	if s.csv.Spec.Cleanup.Enabled {
@@ -43,7 +44,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *situation) (*Verdict, erro
 	if err := r.patch(ctx, s.csv, out); err != nil {
 		return nil, err
 	}
-	s.csv = s.csv.DeepCopy() // which the cache holds
+	s.csv = s.csv.DeepCopy() // the cache shares it
 	s.csv.Finalizers, s.csv.ResourceVersion = out.Finalizers, out.ResourceVersion
 	return nil, nil
 }
@@ -56,8 +57,9 @@ func (r *Reconciler) patch(ctx context.Context, before, after *v1alpha1.ClusterS
 	return nil
 }
 
-// cleanUp deletes the custom resources of an operator that is being uninstalled and asks for that, and lets it go once they are gone.
-// Until then it runs, for it may have to clean up after them. One that was replaced leaves them to its heir.
+// cleanUp deletes the custom resources of an operator that is being uninstalled, if spec.cleanup.enabled is set, and
+// removes the finalizer once they are gone. Until then the operator runs, since it may have to clean up after them. A
+// CSV that was replaced leaves them to its successor.
 func (r *Reconciler) cleanUp(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(csv, finalizer) {
 		return reconcile.Result{}, nil
@@ -80,13 +82,14 @@ func (r *Reconciler) cleanUp(ctx context.Context, csv *v1alpha1.ClusterServiceVe
 	return reconcile.Result{}, client.IgnoreNotFound(r.patch(ctx, csv, out))
 }
 
-// cleanupRetry is when to look again whether what is being deleted is gone: the longer that takes, the more seldom.
+// cleanupRetry returns when to check again whether custom resources are deleted. It grows with the age of the deletion.
 func cleanupRetry(csv *v1alpha1.ClusterServiceVersion, now time.Time) time.Duration {
 	return min(max(now.Sub(csv.DeletionTimestamp.Time)/2, time.Second), time.Minute)
 }
 
-// deleteOperands deletes the custom resources of an operator in the namespaces that it works in, as the operator itself, and returns
-// those that are not gone yet. A ClusterServiceVersion may name any kind as its own: what its operator may not delete stays.
+// deleteOperands deletes the custom resources of an operator in its target namespaces and returns those that are not
+// gone yet. It impersonates the operator, since a CSV may claim to own any kind: custom resources that its operator
+// must not delete stay.
 func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]olm.ResourceList, error) {
 	kinds, err := operand.Kinds(ctx, r.Client, csv)
 	if err != nil {
@@ -94,7 +97,7 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 	}
 	group, problem, err := operatorgroup.Find(ctx, r.Client, csv.Namespace)
 	if err != nil || problem != nil {
-		return nil, err // nobody says any more where it works
+		return nil, err // the target namespaces are unknown
 	}
 	targets, err := operatorgroup.Targets(ctx, r.Client, group)
 	if err != nil {
@@ -120,7 +123,7 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 
 var errNoAccount = errors.New("none of the operator's service accounts exists")
 
-// deleteKind deletes the custom resources of a kind, as the first of the operator's accounts that may.
+// deleteKind deletes custom resources of a kind as the first of the operator's service accounts that may delete them.
 func (r *Reconciler) deleteKind(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, kind operand.Kind, targets []string) (olm.ResourceList, error) {
 	err := errNoAccount
 	for _, account := range csv.ServiceAccounts() {
@@ -145,7 +148,7 @@ func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets 
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := as.List(ctx, list, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
-			return out, nil // the kind went meanwhile
+			return out, nil // the kind was deleted
 		} else if err != nil {
 			return out, err
 		}
@@ -168,7 +171,7 @@ func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets 
 	return out, nil
 }
 
-// reportPending lists what is not gone yet, up to maxPending of each kind.
+// reportPending lists remaining custom resources in the status, up to maxPending of each kind.
 func (r *Reconciler) reportPending(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, pending []olm.ResourceList) error {
 	for i := range pending {
 		pending[i].Instances = pending[i].Instances[:min(len(pending[i].Instances), maxPending)]
@@ -184,5 +187,5 @@ func (r *Reconciler) reportPending(ctx context.Context, csv *v1alpha1.ClusterSer
 	return nil
 }
 
-// maxPending bounds how many custom resources of a kind the status lists.
+// maxPending limits how many custom resources of a kind the status lists.
 const maxPending = 50

@@ -21,19 +21,20 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
-// gone collects what a ClusterServiceVersion has left that is not in the cache. Whether it is gone is asked live: an
-// InstallPlan applies it with all that comes with it, and of that the cache may hear before.
+// gone cleans up after a CSV that is not in the cache. It checks the API server first: an InstallPlan may just have
+// created the CSV, and the cache may have its other objects before it.
 func (r *Reconciler) gone(ctx context.Context, csv types.NamespacedName) error {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	if err := r.Reader.Get(ctx, csv, live); !apierrors.IsNotFound(err) {
-		return err // it is there: the cache is about to tell
+		return err // it exists: its event will enqueue it
 	}
 	return r.collect(ctx, csv)
 }
 
-// collect deletes what a ClusterServiceVersion that is gone has left outside its namespace, where the garbage collector does not
-// reach, and never a custom resource or its definition. That is recorded, so that it does not matter whether we saw it go.
+// collect deletes the objects outside its namespace that a deleted CSV left, which the garbage collector does not
+// reach, but never a custom resource or its definition. The objects are recorded in the grant, so it does not matter
+// whether the deletion was observed.
 func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) error {
 	grant, err := r.Records.Grant(ctx, csv)
 	if err != nil {
@@ -59,13 +60,13 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 	return r.Records.DropGrant(ctx, csv)
 }
 
-// webhookKinds are those that an operator that was applied by hand may have outside its namespace.
+// webhookKinds returns the kinds that an operator that was applied by hand may have outside its namespace.
 func webhookKinds() []client.ObjectList {
 	return []client.ObjectList{&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}}
 }
 
-// collectWebhooks deletes the webhooks of a ClusterServiceVersion that was applied by hand. Nothing is recorded of it, so they are
-// known by their labels alone, and there are any only where every catalog is trusted: see mayHave.
+// collectWebhooks deletes the webhooks of a CSV that was applied by hand. Such a CSV has no grant, so they are found by
+// their labels alone. They exist only if every catalog is trusted: see mayHave.
 func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedName) error {
 	if !r.Trust.All {
 		return nil
@@ -87,8 +88,8 @@ func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedNa
 	return nil
 }
 
-// collector is who deletes: whom the operator was installed as. Where that service account does not exist any more the manager
-// does, and only objects of which it is recorded that we wrote them.
+// collector returns a client that acts as the identity that the operator was installed as. If that service account no
+// longer exists it is the manager, which deletes only objects that we recorded.
 func (r *Reconciler) collector(grant *record.Grant) (client.Client, error) {
 	if grant.Identity.IsManager() {
 		return r.Client, nil
@@ -100,7 +101,7 @@ func (r *Reconciler) collector(grant *record.Grant) (client.Client, error) {
 	return as, err
 }
 
-// collectOne deletes an object that was written for a ClusterServiceVersion, provided that it is still the same and belongs to it.
+// collectOne deletes an object that was written for a CSV, if it has the recorded UID and still belongs to the CSV.
 func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types.NamespacedName, ref record.Reference) error {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kindOf(ref))
@@ -122,8 +123,8 @@ func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types
 	return nil
 }
 
-// unconvert takes the conversion webhook of an operator that is gone from its CustomResourceDefinitions: nothing
-// answers it any more, and custom resources could not even be read.
+// unconvert removes the conversion webhook of a deleted operator from its CustomResourceDefinitions. Nothing serves it
+// any more, so that custom resources could not even be read.
 func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) error {
 	list := &apiextensions.CustomResourceDefinitionList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -148,5 +149,5 @@ func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) er
 	return nil
 }
 
-// annotationConvertedBy on a CustomResourceDefinition names the ClusterServiceVersion whose webhook converts it.
+// annotationConvertedBy on a CustomResourceDefinition names the CSV whose webhook converts it.
 const annotationConvertedBy = "operatorstatus.io/converted-by"

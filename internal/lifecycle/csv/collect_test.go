@@ -18,7 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
-// TestCollect: what was written outside its namespace for a ClusterServiceVersion goes when it is gone, and nothing else does.
+// TestCollect verifies that exactly the objects that were written for a CSV outside its namespace are deleted with it.
 func TestCollect(t *testing.T) {
 	owner := csv("v1")
 	brought := func(changes ...func(*rbacv1.ClusterRole)) *rbacv1.ClusterRole {
@@ -41,7 +41,7 @@ func TestCollect(t *testing.T) {
 		role   *rbacv1.ClusterRole
 		grant  *record.Grant
 		live   []client.Object
-		noOne  bool // the service account is gone
+		noOne  bool // the service account does not exist
 		stays  bool
 	}{
 		"Gone":       {reason: "The garbage collector does not take what is cluster-scoped.", role: brought(), grant: recorded("uid-1")},
@@ -91,8 +91,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectWebhooks: the webhooks of a ClusterServiceVersion that was applied by hand go with it, or when it has them no more: nothing
-// answers them. There are any only where every catalog is trusted.
+// TestCollectWebhooks verifies that the webhooks of a CSV that was applied by hand are deleted with it, or when it no
+// longer has them, if every catalog is trusted.
 func TestCollectWebhooks(t *testing.T) {
 	owner := csv("v1")
 	webhook := func(name string, change ...func(*admissionv1.ValidatingWebhookConfiguration)) *admissionv1.ValidatingWebhookConfiguration {

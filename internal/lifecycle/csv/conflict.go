@@ -18,7 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
-// IndexStatic finds the OperatorGroups with spec.staticProvidedAPIs, by "true".
+// IndexStatic indexes OperatorGroups with spec.staticProvidedAPIs under "true".
 const IndexStatic = "spec.staticProvidedAPIs"
 
 func staticOf(o client.Object) []string {
@@ -28,7 +28,8 @@ func staticOf(o client.Object) []string {
 	return nil
 }
 
-// groupConflict refuses to have operators of two OperatorGroups watch one kind in one namespace.
+// groupConflict rejects a CSV if an operator of another OperatorGroup watches one of its kinds in one of its target
+// namespaces.
 func (r *Reconciler) groupConflict(ctx context.Context, s *situation) (*Verdict, error) {
 	static, err := r.staticGroups(ctx, s.csv, s.targets)
 	if err != nil {
@@ -58,8 +59,8 @@ func (r *Reconciler) groupConflict(ctx context.Context, s *situation) (*Verdict,
 	return nil, nil
 }
 
-// precedes reports whether another ClusterServiceVersion of the same kind is the one that stays: the older one, unless one has been
-// refused and the other goes on. What runs is not stopped since another may run now.
+// precedes reports whether, of two CSVs that own the same kind, other stays. The older one stays, unless one has been
+// rejected and the other has not: a running operator is not stopped because another one may now run.
 func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
 	switch {
 	case operatorgroup.InConflict(other) && operatorgroup.Member(csv):
@@ -70,8 +71,8 @@ func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
 	return olderThan(other, csv)
 }
 
-// overlaps reports whether the operators of two namespaces watch one namespace both. One without an OperatorGroup watches none, nor does
-// one that the static OperatorGroups of others keep out.
+// overlaps reports whether the operators of two namespaces watch a common namespace. An operator without an
+// OperatorGroup watches none, and neither does one that the static OperatorGroups of other namespaces exclude.
 func (r *Reconciler) overlaps(ctx context.Context, s *situation, other *v1alpha1.ClusterServiceVersion) (bool, error) {
 	group, problem, err := operatorgroup.Find(ctx, r.Client, other.Namespace)
 	if err != nil || problem != nil {
@@ -85,8 +86,8 @@ func (r *Reconciler) overlaps(ctx context.Context, s *situation, other *v1alpha1
 	return staticConflict(other, group, static) == nil, err
 }
 
-// staticGroups returns the OperatorGroups with spec.staticProvidedAPIs whose targets overlap with those of a ClusterServiceVersion of
-// another namespace, sorted. They are older than it: a tenant who creates one cannot stop operators that were there before.
+// staticGroups returns the OperatorGroups with spec.staticProvidedAPIs in other namespaces that overlap with the
+// targets of a CSV, sorted. Younger groups are ignored: a tenant who creates one cannot stop existing operators.
 func (r *Reconciler) staticGroups(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, targets []string) ([]*operatorsv1.OperatorGroup, error) {
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.MatchingFields{IndexStatic: "true"}, client.UnsafeDisableDeepCopy); err != nil {
@@ -112,8 +113,8 @@ func (r *Reconciler) staticGroups(ctx context.Context, csv *v1alpha1.ClusterServ
 	return out, nil
 }
 
-// staticConflict compares what an operator provides with what administrators say that the operators of OperatorGroups provide: its own
-// group, where that is static, and static ones of other namespaces that overlap with it. The reasons are OLM's.
+// staticConflict compares the APIs of an operator with the provided APIs that administrators listed: those of its own
+// group, if that is static, and those of static groups in other namespaces that overlap with it. It uses OLM's reasons.
 func staticConflict(csv *v1alpha1.ClusterServiceVersion, own *operatorsv1.OperatorGroup, others []*operatorsv1.OperatorGroup) *Verdict {
 	provided := operatorgroup.ProvidedAPIs(csv)
 	missing := ""
@@ -131,7 +132,7 @@ func staticConflict(csv *v1alpha1.ClusterServiceVersion, own *operatorsv1.Operat
 		}
 		reason := v1alpha1.CSVReasonInterOperatorGroupOwnerConflict
 		if own.Spec.StaticProvidedAPIs && missing == "" {
-			reason = v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs // OLM would take the API off the annotation, and may not
+			reason = v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs // OLM would have to remove the API from the annotation
 		}
 		return fails(reason, fmt.Sprintf(
 			"OperatorGroup %s/%s has %s among its static provided APIs, and targets some of the same namespaces: change the targets of one, or what it provides",
@@ -145,7 +146,7 @@ func staticConflict(csv *v1alpha1.ClusterServiceVersion, own *operatorsv1.Operat
 	return nil
 }
 
-// ownerConflict refuses to have two operators of a namespace own one kind. The older one stays.
+// ownerConflict rejects a CSV if an older CSV of another operator in its namespace owns one of its kinds.
 func (r *Reconciler) ownerConflict(_ context.Context, s *situation) (*Verdict, error) {
 	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
 		for _, name := range slices.Sorted(maps.Keys(s.csvs)) {
@@ -159,7 +160,7 @@ func (r *Reconciler) ownerConflict(_ context.Context, s *situation) (*Verdict, e
 	return nil, nil
 }
 
-// owning lists the ClusterServiceVersions of all namespaces that own or require a CustomResourceDefinition. They are to be read only.
+// owning lists the CSVs of all namespaces that own or require a CustomResourceDefinition. Callers must not modify them.
 func (r *Reconciler) owning(ctx context.Context, crd string) ([]v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := r.Client.List(ctx, list, client.MatchingFields{IndexCRD: crd}, client.UnsafeDisableDeepCopy); err != nil {
@@ -175,12 +176,12 @@ func olderThan(a, b *v1alpha1.ClusterServiceVersion) bool {
 	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
 }
 
-// related is true for versions of the same operator, in the same namespace.
+// related reports whether two CSVs of a namespace are versions of the same operator.
 func (s *situation) related(other *v1alpha1.ClusterServiceVersion) bool {
 	return s.descends(s.csv, other.Name) || s.descends(other, s.csv.Name)
 }
 
-// descends is true where a ClusterServiceVersion replaces, be it in several steps, the one of that name.
+// descends reports whether a CSV is the named one, or replaces it directly or in several steps.
 func (s *situation) descends(csv *v1alpha1.ClusterServiceVersion, name string) bool {
 	for seen := map[string]bool{}; csv != nil && !seen[csv.Name]; csv = s.csvs[csv.Spec.Replaces] {
 		seen[csv.Name] = true
@@ -195,8 +196,8 @@ func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
 	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
 }
 
-// rivals are the ClusterServiceVersions of other namespaces that a change of an OperatorGroup, or of a ClusterServiceVersion, may bring
-// into conflict or out of it: those that were refused, and those that own a kind that is owned here or that the group claims.
+// rivals enqueues the CSVs of other namespaces whose conflicts may change with an OperatorGroup or a CSV: those that
+// were rejected, and those that own a kind that is owned in its namespace or claimed by the group.
 func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
 	claimed := map[string]bool{}
 	if group, ok := o.(*operatorsv1.OperatorGroup); ok && group.Spec.StaticProvidedAPIs {
@@ -220,8 +221,8 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	})
 }
 
-// groupMoved passes the events of OperatorGroups after which other namespaces may be in conflict, or no longer: few, since each has all
-// ClusterServiceVersions of the cluster looked through.
+// groupMoved is a predicate for OperatorGroup events that may start or end conflicts in other namespaces. It is narrow,
+// since each event makes rivals list all CSVs of the cluster.
 var groupMoved = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return staticOf(e.Object) != nil },
 	UpdateFunc: func(e event.UpdateEvent) bool {
@@ -231,8 +232,8 @@ var groupMoved = predicate.Funcs{
 	},
 }
 
-// ownershipEnded passes the events of ClusterServiceVersions after which others may own what they owned. A new one is the youngest, and
-// takes nothing from the others.
+// ownershipEnded is a predicate for events after which other CSVs may own the kinds of a CSV. A new CSV is the youngest
+// and takes nothing from others.
 var ownershipEnded = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {

@@ -34,7 +34,7 @@ func TestOwnerConflict(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		csv     *v1alpha1.ClusterServiceVersion
-		targets []string // default unless told
+		targets []string // default namespace if nil
 		others  []*v1alpha1.ClusterServiceVersion
 		group   *operatorsv1.OperatorGroup // of namespace other
 		want    string
@@ -105,7 +105,7 @@ func TestOwnerConflict(t *testing.T) {
 	}
 }
 
-// static is an OperatorGroup with spec.staticProvidedAPIs.
+// static returns an OperatorGroup with spec.staticProvidedAPIs.
 func static(namespace string, age int64, apis string, targets ...string) *operatorsv1.OperatorGroup {
 	return &operatorsv1.OperatorGroup{
 		ObjectMeta: metav1.ObjectMeta{
@@ -128,7 +128,7 @@ func TestStaticProvidedAPIs(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		csv     *v1alpha1.ClusterServiceVersion
-		own     *operatorsv1.OperatorGroup // one that is not static unless told
+		own     *operatorsv1.OperatorGroup // not static if nil
 		targets []string
 		others  []*operatorsv1.OperatorGroup
 		want    string
@@ -172,7 +172,8 @@ func TestStaticProvidedAPIs(t *testing.T) {
 	}
 }
 
-// TestRivals: a change in one namespace concerns others only where they are in conflict, or may come to be.
+// TestRivals verifies that a change in one namespace enqueues only those CSVs of others whose conflicts may start or
+// end.
 func TestRivals(t *testing.T) {
 	const refused = v1alpha1.CSVReasonInterOperatorGroupOwnerConflict
 	there := objects(

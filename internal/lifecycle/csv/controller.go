@@ -1,5 +1,5 @@
-// Package csv is the loop of ClusterServiceVersions: it installs an operator once what it needs is there, hands over
-// from one version to the next, and collects what was replaced or deleted.
+// Package csv contains the ClusterServiceVersion (CSV) controller. It installs an operator once its requirements are
+// met, hands over from one version to the next, and cleans up after CSVs that were replaced or deleted.
 package csv
 
 import (
@@ -34,27 +34,27 @@ import (
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// FieldOwner is the field manager of what an operator consists of.
+// FieldOwner is the field manager of the objects that an operator consists of.
 const FieldOwner = install.FieldOwner
 
-// Reconciler installs ClusterServiceVersions.
+// Reconciler reconciles CSVs.
 type Reconciler struct {
-	// Client reads from the cache: of what operators consist of, only what carries the label install.LabelManaged.
+	// Client reads from the cache. Of the objects of operators it has only those with install.LabelManaged.
 	Client client.Client
 
-	// Reader reads live.
+	// Reader reads from the API server.
 	Reader client.Reader
 
-	// As is a client that acts as a service account.
+	// As returns a client that impersonates a service account.
 	As func(types.NamespacedName) (client.Client, error)
 
-	// Records tell what InstallPlans have granted.
+	// Records stores what InstallPlans granted to CSVs.
 	Records *record.Store
 
-	// Trust decides as whom operators are installed.
+	// Trust determines the identity that operators are installed as.
 	Trust apply.Trust
 
-	// Rights enqueues what waits for a right when one may have been granted.
+	// Rights enqueues CSVs that wait for a permission when permissions change.
 	Rights *apply.Rights
 
 	Recorder events.EventRecorder
@@ -62,7 +62,7 @@ type Reconciler struct {
 	// Kubernetes is the version of the API server.
 	Kubernetes version.Info
 
-	// Discovery tells what kinds there are.
+	// Discovery lists the kinds of the cluster.
 	Discovery discovery.DiscoveryInterface
 
 	Now func() time.Time
@@ -71,35 +71,35 @@ type Reconciler struct {
 	controller controller.Controller
 }
 
-// soon is when the cache should have caught up.
+// soon is how long the cache may take to catch up.
 const soon = 100 * time.Millisecond
 
-// Verdict is what is decided about a ClusterServiceVersion.
+// Verdict is the decision about a CSV.
 type Verdict struct {
 	Phase        olm.ClusterServiceVersionPhase
 	Reason       string
 	Message      string
 	Certificates install.Certificates
 
-	// Again is when to look again, where nothing would tell; 0 for never.
+	// Again is when to requeue if no event does; 0 for never.
 	Again time.Duration
 }
 
-// situation is what a ClusterServiceVersion is in, read at one moment.
+// situation holds a CSV and what the decision about it depends on, read at one moment.
 type situation struct {
 	csv     *v1alpha1.ClusterServiceVersion
 	csvs    map[string]*v1alpha1.ClusterServiceVersion // of the namespace, by name
-	running *v1alpha1.ClusterServiceVersion            // what it replaces and what still does the work; nil at a first install
+	running *v1alpha1.ClusterServiceVersion            // the CSV that does the work while this one is installed; nil for a first install
 	group   *operatorsv1.OperatorGroup
 	targets []string
 
-	grant *record.Grant // nil where no InstallPlan granted anything
+	grant *record.Grant // nil if no InstallPlan granted anything
 
 	requirements []olm.RequirementStatus // nil until they have been checked
 	installer    func() (client.Client, error)
 }
 
-// Reconcile moves one ClusterServiceVersion as far as it goes, and reports how it is.
+// Reconcile advances one CSV as far as possible and updates its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	csv := &v1alpha1.ClusterServiceVersion{}
 	if err := r.Client.Get(ctx, request.NamespacedName, csv); apierrors.IsNotFound(err) {
@@ -145,8 +145,8 @@ func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	return out, nil
 }
 
-// decide goes through what may keep a ClusterServiceVersion from being installed, and then installs it. An error comes
-// with a verdict where the administrator should see it.
+// decide checks everything that may prevent the installation of a CSV, and then installs it. An error is returned with
+// a verdict if the administrator should see it.
 func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error) {
 	for _, step := range []func(context.Context, *situation) (*Verdict, error){
 		r.replaced,
@@ -158,17 +158,17 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 		r.groupConflict,
 		r.strategy,
 		r.requirements,
-		r.ownerConflict, // of a refused one, too, the status lists the requirements
+		r.ownerConflict, // after requirements, so that the status of a rejected CSV lists them
 		r.install,
 	} {
 		if verdict, err := step(ctx, s); verdict != nil || err != nil {
 			return verdict, err
 		}
 	}
-	return nil, errors.New("no step decided") // install always does
+	return nil, errors.New("no step decided") // install always decides
 }
 
-// report writes the status where it changed.
+// report updates the status if it changed.
 func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error {
 	in := report.Inputs{
 		CSV:          s.csv,
@@ -195,7 +195,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	if status.Phase != s.csv.Status.Phase {
 		log.FromContext(ctx).Info("Changed phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
 	}
-	out := s.csv.DeepCopy() // the API server takes only the status of it
+	out := s.csv.DeepCopy() // the API server ignores everything but its status
 	out.Status = status
 	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
 		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(out), err)

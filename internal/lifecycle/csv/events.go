@@ -8,15 +8,14 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// phaseEvent is an Event of a ClusterServiceVersion.
 type phaseEvent struct {
 	kind    string // Normal or Warning
 	reason  string
 	message string
 }
 
-// phaseEvents returns the Events of a change of phase or reason, with OLM's reasons and types. That all requirements are met has one of
-// its own: with OLM it is a phase, and here the installation begins in the same write.
+// phaseEvents returns the Events for a change of phase or reason, with OLM's reasons and types. RequirementsMet gets an
+// Event of its own: OLM has a phase for it, whereas here the installation begins with the same status update.
 func phaseEvents(before, after *v1alpha1.ClusterServiceVersionStatus) []phaseEvent {
 	if before.Phase == after.Phase && before.Reason == after.Reason {
 		return nil
@@ -33,10 +32,10 @@ func phaseEvents(before, after *v1alpha1.ClusterServiceVersionStatus) []phaseEve
 	return append(out, phaseEvent{kind, string(after.Reason), messages.Clip(after.Message, longestNote)})
 }
 
-// longestNote is how many bytes the API server takes as an Event's note.
+// longestNote is the maximum length of an Event's note, in bytes.
 const longestNote = 1024
 
-// announce records what happened to a ClusterServiceVersion, once its status has it.
+// announce emits the Events for a status that has been written.
 func (r *Reconciler) announce(before, after *v1alpha1.ClusterServiceVersion) {
 	for _, e := range phaseEvents(&before.Status, &after.Status) {
 		r.Recorder.Eventf(after, nil, e.kind, e.reason, v1alpha1.EventActionChangePhase, "%s", e.message)

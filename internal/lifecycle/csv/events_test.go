@@ -43,7 +43,7 @@ func TestPhaseEvents(t *testing.T) {
 	}
 }
 
-// TestLongestNote: the API server refuses an Event with a longer note.
+// TestLongestNote verifies that notes are no longer than the API server accepts.
 func TestLongestNote(t *testing.T) {
 	after := v1alpha1.ClusterServiceVersionStatus{}
 	after.Phase, after.Message = "Failed", strings.Repeat("é", 600)

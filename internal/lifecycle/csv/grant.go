@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// granted reads what the operator was granted by the InstallPlan that installed it. Until that has been applied whole a
-// ClusterServiceVersion that never ran is not installed: half of a bundle must not run.
+// granted reads what the operator was granted by the InstallPlan that installed it. A CSV that never ran stays Pending
+// until its InstallPlan has been applied completely: half a bundle must not run.
 func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error) {
 	var err error
 	if s.grant, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil {
@@ -41,8 +41,8 @@ func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error
 	return out, nil
 }
 
-// grant is what the operator may be given: what its InstallPlan granted. One that was applied by hand is granted nothing, unless
-// every catalog is trusted: then its webhooks are registered, as OLM does.
+// mayHave returns what the InstallPlan granted to the operator. A CSV that was applied by hand gets nothing, unless
+// every catalog is trusted: then it gets its webhooks and the roles for its APIs, as with OLM.
 func (s *situation) mayHave(trust apply.Trust) install.Grant {
 	switch {
 	case s.grant != nil:
@@ -54,8 +54,8 @@ func (s *situation) mayHave(trust apply.Trust) install.Grant {
 	return install.Grant{}
 }
 
-// identity is as whom the operator is installed: the service account that the OperatorGroup names, and where it names none the
-// manager, provided that the catalog that the operator came from is trusted.
+// identity returns the identity that the operator is installed as: the service account of the OperatorGroup, or, if it
+// names none, the manager if the operator's catalog is trusted. Otherwise the error is *untrusted.
 func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
 	var catalogs []types.NamespacedName
 	if s.grant != nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
 	return out, nil
 }
 
-// untrusted means that nothing may be written for an operator without a service account.
+// untrusted is the error if nothing may be written for an operator without a service account.
 type untrusted struct{ message string }
 
 func (e *untrusted) Error() string { return e.message }

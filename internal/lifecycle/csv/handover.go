@@ -22,8 +22,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 )
 
-// replaced is the verdict on a ClusterServiceVersion that another one replaces: it stays as it is until one of those
-// has Succeeded.
+// replaced decides about a CSV that another one replaces: it stays until one of its successors has Succeeded.
 func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error) {
 	successor := s.successor(s.csv.Name)
 	if successor == nil {
@@ -41,7 +40,7 @@ func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error)
 		"ClusterServiceVersion %s is taking over", successor.Name)}, nil
 }
 
-// successor is the one that replaces that; the first by name, should several.
+// successor returns the CSV that replaces the named one; the first by name of several.
 func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion) {
 	for _, csv := range s.csvs {
 		if csv.Spec.Replaces == name && csv.Name != name && csv.DeletionTimestamp.IsZero() && (out == nil || csv.Name < out.Name) {
@@ -51,7 +50,8 @@ func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion)
 	return out
 }
 
-// inCircle is true where those that replace it are in the end replaced by it: then none is the newest, and none may go.
+// inCircle reports whether the chain of successors of the CSV leads back to it. Then none of them is the newest, and
+// none may be deleted.
 func (s *situation) inCircle() bool {
 	seen := map[string]bool{}
 	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
@@ -63,7 +63,7 @@ func (s *situation) inCircle() bool {
 	return false
 }
 
-// heir is the newest of those that replace it which has Succeeded; nil where none has.
+// heir returns the newest CSV in the chain of successors that has Succeeded; nil if none has.
 func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 	seen := map[string]bool{s.csv.Name: true}
 	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
@@ -75,8 +75,8 @@ func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 	return out
 }
 
-// retire hands over what a replaced ClusterServiceVersion owns, and deletes it once it owns nothing but what was made
-// for it, which the garbage collector then takes.
+// retire hands over the objects that a replaced CSV owns and deletes it. The garbage collector then deletes those that
+// were applied for it.
 func (r *Reconciler) retire(ctx context.Context, s *situation) error {
 	heir := s.heir()
 	if heir == nil {
@@ -92,8 +92,8 @@ func (r *Reconciler) retire(ctx context.Context, s *situation) error {
 	return client.IgnoreNotFound(err)
 }
 
-// adopt moves to the heir whatever the operator and its users had the old ClusterServiceVersion own: the heir is added,
-// takes over as controller, and the old one is removed, in one write.
+// adopt hands over the objects that the operator and its users made the old CSV own. In one write, the heir replaces it
+// among the owners and becomes the controller, unless another owner is.
 func (r *Reconciler) adopt(ctx context.Context, old, heir *v1alpha1.ClusterServiceVersion) error {
 	kinds, err := r.listable()
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *Reconciler) adopt(ctx context.Context, old, heir *v1alpha1.ClusterServi
 		err := r.Reader.List(ctx, list, client.InNamespace(old.Namespace))
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), apierrors.IsForbidden(err):
-			continue // the kind is gone meanwhile, or is one that nobody may own anything of
-		case apierrors.IsInternalError(err): // such as a conversion webhook that does not answer
+			continue // the kind was removed in the meantime, or its objects cannot have owners
+		case apierrors.IsInternalError(err): // for example, a conversion webhook does not answer
 			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
 				"What ClusterServiceVersion %s owns of %s cannot be read, so that it is not handed over, and goes with it: %s", old.Name, kind.Kind, apierror.Message(err, maxQuoted))
 			continue
@@ -140,7 +140,8 @@ func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetada
 	return nil
 }
 
-// handedOver are the references with the heir in place of the old one, as the controller unless another one is.
+// handedOver returns owner references with the heir in place of the old CSV, as the controller unless another owner is,
+// and whether that is a change.
 func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServiceVersion) ([]metav1.OwnerReference, bool) {
 	i := slices.IndexFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == old.UID })
 	if i < 0 {
@@ -162,22 +163,22 @@ func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServi
 	return append(out, moved), true
 }
 
-// madeByUs is true for what was applied for a ClusterServiceVersion. What its heir has too, it has applied itself; what
-// is left goes with the old one.
+// madeByUs reports whether an object was applied for a CSV. The heir has applied its own objects itself; the others are
+// deleted with the old CSV.
 func madeByUs(o client.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == string(FieldOwner) || m.Manager == "operator-status-installplan"
 	}) || isOurKind(o)
 }
 
-// isOurKind is true for kinds that belong to one ClusterServiceVersion and to no heir.
+// isOurKind reports whether objects of a kind belong to one CSV and are never handed over.
 func isOurKind(o client.Object) bool {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	return gvk.Group == v1alpha1.GroupVersion.Group && (gvk.Kind == "Probe" || gvk.Kind == "OperatorCondition")
 }
 
-// listable are the namespaced kinds that can be listed and patched, each in the version the API server prefers. Groups
-// that do not answer are left out, since a dead aggregated API must not hold every update.
+// listable returns the namespaced kinds that can be listed and patched, each in the version that the API server
+// prefers. Groups whose discovery fails are skipped, since a broken aggregated API must not block every update.
 func (r *Reconciler) listable() ([]schema.GroupVersionKind, error) {
 	lists, err := r.Discovery.ServerPreferredNamespacedResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -194,7 +195,7 @@ func (r *Reconciler) listable() ([]schema.GroupVersionKind, error) {
 				continue
 			}
 			if resource.Kind == "Event" || resource.Kind == "Endpoints" {
-				continue // nobody has a ClusterServiceVersion own one
+				continue // never owned by a CSV
 			}
 			out = append(out, gv.WithKind(resource.Kind))
 		}

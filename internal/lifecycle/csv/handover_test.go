@@ -28,7 +28,7 @@ func TestHandedOver(t *testing.T) {
 	blocking.BlockOwnerDeletion = yes
 	moved := owner("v2", yes)
 	moved.BlockOwnerDeletion = yes
-	// namesake has the name of the old one, and was another.
+	// namesake is an earlier CSV with the name of the old one.
 	namesake := owner("v1", yes)
 	namesake.UID = "uid-earlier"
 	cases := map[string]struct {
@@ -73,7 +73,7 @@ func TestReplaced(t *testing.T) {
 	deleting := func(by string) string { return "Deleting/Replaced: ClusterServiceVersion " + by + " has taken over" }
 	cases := map[string]struct {
 		reason string
-		csvs   []*v1alpha1.ClusterServiceVersion // the first is asked about
+		csvs   []*v1alpha1.ClusterServiceVersion // the first is decided about
 		want   string
 	}{
 		"Alone":         {"Nobody replaces it.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("w1")}, ""},
@@ -106,7 +106,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestCircle: versions that replace each other, as nobody means them to, do not delete each other.
+// TestCircle verifies that CSVs that replace each other do not delete each other.
 func TestCircle(t *testing.T) {
 	a, b := csv("a", replaces("b"), phase("Succeeded")), csv("b", replaces("a"), phase("Succeeded"))
 	var deleted []string
@@ -120,7 +120,8 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestHeirOfAnything: whatever replaces whatever, finding the heir ends, and an heir has Succeeded and is another.
+// TestHeirOfAnything verifies for random graphs that heir terminates and returns another CSV that has Succeeded, or
+// nil.
 func TestHeirOfAnything(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))

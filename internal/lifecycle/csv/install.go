@@ -26,14 +26,14 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// Between tries that somebody has to make succeed the time grows with how long that has lasted, within these limits.
+// Limits of the backoff for errors that a user has to fix, which grows with the time since they began.
 const (
 	backOffLeast = time.Second
 	backOffMost  = 10 * time.Minute
 )
 
-// backOff is when to try again what a right or a quota is missing for, or what the API server refuses. Rights enqueue the
-// ClusterServiceVersion when they change; of what else may have to be mended nothing tells.
+// backOff returns the delay before retrying what fails for lack of a permission or a quota, or because the API server
+// rejects it. Changes of permissions enqueue the CSV; other fixes cause no event.
 func (r *Reconciler) backOff(s *situation) time.Duration {
 	if s.csv.Status.LastTransitionTime == nil {
 		return backOffLeast
@@ -41,8 +41,8 @@ func (r *Reconciler) backOff(s *situation) time.Duration {
 	return min(max(r.Now().Sub(s.csv.Status.LastTransitionTime.Time), backOffLeast), backOffMost)
 }
 
-// install applies what the operator consists of where it differs, deletes what it does not consist of any more, and reports
-// how the deployments are.
+// install applies the objects of the operator that differ, deletes those that it no longer has, and returns the health
+// of its Deployments.
 func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error) {
 	rendered, certificates, err := r.render(ctx, s)
 	if err != nil {
@@ -88,8 +88,8 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 	return verdict, err
 }
 
-// installer is who applies. Before the first write the OperatorGroup is read live, since it decides what may be done, and a cache
-// may not have been told yet.
+// installer returns the client that applies the objects. It reads the OperatorGroup, which determines the identity,
+// from the API server, and fails if the cached one is stale.
 func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client, error) {
 	live := &operatorsv1.OperatorGroup{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(s.group), live); err != nil {
@@ -131,7 +131,7 @@ func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rend
 	return out, in.Certificates, err
 }
 
-// config is what the Subscription adds to the operator's pods.
+// config returns spec.config of the CSV's Subscription; nil if there is none.
 func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.SubscriptionConfig, error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -146,7 +146,7 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 	return nil, nil
 }
 
-// ensure applies an object unless it exists as it should be.
+// ensure applies an object unless it already has the desired state.
 func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object) error {
 	desired := o.Object
 	actual, err := r.actual(ctx, desired)
@@ -177,8 +177,8 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 	return apply.Writer{Client: as, Owner: FieldOwner}.Apply(ctx, sealed)
 }
 
-// share has a service account belong to the other operators of the namespace that run as it too, so that it goes with
-// the last of them. One that is being replaced hands it over.
+// share adds the other operators of the namespace that run as a service account to its owners, so that it is deleted
+// with the last of them. An operator that is being replaced does not count.
 func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) {
 	for _, owner := range actual.GetOwnerReferences() {
 		other := s.csvs[owner.Name]
@@ -187,12 +187,12 @@ func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) 
 		}
 		account.OwnerReferences = append(account.OwnerReferences, owner)
 		if actual.GetLabels()[install.LabelOwner] == other.Name {
-			account.Labels[install.LabelOwner] = other.Name // a label can name but one
+			account.Labels[install.LabelOwner] = other.Name // a label can name only one owner
 		}
 	}
 }
 
-// actual is the object as it is; nil where there is none. The cache holds service accounts as metadata.
+// actual returns the live object from the cache; nil if it does not exist. Service accounts are metadata only.
 func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.Object, error) {
 	var out client.Object
 	if _, ok := desired.(*corev1.ServiceAccount); ok {
@@ -209,7 +209,8 @@ func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.
 	return out, err
 }
 
-// refused is the verdict on something that the API server would not have, or that nobody may write.
+// refused returns the verdict on an object that the API server rejects or no identity may write; transient errors are
+// returned.
 func (r *Reconciler) refused(s *situation, err error) (*Verdict, error) {
 	var out *Verdict
 	without, ok := errors.AsType[*untrusted](err)
@@ -225,17 +226,17 @@ func (r *Reconciler) refused(s *situation, err error) (*Verdict, error) {
 	return out, r.Rights.Watch(r.controller, r.refusedOnes)
 }
 
-// maxQuoted bounds how much of an error a message quotes, in bytes.
+// maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024
 
-// refusedOnes are the ClusterServiceVersions that wait for a right.
+// refusedOnes enqueues the CSVs that wait for a permission.
 func (r *Reconciler) refusedOnes(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return csv.Status.Reason == v1alpha1.CSVReasonComponentFailed || csv.Status.Reason == v1alpha1.CSVReasonRequirementsNotMet
 	})
 }
 
-// convert has a CustomResourceDefinition converted by the operator's webhook.
+// convert makes a CustomResourceDefinition use the operator's conversion webhook.
 func (r *Reconciler) convert(ctx context.Context, s *situation, c install.Conversion) error {
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := r.Client.Get(ctx, types.NamespacedName{Name: c.CRD}, crd); err != nil {
@@ -266,12 +267,12 @@ func (r *Reconciler) convert(ctx context.Context, s *situation, c install.Conver
 	return nil
 }
 
-// health says how the operator's deployments do. One that the cache holds as it was before it was last applied says
-// nothing yet.
+// health returns the verdict on the operator's Deployments. A Deployment that the cache still has from before the last
+// apply counts as just applied.
 func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.Rendered) (*Verdict, error) {
 	ran := s.csv.Status.Phase == olm.CSVPhaseSucceeded || s.csv.Status.Reason == v1alpha1.CSVReasonComponentUnhealthy
 	var waits []string
-	working := true // be it the old pods, while new ones come
+	working := true // possibly by old pods during a rollout
 	for _, o := range rendered.Objects {
 		desired, ok := o.Object.(*appsv1.Deployment)
 		if !ok {
@@ -286,7 +287,7 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 			return nil, err
 		}
 		if deployment.Annotations[install.AnnotationApplied] != sealed.GetAnnotations()[install.AnnotationApplied] {
-			deployment = &appsv1.Deployment{} // as it was before
+			deployment = &appsv1.Deployment{} // the cached one is stale
 		}
 		switch available, stuck, why := rollout(deployment); {
 		case stuck:
@@ -313,7 +314,8 @@ func replicas(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// rollout says whether a deployment has all its pods, as its spec is now, and if not, whether it has given up, and why.
+// rollout reports whether a Deployment has all its pods for its current spec. If not, it reports whether the rollout
+// has failed, and why.
 func rollout(d *appsv1.Deployment) (available, stuck bool, why string) {
 	if d.Status.ObservedGeneration < d.Generation || d.Generation == 0 {
 		return false, false, "it has just been applied"

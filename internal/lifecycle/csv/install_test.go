@@ -53,7 +53,7 @@ func desiredAccount() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: named("foo")}
 }
 
-// seal is the hash by which it is known what was applied.
+// seal returns the hash of an applied object.
 func seal(t *testing.T, o client.Object) string {
 	t.Helper()
 	sealed, err := install.Sealed(o)
@@ -63,7 +63,7 @@ func seal(t *testing.T, o client.Object) string {
 	return sealed.GetAnnotations()[install.AnnotationApplied]
 }
 
-// applied is an object as the API server gives it back through a cache, a while after it was applied.
+// applied returns an object as a cache holds it some time after it was applied.
 func applied[T client.Object](t *testing.T, desired T, more ...func(T)) T {
 	t.Helper()
 	out := desired.DeepCopyObject().(T)
@@ -79,7 +79,7 @@ func applied[T client.Object](t *testing.T, desired T, more ...func(T)) T {
 	return out
 }
 
-// running is what the API server and its controllers make of a Deployment.
+// running sets what the API server and its controllers add to a Deployment.
 func running(d *appsv1.Deployment) {
 	d.Generation = 3
 	d.Annotations["deployment.kubernetes.io/revision"] = "1"
@@ -176,7 +176,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// deployment is one of that generation whose pods are so many.
+// deployment returns a Deployment with observed spec and these numbers of pods.
 func deployment(want *int32, replicas, updated, available int32, conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo", Generation: 2},
@@ -226,7 +226,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// renderedFor are the deployments that a ClusterServiceVersion asks for.
+// renderedFor returns the Deployments in the install strategy of a CSV.
 func renderedFor(s *situation) (out install.Rendered) {
 	for _, d := range s.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
 		o := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.csv.Namespace, Name: d.Name}}
@@ -303,7 +303,7 @@ func TestRefused(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	for name, tc := range map[string]struct {
 		err    error
-		reason string // of the verdict; empty where it is tried again
+		reason string // of the verdict; empty if it is retried
 	}{
 		"Invalid":    {apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), "InstallComponentFailed"},
 		"Forbidden":  {apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "foo", errors.New("no rights")), "InstallComponentFailed"},
@@ -324,7 +324,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBackOff: what somebody has to mend is tried ever less often, so that a cluster where nothing changes is quiet.
+// TestBackOff verifies that errors that a user has to fix are retried less and less often, so that a cluster becomes
+// quiet.
 func TestBackOff(t *testing.T) {
 	r := reconciler(t)
 	for since, want := range map[time.Duration]time.Duration{0: time.Second, -time.Hour: time.Second, time.Minute: time.Minute, time.Hour: 10 * time.Minute} {

@@ -19,15 +19,15 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
-// grantedKinds are those by which an operator has rights, or is asked about requests. They are only deleted where it is known what
-// the operator was granted.
+// grantedKinds returns the kinds that grant an operator permissions or make the API server call it. They are pruned
+// only if the grant of the operator is known.
 func grantedKinds() []client.ObjectList {
 	return append(webhookKinds(),
 		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{})
 }
 
-// prune deletes what was rendered for a ClusterServiceVersion and is not any more: its rights in a namespace that its OperatorGroup
-// does not target any more, or a deployment that it does not have any more.
+// prune deletes objects that were rendered for a CSV and no longer are, such as its roles in a former target namespace
+// or a Deployment that was removed.
 func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.Rendered) error {
 	kinds := []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.SecretList{}}
 	switch {
@@ -70,8 +70,8 @@ func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Ob
 	return nil
 }
 
-// remember records which objects outside its namespace a ClusterServiceVersion consists of, before they are applied and with their
-// UIDs after: nothing else of them is deleted when it is gone.
+// remember records the objects of a CSV outside its namespace in its grant: before they are applied, and again with
+// their UIDs after. Only recorded objects are deleted with the CSV.
 func (r *Reconciler) remember(ctx context.Context, s *situation, rendered install.Rendered) error {
 	if s.grant == nil {
 		return nil
@@ -102,7 +102,7 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 
 func referenceTo(scheme *runtime.Scheme, o client.Object) record.Reference {
 	gvk := o.GetObjectKind().GroupVersionKind()
-	if gvk.Empty() { // as a cache leaves it
+	if gvk.Empty() { // typed objects from a cache have none
 		if found, err := apiutil.GVKForObject(o, scheme); err == nil {
 			gvk = found
 		}

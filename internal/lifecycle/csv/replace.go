@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// replaceDeployments deletes Deployments that cannot become the desired ones, since their selector is immutable, and waits until
-// they and their pods are gone: two versions of an operator must not run side by side.
+// replaceDeployments deletes Deployments whose selector must change, since it is immutable, and waits until they and
+// their pods are gone: two versions of an operator must not run side by side.
 func (r *Reconciler) replaceDeployments(ctx context.Context, s *situation, rendered install.Rendered) (*Verdict, error) {
 	for _, o := range rendered.Objects {
 		desired, ok := o.Object.(*appsv1.Deployment)

@@ -20,10 +20,10 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// requirements checks that what the operator needs is on the cluster: the kinds it owns and those it uses.
+// requirements checks that the kinds that the operator owns and needs are on the cluster.
 func (r *Reconciler) requirements(ctx context.Context, s *situation) (*Verdict, error) {
 	met := true
-	var statuses, explained []olm.RequirementStatus // the second for people: where OLM's words are short, with more
+	var statuses, explained []olm.RequirementStatus // statuses have OLM's messages, explained more detailed ones for the verdict
 	add := func(status olm.RequirementStatus, explanation string) {
 		met = met && status.Status == olm.RequirementStatusReasonPresent
 		statuses = append(statuses, status)
@@ -50,7 +50,7 @@ func (r *Reconciler) requirements(ctx context.Context, s *situation) (*Verdict, 
 	return pending(explained), nil
 }
 
-// pending is the verdict while requirements are not met. Its message names those.
+// pending returns the verdict for requirements that are not met. Its message names them.
 func pending(statuses []olm.RequirementStatus) *Verdict {
 	var missing []string
 	for _, status := range statuses {
@@ -74,8 +74,8 @@ func listed(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// crdStatus says whether a CustomResourceDefinition is there, served, and has the version, in OLM's words, which scripts compare. The
-// explanation is empty where those say all.
+// crdStatus returns whether a CustomResourceDefinition is established and serves the version, with OLM's messages,
+// which scripts compare. The explanation is empty if the message suffices.
 func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out olm.RequirementStatus, explanation string, err error) {
 	out = olm.RequirementStatus{
 		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name,
@@ -108,7 +108,7 @@ func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out o
 	return out, explanation, nil
 }
 
-// kindStatus says whether a kind is served.
+// kindStatus returns whether a kind is served.
 func (r *Reconciler) kindStatus(kind, name string, gvk schema.GroupVersionKind) olm.RequirementStatus {
 	out := olm.RequirementStatus{Group: gvk.Group, Version: gvk.Version, Kind: kind, Name: name, Status: olm.RequirementStatusReasonPresent}
 	_, err := r.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -121,8 +121,8 @@ func (r *Reconciler) kindStatus(kind, name string, gvk schema.GroupVersionKind) 
 	return out
 }
 
-// permissions checks what the operator is not given here, because no InstallPlan granted it: whether others gave it. Webhooks that
-// nobody granted are not registered, so that the operator cannot work.
+// permissions checks the permissions of an operator that no InstallPlan granted anything: another user may have granted
+// them. Webhooks in leftOut are not registered, so the operator cannot work.
 func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []string) (*Verdict, error) {
 	met, statuses, err := r.permissionStatuses(ctx, s)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []st
 	return out, r.Rights.Watch(r.controller, r.refusedOnes)
 }
 
-// permissionStatuses compares what the operator asks for with what its service accounts may do.
+// permissionStatuses compares the permissions that the operator asks for with those of its service accounts.
 func (r *Reconciler) permissionStatuses(ctx context.Context, s *situation) (bool, []olm.RequirementStatus, error) {
 	strategy := s.csv.Spec.InstallStrategy.StrategySpec
 	if s.grant != nil || len(strategy.Permissions)+len(strategy.ClusterPermissions) == 0 {

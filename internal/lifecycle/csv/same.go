@@ -11,8 +11,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// same reports whether an object is as it was applied, by the hash of that. What the API server or others add is not ours to take
-// away.
+// same reports whether an object is as it was applied: the hash and all desired fields match. Fields that the API
+// server or others added are ignored.
 func same(desired, actual client.Object, applied string) (bool, error) {
 	if !ownedAlike(desired, actual) || !drift.Within(labels(desired), labels(actual)) {
 		return false, nil
@@ -21,7 +21,7 @@ func same(desired, actual client.Object, applied string) (bool, error) {
 		return true, nil
 	}
 	if actual.GetAnnotations()[install.AnnotationApplied] != applied {
-		return false, nil // something is desired no more
+		return false, nil // a field is no longer desired
 	}
 	is, err := fields(actual)
 	if err != nil {
@@ -34,7 +34,7 @@ func same(desired, actual client.Object, applied string) (bool, error) {
 	return drift.Within(should, is), nil
 }
 
-// ownedAlike is true where an object has the owners that it should, and no other version's that our label still names.
+// ownedAlike reports whether an object has the desired owners, and the desired owner in its label.
 func ownedAlike(desired, actual client.Object) bool {
 	for _, owner := range desired.GetOwnerReferences() {
 		if !slices.ContainsFunc(actual.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
@@ -52,7 +52,7 @@ func labels(o client.Object) map[string]any {
 	return out
 }
 
-// fields are what an object says beside its metadata and status, and its annotations.
+// fields returns the content of an object without metadata and status, and its annotations under "metadata".
 func fields(o client.Object) (map[string]any, error) {
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -62,14 +62,14 @@ func fields(o client.Object) (map[string]any, error) {
 	for name, value := range o.GetAnnotations() {
 		annotations[name] = value
 	}
-	for _, name := range []string{"apiVersion", "kind", "status"} { // the first two a cache may leave out
+	for _, name := range []string{"apiVersion", "kind", "status"} { // a cache may omit the first two
 		delete(out, name)
 	}
 	out["metadata"] = annotations
 	return out, nil
 }
 
-// contains is true where all of desired is in actual, which may be nil.
+// contains reports whether all fields of desired are in actual, which may be nil.
 func contains[T any](actual, desired *T) bool {
 	if actual == nil {
 		return false

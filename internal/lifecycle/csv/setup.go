@@ -27,14 +27,15 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
-// IndexCRD finds ClusterServiceVersions by the CustomResourceDefinitions that they own or require.
+// IndexCRD indexes CSVs by the CustomResourceDefinitions that they own or require.
 const IndexCRD = "spec.customresourcedefinitions.name"
 
-// concurrency is how many are looked at at once. Of each, what does not depend on each other is applied at once too.
+// concurrency is how many CSVs are reconciled concurrently. Independent objects of each are applied concurrently, too.
 const concurrency = 8
 
-// SetupWithManager has a ClusterServiceVersion looked at when it changes, or one of its namespace, what it needs, what it
-// consists of, what vouches for it, or its Probe. around is what the switch puts around the reconciler.
+// SetupWithManager enqueues a CSV when it changes, or another CSV of its namespace, an object that it needs or consists
+// of, its grant, InstallPlan, Subscription or Probe, an OperatorGroup, or a namespace that one may select. around wraps
+// the reconciler so that it runs only in its mode.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string {
 		return crdsOf(o.(*v1alpha1.ClusterServiceVersion))
@@ -71,7 +72,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 	return err
 }
 
-// crdsOf are the CustomResourceDefinitions that a ClusterServiceVersion owns or requires.
 func crdsOf(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for _, d := range csv.GetAllCRDs() {
@@ -86,7 +86,7 @@ func namespace() *metav1.PartialObjectMetadata {
 	return out
 }
 
-// recorded is the ClusterServiceVersion that a record is about.
+// recorded enqueues the CSV whose grant a Secret holds.
 func (r *Reconciler) recorded(_ context.Context, o client.Object) []reconcile.Request {
 	if csv, ok := record.GrantOf(o); ok {
 		return []reconcile.Request{{NamespacedName: csv}}
@@ -94,7 +94,7 @@ func (r *Reconciler) recorded(_ context.Context, o client.Object) []reconcile.Re
 	return nil
 }
 
-// owners are the ClusterServiceVersions that an object belongs to.
+// owners enqueues the CSVs that an object belongs to.
 func owners(_ context.Context, o client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, key := range install.Owners(o) {
@@ -103,8 +103,8 @@ func owners(_ context.Context, o client.Object) []reconcile.Request {
 	return out
 }
 
-// naming enqueues the ClusterServiceVersions that own a Deployment, or have one of that name in their spec: those wait until another's
-// Deployment has been deleted.
+// naming enqueues the CSVs that own a Deployment or have one of that name in their spec. The latter may wait for its
+// deletion.
 func (r *Reconciler) naming(ctx context.Context, o client.Object) []reconcile.Request {
 	named := r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return slices.ContainsFunc(csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, func(d olm.StrategyDeploymentSpec) bool {
@@ -122,7 +122,7 @@ func (r *Reconciler) needing(ctx context.Context, o client.Object) []reconcile.R
 	return r.list(ctx, all, client.MatchingFields{IndexCRD: o.GetName()})
 }
 
-// brought are those that an InstallPlan brings.
+// brought enqueues the CSVs that an InstallPlan installs.
 func (r *Reconciler) brought(_ context.Context, o client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, name := range o.(*olm.InstallPlan).Spec.ClusterServiceVersionNames {
@@ -131,7 +131,7 @@ func (r *Reconciler) brought(_ context.Context, o client.Object) []reconcile.Req
 	return out
 }
 
-// selecting are those of OperatorGroups that select namespaces by label.
+// selecting enqueues the CSVs in namespaces whose OperatorGroup selects namespaces by label.
 func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

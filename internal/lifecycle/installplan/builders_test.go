@@ -28,7 +28,6 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// object is one as a catalog has it, in JSON.
 func object(text string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal([]byte(text), &out.Object); err != nil {
@@ -51,7 +50,7 @@ func configMap(name string) *unstructured.Unstructured {
 	return object(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"},"data":{"a":"b"}}`)
 }
 
-// bundle is one of the catalog olm/community.
+// bundle returns a bundle of the catalog olm/community.
 func bundle(name, replaces string, objects ...*unstructured.Unstructured) record.Bundle {
 	out, err := newBundle(runtime.NewScheme(), choice(name, replaces), &catalog.Manifests{}, objects)
 	if err != nil {
@@ -81,7 +80,6 @@ func group() *operatorsv1.OperatorGroup {
 
 func scope(targets ...string) Scope { return Scope{Group: group(), Targets: targets} }
 
-// tasks are those of bundles in namespace default.
 func tasks(t *testing.T, bundles ...record.Bundle) []task {
 	t.Helper()
 	out, err := tasksOf(&record.Content{Bundles: bundles}, plan().Name, scope("default"))
@@ -91,7 +89,6 @@ func tasks(t *testing.T, bundles ...record.Bundle) []task {
 	return out
 }
 
-// shown are the steps of one bundle.
 func shown(t *testing.T, objects ...*unstructured.Unstructured) []*olm.Step {
 	t.Helper()
 	out, problem := stepsOf(tasks(t, bundle("foo.v1", "", objects...)))
@@ -101,7 +98,7 @@ func shown(t *testing.T, objects ...*unstructured.Unstructured) []*olm.Step {
 	return out
 }
 
-// kinds are those that the tests know of beside what is built in.
+// kinds returns a mapper with the kinds of the tests.
 func kinds() meta.RESTMapper {
 	out := meta.NewDefaultRESTMapper(nil)
 	for kind, scope := range map[schema.GroupVersionKind]meta.RESTScope{
@@ -126,7 +123,7 @@ func kinds() meta.RESTMapper {
 	return out
 }
 
-// cluster holds those objects, and answers as intercepted says.
+// cluster returns a client for these objects.
 func cluster(t *testing.T, intercepted interceptor.Funcs, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -141,5 +138,4 @@ func cluster(t *testing.T, intercepted interceptor.Funcs, objects ...client.Obje
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(kinds()).WithObjects(objects...).WithInterceptorFuncs(intercepted).Build()
 }
 
-// nothing is intercepted.
 var nothing interceptor.Funcs

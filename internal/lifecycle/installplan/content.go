@@ -20,8 +20,8 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// content reads what the choices consist of, those that others depend on first. An error may pass by itself; a problem is the
-// bundle's.
+// content reads the bundles of the choices, dependencies first. An error may be transient; a problem is the bundle's
+// fault.
 func (r *Reconciler) content(ctx context.Context, plan *olm.InstallPlan, p *proposal) (*record.Content, *condition.Problem, error) {
 	read, release, err := r.readings.take(ctx, client.ObjectKeyFromObject(plan), p.choices)
 	if err != nil {
@@ -55,8 +55,8 @@ func (r *Reconciler) content(ctx context.Context, plan *olm.InstallPlan, p *prop
 	return out, nil, nil
 }
 
-// askedFor is false for what a plan installs because something else needs it. It names what was asked for first: for each
-// Subscription that owns it one, at least one.
+// askedFor reports whether a CSV was requested, and is not only a dependency. The plan names requested CSVs first: one
+// for each Subscription that owns it, and at least one.
 func askedFor(plan *olm.InstallPlan, name string) bool {
 	asked := 0
 	for _, o := range plan.OwnerReferences {
@@ -68,7 +68,7 @@ func askedFor(plan *olm.InstallPlan, name string) bool {
 	return i >= 0 && i < max(asked, 1)
 }
 
-// newBundle takes a bundle's objects over, each as its kind defines it.
+// newBundle returns the record of a bundle, with its objects normalized.
 func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog.Manifests, objects []*unstructured.Unstructured) (record.Bundle, error) {
 	out := record.Bundle{
 		Name: choice.Bundle.Name, Package: choice.Package, Catalog: choice.Catalog, Replaces: choice.Replaces,
@@ -94,7 +94,7 @@ func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog
 	return out, nil
 }
 
-// subscribed is the name of the oldest Subscription to a package.
+// subscribed returns the name of the oldest Subscription to a package, if any.
 func subscribed(subs []v1alpha1.Subscription, pkg string) string {
 	var oldest *v1alpha1.Subscription
 	for i := range subs {
@@ -108,8 +108,8 @@ func subscribed(subs []v1alpha1.Subscription, pkg string) string {
 	return oldest.Name
 }
 
-// DependencySubscription keeps a dependency up to date, under the name that OLM gives it. Its updates need the same approval as
-// what depends on it.
+// DependencySubscription returns the Subscription that keeps a dependency up to date, named as in OLM. Its updates need
+// the same approval as those of its dependent.
 func DependencySubscription(choice resolve.Choice, plan *olm.InstallPlan) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
@@ -128,7 +128,7 @@ func DependencySubscription(choice resolve.Choice, plan *olm.InstallPlan) *unstr
 	return out
 }
 
-// objectName joins parts to the name of an object. What a name may not hold, such as capitals, is replaced.
+// objectName joins parts to an object name. Invalid characters are replaced by hyphens, and capitals by lower case.
 func objectName(parts ...string) string {
 	name := strings.ToLower(strings.Join(parts, "-"))
 	name = strings.Map(func(r rune) rune {
@@ -141,7 +141,7 @@ func objectName(parts ...string) string {
 	return strings.Trim(name[:min(len(name), longest)], "-.")
 }
 
-// contentProblem is what an error about a bundle's content means to an admin; nil where it means nothing.
+// contentProblem returns the problem in an error about a bundle's content; nil if it is not a *catalog.Error.
 func contentProblem(choice resolve.Choice, err error) *condition.Problem {
 	reasoned, ok := errors.AsType[*catalog.Error](err)
 	if !ok {
@@ -150,7 +150,7 @@ func contentProblem(choice resolve.Choice, err error) *condition.Problem {
 	return &condition.Problem{Reason: reasoned.Reason, Message: fmt.Sprintf("Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}
 }
 
-// mayPass is an error about a bundle's content that may pass by itself; nil where the bundle has to change.
+// mayPass returns an error about a bundle's content that may be transient; nil if the bundle has to change.
 func mayPass(err error) error {
 	if reasoned, ok := errors.AsType[*catalog.Error](err); ok && reasoned.Permanent() {
 		return nil

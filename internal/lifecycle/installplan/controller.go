@@ -1,5 +1,5 @@
-// Package installplan is the loop of InstallPlans: it resolves what they name into steps, waits until they are approved
-// and no running operator holds its update, and applies them.
+// Package installplan contains the InstallPlan controller. It resolves the CSVs that a plan names into steps, waits
+// until the plan is approved and no running operator holds its update, and applies it.
 package installplan
 
 import (
@@ -37,41 +37,41 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Catalogs offer bundles: a *catalog.Store.
+// Catalogs provides bundles. *catalog.Store implements it.
 type Catalogs interface {
-	// Visible are the catalogs that a namespace can see, in order of preference.
+	// Visible returns the catalogs that a namespace can see, in order of preference.
 	Visible(namespace string) []catalog.Catalog
 
-	// VisibleBy are those that the operators of an OperatorGroup may come from.
+	// VisibleBy returns the catalogs that the operators of an OperatorGroup may come from.
 	VisibleBy(group *operatorsv1.OperatorGroup, namespace string) []catalog.Catalog
 
 	// Manifests reads a bundle.
 	Manifests(ctx context.Context, catalog types.NamespacedName, bundle *catalog.Bundle) (*catalog.Manifests, error)
 }
 
-// Reconciler moves InstallPlans along.
+// Reconciler reconciles InstallPlans.
 type Reconciler struct {
-	// Client reads from the cache, in which plans have no manifests.
+	// Client reads from the cache, which omits the manifests of plans.
 	Client client.Client
 
-	// Reader reads live.
+	// Reader reads from the API server.
 	Reader client.Reader
 
-	// As is a client that acts as a service account.
+	// As returns a client that impersonates a service account.
 	As func(types.NamespacedName) (client.Client, error)
 
 	Catalogs Catalogs
 
-	// Records keep the content of plans that are being applied.
+	// Records stores the content of plans that are being applied.
 	Records *record.Store
 
-	// Trust decides as whom plans are applied.
+	// Trust determines the identity that plans are applied as.
 	Trust apply.Trust
 
-	// Rights enqueues what waits for a right when one may have been granted.
+	// Rights enqueues plans that wait for a permission when permissions change.
 	Rights *apply.Rights
 
-	// ProbeReader returns the identity of the process that reads custom resources; gate.NoReader where none does.
+	// ProbeReader returns the identity of the process that reads custom resources, or gate.NoReader if none does.
 	ProbeReader func(context.Context) (string, error)
 
 	Recorder events.EventRecorder
@@ -83,13 +83,14 @@ type Reconciler struct {
 	swept      atomic.Bool
 }
 
-// A plan may hold any kind, and grant an operator any right: so installing operators takes them all, as with OLM.
+// A plan may contain any kind and grant an operator any permission, so installing operators requires all of them, as
+// with OLM.
 // +kubebuilder:rbac:groups=*,resources=*,verbs=*
 // +kubebuilder:rbac:urls=*,verbs=*
 
-// Reconcile moves one InstallPlan as far as it goes.
+// Reconcile advances one InstallPlan as far as possible.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	if !r.swept.Swap(true) { // what was left when the last process ended
+	if !r.swept.Swap(true) { // cleans up after the previous process
 		if err := r.sweep(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -109,22 +110,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := r.advance(ctx, plan)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: soon}, nil // another client wrote to it meanwhile
+		return reconcile.Result{RequeueAfter: soon}, nil // another client has updated the plan
 	}
 	return result, err
 }
 
-// soon is when the cache should have caught up.
+// soon is how long the cache may take to catch up.
 const soon = 100 * time.Millisecond
 
-// settled reports whether nothing happens in a plan any more.
+// settled reports whether a plan is finished or being deleted.
 func settled(plan *olm.InstallPlan) bool {
 	return plan.Status.Phase == olm.InstallPlanPhaseComplete || plan.Status.Phase == olm.InstallPlanPhaseFailed ||
 		!plan.DeletionTimestamp.IsZero()
 }
 
-// advance takes the next steps of a plan: resolve it, ask the gate, dry-run it, and write it. Each is recorded before the next, so
-// that a plan that is cut off goes on where it was.
+// advance takes the next steps of a plan: it resolves the plan, evaluates the gate, dry-runs the plan, and applies it.
+// Each step is recorded before the next, so that an interrupted plan is resumed.
 func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconcile.Result, error) {
 	if plan.Status.Phase == olm.InstallPlanPhaseInstalling {
 		resumed, result, err := r.resume(ctx, plan)
@@ -157,8 +158,8 @@ func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconc
 	return r.begin(ctx, plan, p)
 }
 
-// retryBundles is how often a plan is resolved anew that cannot be, though no event tells that it could: the image of a bundle may
-// have been replaced under its name.
+// retryBundles is how often resolving a plan is retried if no event may trigger it: the image of a bundle may have been
+// replaced under the same name.
 const retryBundles = 15 * time.Minute
 
 // proposal is what a plan would install, read at one moment.
@@ -168,20 +169,20 @@ type proposal struct {
 	identity      apply.Identity
 	subscriptions []v1alpha1.Subscription
 
-	// content is nil until it is asked for. release is called when it is not used any more; it is nil before.
+	// content is nil until it is read, and so is release, which must be called when the content is no longer used.
 	content *record.Content
 	release func()
 }
 
-// end is called when the proposal is not used any more.
+// end releases the content. It may be called on a nil proposal.
 func (p *proposal) end() {
 	if p != nil && p.release != nil {
 		p.release()
 	}
 }
 
-// propose resolves a plan. It is nil where that is not possible, as the status then says. The OperatorGroup is read live, since it
-// decides what the plan may do.
+// propose resolves a plan. If that is not possible, it returns nil and sets the reason in the status. It reads the
+// OperatorGroup, which determines what the plan may do, from the API server.
 func (r *Reconciler) propose(ctx context.Context, plan *olm.InstallPlan) (*proposal, error) {
 	now := metav1.NewTime(r.Now())
 	p, problem, err := r.resolve(ctx, plan)
@@ -203,13 +204,13 @@ func (r *Reconciler) propose(ctx context.Context, plan *olm.InstallPlan) (*propo
 	case problem == nil:
 		return nil, err
 	case len(plan.Status.Plan) > 0 && r.unreadYet(plan.Namespace):
-		return nil, err // what was resolved before stands until the catalogs have been read
+		return nil, err // keep the previous resolution until the catalogs have been read
 	}
 	unresolved(&plan.Status, problem, now)
-	return nil, err // which may pass
+	return nil, err // err, if any, may be transient
 }
 
-// steps are what a proposal would write, as the status shows it.
+// steps returns the steps of a proposal for the status.
 func (r *Reconciler) steps(ctx context.Context, plan *olm.InstallPlan, p *proposal) ([]*olm.Step, *condition.Problem, error) {
 	if p.content == nil {
 		var problem *condition.Problem
@@ -235,7 +236,7 @@ func sources(steps []*olm.Step) []string {
 	return slices.Compact(out)
 }
 
-// lookups name the bundles of a plan, with the digests of their images and by whom these are signed.
+// lookups returns the bundles of a plan with the digests of their images and their signers.
 func lookups(p *proposal, now metav1.Time) []olm.BundleLookup {
 	var out []olm.BundleLookup
 	for _, c := range p.choices {
@@ -258,7 +259,7 @@ func lookups(p *proposal, now metav1.Time) []olm.BundleLookup {
 	return out
 }
 
-// anotherImage reports whether a plan was shown with other images than the catalog has for its bundles now.
+// anotherImage reports whether the catalog now has other images for the bundles of a plan than its status shows.
 func anotherImage(plan *olm.InstallPlan, choices []resolve.Choice) bool {
 	return !slices.EqualFunc(plan.Status.BundleLookups, choices, func(shown olm.BundleLookup, c resolve.Choice) bool {
 		image, _, _ := strings.Cut(shown.Path, "@")
@@ -274,8 +275,8 @@ func reference(i apply.Identity) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "ServiceAccount", Namespace: i.Namespace, Name: i.Name}
 }
 
-// approve decides whether a plan goes on. A person's approval does not overrule an operator that holds its update: for
-// that there is an override, which names what it allows.
+// approve decides whether a plan proceeds, and returns when to requeue if no event does. A user's approval does not
+// override an operator that holds its update. For that there is an override, which names the allowed version.
 func (r *Reconciler) approve(ctx context.Context, plan *olm.InstallPlan, p *proposal) (time.Duration, error) {
 	now := metav1.NewTime(r.Now())
 	decision, err := r.decide(ctx, plan.Namespace, p.choices)
@@ -304,8 +305,8 @@ func (r *Reconciler) approve(ctx context.Context, plan *olm.InstallPlan, p *prop
 	return 0, nil
 }
 
-// untilRead is when to evaluate the gate again because of a Probe that has not been read, of which no event may tell. Whatever
-// else ends a hold is an event.
+// untilRead returns when to evaluate the gate again if it waits for a Probe to be read, which may cause no event.
+// Everything else that ends a hold does.
 func (r *Reconciler) untilRead(d gate.Decision) time.Duration {
 	if d.Reason == v1alpha1.ReasonProbeNotRead {
 		return time.Second
@@ -313,7 +314,7 @@ func (r *Reconciler) untilRead(d gate.Decision) time.Duration {
 	return 0
 }
 
-// setApproved approves the plan as it was judged: with its resourceVersion, so that what changed meanwhile is judged
+// setApproved approves a plan with the resourceVersion that was evaluated, so that a plan that changed is evaluated
 // again.
 func (r *Reconciler) setApproved(ctx context.Context, plan *olm.InstallPlan) error {
 	out := plan.DeepCopy()
@@ -325,7 +326,7 @@ func (r *Reconciler) setApproved(ctx context.Context, plan *olm.InstallPlan) err
 	return nil
 }
 
-// begin dry-runs an approved plan, asks the gate for the last time, and writes it.
+// begin dry-runs an approved plan, evaluates the gate a last time, and applies the plan.
 func (r *Reconciler) begin(ctx context.Context, plan *olm.InstallPlan, p *proposal) (reconcile.Result, error) {
 	before := plan.Status.DeepCopy()
 	steps, problem, err := r.steps(ctx, plan, p)
@@ -367,7 +368,6 @@ func (r *Reconciler) begin(ctx context.Context, plan *olm.InstallPlan, p *propos
 	return r.conclude(ctx, plan, before, run.apply(ctx))
 }
 
-// configs are what Subscriptions add to their operators' pods, by the name of the Subscription.
 func configs(subs []v1alpha1.Subscription) map[string]*olm.SubscriptionConfig {
 	out := map[string]*olm.SubscriptionConfig{}
 	for i := range subs {
@@ -378,7 +378,7 @@ func configs(subs []v1alpha1.Subscription) map[string]*olm.SubscriptionConfig {
 	return out
 }
 
-// resume goes on writing a plan that was begun, by the content that was kept of it. It reports whether there was any.
+// resume continues a plan that is being applied, from its stored content. It reports whether there is any.
 func (r *Reconciler) resume(ctx context.Context, plan *olm.InstallPlan) (bool, reconcile.Result, error) {
 	source := types.NamespacedName{Namespace: plan.Spec.CatalogSourceNamespace, Name: plan.Spec.CatalogSource}
 	release, err := r.readings.reserve(ctx, r.Trust.Trusts(source), resumedSize)
@@ -394,7 +394,7 @@ func (r *Reconciler) resume(ctx context.Context, plan *olm.InstallPlan) (bool, r
 	return true, result, err
 }
 
-// goOn writes the rest of a plan.
+// goOn applies the rest of a plan.
 func (r *Reconciler) goOn(ctx context.Context, plan *olm.InstallPlan, content *record.Content) (reconcile.Result, error) {
 	before := plan.Status.DeepCopy()
 	scope, problem, err := r.scope(ctx, plan.Namespace)
@@ -411,7 +411,7 @@ func (r *Reconciler) goOn(ctx context.Context, plan *olm.InstallPlan, content *r
 	return r.conclude(ctx, plan, before, err)
 }
 
-// conclude reports how a plan went, and when to try again.
+// conclude reports the result of applying a plan, and when to try again.
 func (r *Reconciler) conclude(ctx context.Context, plan *olm.InstallPlan, before *olm.InstallPlanStatus, err error) (reconcile.Result, error) {
 	now := metav1.NewTime(r.Now())
 	var refused *refusal
@@ -441,14 +441,14 @@ func (r *Reconciler) conclude(ctx context.Context, plan *olm.InstallPlan, before
 	return reconcile.Result{RequeueAfter: backOff(&plan.Status, now.Time)}, nil
 }
 
-// Between tries that somebody has to make succeed the time grows with how long that has lasted, within these limits.
+// Limits of the backoff for errors that a user has to fix, which grows with the time since they began.
 const (
 	backOffLeast = time.Second
 	backOffMost  = 10 * time.Minute
 )
 
-// backOff is when to try again what a right, an account or a quota is missing for. Rights and accounts enqueue the plan when they
-// change; of a quota nothing tells.
+// backOff returns when to retry what lacks a permission, a service account or a quota. The former two enqueue the plan
+// when they change; a quota does not.
 func backOff(status *olm.InstallPlanStatus, now time.Time) time.Duration {
 	c := status.GetCondition(olm.InstallPlanInstalled)
 	if c.LastTransitionTime == nil {
@@ -457,7 +457,7 @@ func backOff(status *olm.InstallPlanStatus, now time.Time) time.Duration {
 	return min(max(now.Sub(c.LastTransitionTime.Time), backOffLeast), backOffMost)
 }
 
-// reasonOf is why a plan is tried again.
+// reasonOf returns the reason why a plan is retried.
 func reasonOf(err error) string {
 	if _, ok := errors.AsType[*noAccount](err); ok {
 		return v1alpha1.PlanReasonServiceAccountMissing
@@ -475,7 +475,7 @@ func messageOf(err error) string {
 	return apierror.Message(err, maxQuoted)
 }
 
-// written names what a plan that failed has written already.
+// written names the objects that a failed plan has written.
 func written(plan *olm.InstallPlan) string {
 	var out []string
 	for _, s := range plan.Status.Plan {
@@ -489,7 +489,7 @@ func written(plan *olm.InstallPlan) string {
 	return ". Written so far: " + listed(out)
 }
 
-// maxListed bounds how many things a message names.
+// maxListed limits how many objects a message names.
 const maxListed = 5
 
 func listed(names []string) string {
@@ -499,7 +499,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// begun reports whether something of a plan has been written.
+// begun reports whether any CSV of a plan has been written.
 func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, error) {
 	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
 	if err != nil {
@@ -513,7 +513,8 @@ func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, er
 	return false, nil
 }
 
-// contentGone fails a plan that was begun, and of which nobody knows any more what is left to do.
+// contentGone fails a plan that was interrupted and whose stored content is lost, so that its remaining steps are
+// unknown.
 func (r *Reconciler) contentGone(ctx context.Context, plan *olm.InstallPlan) error {
 	before := plan.Status.DeepCopy()
 	failed(&plan.Status, v1alpha1.PlanReasonContentGone, "What the plan installs was kept in Secrets of the manager's namespace, and is gone. "+
@@ -521,7 +522,8 @@ func (r *Reconciler) contentGone(ctx context.Context, plan *olm.InstallPlan) err
 	return r.write(ctx, plan, before)
 }
 
-// remake has another plan made in the place of one that must not go on. A Subscription makes it; a plan that a person made fails.
+// remake replaces a plan that must not continue. A plan of a Subscription is deleted, so that the Subscription creates
+// another; a plan that a user created fails.
 func (r *Reconciler) remake(ctx context.Context, plan *olm.InstallPlan, reason, message string) error {
 	ofSubscription := slices.ContainsFunc(plan.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == v1alpha1.SubscriptionKind })
 	if !ofSubscription {
@@ -537,7 +539,7 @@ func (r *Reconciler) remake(ctx context.Context, plan *olm.InstallPlan, reason, 
 	return r.Records.DropContent(ctx, plan.UID)
 }
 
-// sweep deletes the content of plans that do not exist any more, or are Complete.
+// sweep deletes the stored content of plans that are Complete or no longer exist.
 func (r *Reconciler) sweep(ctx context.Context) error {
 	list := &olm.InstallPlanList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -550,7 +552,7 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 	return r.Records.SweepContents(ctx, func(plan types.UID) bool { return needed[plan] })
 }
 
-// write writes a status that changed.
+// write updates the status if it changed.
 func (r *Reconciler) write(ctx context.Context, plan *olm.InstallPlan, before *olm.InstallPlanStatus) error {
 	if equality.Semantic.DeepEqual(&plan.Status, before) {
 		return nil

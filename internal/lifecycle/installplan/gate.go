@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// decide evaluates the gate for every operator that the plan would update. Probes, OperatorConditions, Subscriptions and the
-// OperatorGroup are read live, since a cache may not have been told yet.
+// decide evaluates the gate for every operator that the plan would update. It reads Probes, OperatorConditions,
+// Subscriptions and the OperatorGroup from the API server, since the cache may be stale.
 func (r *Reconciler) decide(ctx context.Context, namespace string, choices []resolve.Choice) (gate.Decision, error) {
 	updates, err := r.updates(ctx, namespace, choices)
 	if err != nil || len(updates) == 0 {
@@ -68,8 +68,8 @@ func (r *Reconciler) operatorCondition(ctx context.Context, key types.Namespaced
 	return out, nil
 }
 
-// allowing is the Subscription that the target is for: the one on which an administrator allows it, or else that which
-// has the running one installed.
+// allowing returns the Subscription on which an administrator allows the target, else the one that has the running CSV
+// installed; nil if neither exists.
 func (r *Reconciler) allowing(ctx context.Context, u update) (*v1alpha1.Subscription, error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(u.running.Namespace)); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// running is a ClusterServiceVersion that is there and has Succeeded.
+// running returns a CSV that has Succeeded.
 func running(name string) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	out.Status.Phase = olm.CSVPhaseSucceeded
 	return out
 }
 
-// probing is its Probe, which says that.
+// probing returns a Probe with an Upgradeable condition.
 func probing(name string, upgradeable metav1.ConditionStatus, message string) *v1alpha1.Probe {
 	return &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -41,7 +41,7 @@ func subscribing(name, installed, allows string) *v1alpha1.Subscription {
 	return out
 }
 
-// updating are choices that replace ClusterServiceVersions: each by the one of that name.
+// updating returns choices that each replace the given CSV.
 func updating(replaces map[string]string) []resolve.Choice {
 	var out []resolve.Choice
 	for _, name := range []string{"bar.v2", "foo.v2"} {
@@ -130,7 +130,8 @@ func failing(name, replaces string) *v1alpha1.ClusterServiceVersion {
 	return out
 }
 
-// TestAllowing: the Subscription that speaks for an update is the one that allows it, else the one that has it installed.
+// TestAllowing verifies that the Subscription for an update is the one that allows it, otherwise the one that has the
+// running CSV installed.
 func TestAllowing(t *testing.T) {
 	stamped := running("foo.v1")
 	stamped.Annotations = map[string]string{v1alpha1.AnnotationSubscription: "stamped"}
@@ -162,7 +163,7 @@ func TestAllowing(t *testing.T) {
 	}
 }
 
-// TestAllowedWebhooks: a webhook may refuse what anybody does in any namespace, and without it the operator is not whole.
+// TestSubscribed verifies that the oldest Subscription to a package is used; of the same age, the first by name.
 func TestSubscribed(t *testing.T) {
 	at := func(name, pkg string, seconds int64) v1alpha1.Subscription {
 		return v1alpha1.Subscription{

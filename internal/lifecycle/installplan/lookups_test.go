@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// TestLookups: a plan shows the digest of each bundle's image and who signed it, and is resolved anew only where the catalog has
-// another image.
+// TestLookups verifies that a plan shows the digest and the signer of each bundle's image, and is resolved again only
+// if the catalog has another image.
 func TestLookups(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	signed := []olm.BundleLookupCondition{{

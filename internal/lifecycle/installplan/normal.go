@@ -8,9 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// normal is an object as its kind defines it, where the scheme knows that: without fields that there are none of, which
-// authors write and which an apply would be refused for, and with those that are required, if empty. OLM does the same
-// by reading what it installs into Go types, which takes a field's name whatever its case: MinKubeVersion counts.
+// normal returns an object in the form that the Go type of its kind defines, if the scheme has one. Unknown fields are
+// dropped: bundle authors write them, and server-side apply rejects them. Required fields that are missing are added
+// with empty values. OLM does the same by decoding into Go types, which also ignores the case of field names:
+// MinKubeVersion counts.
 func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	gvk := o.GroupVersionKind()
 	if !scheme.Recognizes(gvk) {
@@ -37,7 +38,7 @@ func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured
 	return out, nil
 }
 
-// withoutNulls removes fields that say nothing.
+// withoutNulls removes fields that are null.
 func withoutNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:

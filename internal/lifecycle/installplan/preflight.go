@@ -20,9 +20,9 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// preflight asks the API server, as the identity of the plan, whether it would take everything that the plan writes, and what
-// the loop of ClusterServiceVersions writes after it. Nothing is written. What depends on something that the plan itself brings
-// is checked as far as it can be: see phase.
+// preflight dry-runs, as the identity of the plan, everything that the plan writes and that the CSV controller writes
+// after it. Nothing is persisted. Objects that depend on something in the plan itself are checked as far as possible:
+// see phase.
 func (r *run) preflight(ctx context.Context) error {
 	tasks := r.tasks
 	for i := range r.content.Bundles {
@@ -36,8 +36,8 @@ func (r *run) preflight(ctx context.Context) error {
 	return apply.InPhases(tasks, func(task) phase { return phase{} }, func(t task) error { return explain(t, r.check(ctx, t)) })
 }
 
-// mainFirst returns tasks with the ClusterServiceVersions before the others. Of several refusals the first is reported, and that of what
-// all the others are for is the one that tells most; scripts for OLM look for it, too.
+// mainFirst returns tasks with the CSVs first. The first of several errors is reported, and the one about the CSV,
+// which all other objects are for, is the most useful. Scripts for OLM also look for it.
 func mainFirst(tasks []task) []task {
 	out := slices.Clone(tasks)
 	slices.SortStableFunc(out, func(x, y task) int { return cmp.Compare(minor(x), minor(y)) })
@@ -51,10 +51,11 @@ func minor(t task) int {
 	return 1
 }
 
-// placeholder stands for UIDs that are not known yet.
+// placeholder replaces UIDs that are not known yet.
 const placeholder = types.UID("00000000-0000-0000-0000-000000000000")
 
-// parts are what the loop of ClusterServiceVersions installs for a bundle, but for the rights, which are tasks of the plan.
+// parts returns tasks for what the CSV controller installs for a bundle, except the permissions, which are tasks of the
+// plan.
 func (r *run) parts(bundle int) ([]task, error) {
 	b := &r.content.Bundles[bundle]
 	csv, err := csvOf(b, r.plan.Name, r.scope)
@@ -92,7 +93,7 @@ func (r *run) check(ctx context.Context, t task) error {
 		if why != "" {
 			return &refusal{v1alpha1.PlanReasonComponentFailed, why}
 		}
-		return nil // and is dry-run once its kind is served
+		return nil // dry-run later, when its kind is served
 	}
 	object := t.object
 	if !t.rendered {
@@ -104,7 +105,8 @@ func (r *run) check(ctx context.Context, t task) error {
 	if object.GetKind() == kindCRD {
 		why, err := apply.CheckCRD(ctx, r.as, object)
 		if apierrors.IsForbidden(err) {
-			// Who may not read it, and may not write it either, is told of the writing, which is what has to be granted first.
+			// If the identity may neither read nor write the definition, report the write, since that permission has to
+			// be granted first.
 			if writing := r.dryRun(ctx, t, object); apierrors.IsForbidden(writing) {
 				return writing
 			}
@@ -143,8 +145,8 @@ func (r *run) dryRun(ctx context.Context, t task, object *unstructured.Unstructu
 	return writer.DryRun(ctx, object)
 }
 
-// replacesDeployment reports whether a Deployment exists that cannot become the desired one, since its selector is immutable: it
-// is deleted then, and created anew.
+// replacesDeployment reports whether a Deployment exists that cannot become the desired one, since its selector is
+// immutable. It will be deleted and created again.
 func (r *run) replacesDeployment(ctx context.Context, desired *unstructured.Unstructured) (bool, error) {
 	if desired.GroupVersionKind() != appsv1.SchemeGroupVersion.WithKind("Deployment") {
 		return false, nil
@@ -152,7 +154,7 @@ func (r *run) replacesDeployment(ctx context.Context, desired *unstructured.Unst
 	live := desired.DeepCopy()
 	if err := r.as.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
 		if apierrors.IsForbidden(err) {
-			return false, nil // then the dry run decides
+			return false, nil // the dry run decides
 		}
 		return false, client.IgnoreNotFound(err)
 	}
@@ -161,8 +163,8 @@ func (r *run) replacesDeployment(ctx context.Context, desired *unstructured.Unst
 	return !equality.Semantic.DeepEqual(was, is), nil
 }
 
-// dependent reports whether a refusal only tells that something is missing which the plan itself brings: the role of a binding, or
-// a namespace that an OperatorGroup names.
+// dependent reports whether an error only means that an object of the plan itself does not exist yet: the role of a
+// binding, or a namespace that an OperatorGroup names.
 func dependent(o *unstructured.Unstructured, err error) bool {
 	if !apierrors.IsNotFound(err) {
 		return false

@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// patience is how long a worker waits until a bundle has been read. Most are read by then. Others are read on without the worker.
+	// patience is how long a worker waits until a bundle has been read. Most are read by then; reading the others
+	// continues without a worker.
 	patience = time.Second
 
-	// Numbers of plans whose bundles are read at a time, or have been and wait for a worker: of trusted catalogs alone, all others, and
+	// Limits on plans whose bundles are being read or wait for a worker: with trusted catalogs only, all others, and
 	// those of one namespace.
 	trustedReadings, otherReadings, namespaceReadings = 16, 12, 4
 
-	// unclaimed is how long what was read is kept for a plan.
+	// unclaimed is how long a plan's bundles are kept after they have been read.
 	unclaimed = time.Minute
 
-	// inWork limits the bytes, as JSON, of the bundles that are decoded at a time, of trusted catalogs and of others. A larger one is decoded
-	// alone. Decoded it takes five to ten times as much memory.
+	// inWork limits the size of the bundles that are decoded at a time, in bytes of JSON, separately for trusted and
+	// other catalogs. A larger bundle is decoded alone. Decoded bundles take five to ten times as much memory.
 	inWork = 2 << 20
 
-	// resumedSize stands for the size of what was kept of a plan, which is not known before it is decoded.
+	// resumedSize is the assumed size of a plan's stored content, which is unknown before it is decoded.
 	resumedSize = inWork / 8
 )
 
-// errReading reports that the bundles of a plan are being read. The plan is enqueued when they have been.
+// errReading is returned while the bundles of a plan are being read. The plan is enqueued when they have been.
 var errReading = errors.New("the bundles are being read")
 
-// readings read the bundles of plans without a worker: a registry may take minutes, and there are fewer workers than plans that a tenant
-// can have.
+// readings reads the bundles of plans without occupying a worker: a registry may take minutes, and a tenant can have
+// more plans than there are workers.
 type readings struct {
 	catalogs Catalogs
 	trusts   func(types.NamespacedName) bool
@@ -49,19 +50,19 @@ type readings struct {
 	all map[types.NamespacedName]*reading
 }
 
-// reading is that of the bundles of one plan.
+// reading is the state of reading the bundles of one plan.
 type reading struct {
 	choices []resolve.Choice
-	trusted bool // whether all their catalogs are
+	trusted bool // whether all their catalogs are trusted
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when it has ended
-	claimed chan struct{} // closed when a worker takes what was read
+	done    chan struct{} // closed when reading has ended
+	claimed chan struct{} // closed when a worker takes the result
 
-	// Set when it has ended: what was read of each choice. It is nil for the one that err is about.
+	// Set when reading has ended: the manifests of each choice. They are nil for the choice that err is about.
 	manifests []*catalog.Manifests
 	err       error
 
-	left bool // no worker waits for it any more; guarded by the mutex of readings
+	left bool // no worker waits for it any more; guarded by readings.mu
 }
 
 func newReadings(catalogs Catalogs, trusts func(types.NamespacedName) bool, enqueue func(types.NamespacedName)) *readings {
@@ -71,7 +72,8 @@ func newReadings(catalogs Catalogs, trusts func(types.NamespacedName) bool, enqu
 	}
 }
 
-// take returns the bundles of a plan once they have been read, or errReading. Call release when they are not used any more.
+// take returns the bundles of a plan once they have been read, or errReading. The caller must call release when it no
+// longer uses them.
 func (r *readings) take(ctx context.Context, plan types.NamespacedName, choices []resolve.Choice) (taken *reading, release func(), err error) {
 	one := r.of(plan, choices)
 	timeout := time.NewTimer(patience)
@@ -100,7 +102,8 @@ func (r *readings) take(ctx context.Context, plan types.NamespacedName, choices 
 	return one, release, nil
 }
 
-// reserve waits until that many bytes of bundles can be decoded. Call release when they are not used any more.
+// reserve blocks until that many bytes of bundles may be decoded. The caller must call release when it no longer uses
+// them.
 func (r *readings) reserve(ctx context.Context, trusted bool, size int64) (release func(), err error) {
 	size = min(size, inWork)
 	if err := r.work[trusted].Acquire(ctx, size); err != nil {
@@ -109,7 +112,7 @@ func (r *readings) reserve(ctx context.Context, trusted bool, size int64) (relea
 	return func() { r.work[trusted].Release(size) }, nil
 }
 
-// of returns the reading of those bundles for a plan, and starts it if there is none.
+// of returns the reading of the given bundles for a plan, and starts it if there is none.
 func (r *readings) of(plan types.NamespacedName, choices []resolve.Choice) *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +131,7 @@ func (r *readings) of(plan types.NamespacedName, choices []resolve.Choice) *read
 	return out
 }
 
-// leave reports whether a reading has not ended. Then the plan is enqueued when it does.
+// leave reports whether a reading has not ended. If so, the plan is enqueued when it ends.
 func (r *readings) leave(one *reading) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,12 +152,12 @@ func (r *readings) forget(plan types.NamespacedName, one *reading) {
 	}
 }
 
-// run reads the bundles of a plan, when it is its turn, and keeps them for it.
+// run reads the bundles of a plan when it gets a turn, and keeps them until they are claimed.
 func (r *readings) run(ctx context.Context, plan types.NamespacedName, one *reading) {
 	defer one.cancel()
 	leave, err := r.turns.Enter(ctx, plan.Namespace, one.trusted)
 	if err != nil {
-		return // other bundles are read for the plan by now
+		return // canceled: other bundles are being read for the plan
 	}
 	defer leave()
 	one.manifests, one.err = r.read(ctx, one.choices)
@@ -170,12 +173,12 @@ func (r *readings) run(ctx context.Context, plan types.NamespacedName, one *read
 	select {
 	case <-one.claimed:
 	case <-ctx.Done():
-	case <-expired.C: // the plan was deleted, or needs it no more
+	case <-expired.C: // the plan was deleted or no longer needs them
 		r.forget(plan, one)
 	}
 }
 
-// read reads the bundles, those that others depend on first.
+// read reads the bundles, dependencies first.
 func (r *readings) read(ctx context.Context, choices []resolve.Choice) ([]*catalog.Manifests, error) {
 	out := make([]*catalog.Manifests, len(choices))
 	for i, c := range slices.Backward(choices) {

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// stalling are catalogs of which a bundle is read once it is let go.
+// stalling is a Catalogs that reads bundles with a channel in goOn only when that is closed.
 type stalling struct {
 	Catalogs
 	begun chan string
@@ -55,7 +55,7 @@ func choicesOf(namespace string, bundles ...string) []resolve.Choice {
 	return out
 }
 
-// mustTake takes what has been read by now.
+// mustTake takes bundles that have already been read.
 func mustTake(t *testing.T, r *readings, plan types.NamespacedName, choices []resolve.Choice) *reading {
 	t.Helper()
 	one, release, err := r.take(t.Context(), plan, choices)
@@ -83,7 +83,8 @@ func TestReadInTime(t *testing.T) {
 	}
 }
 
-// TestReadLater: a worker does not wait for a registry that stalls. The plan is enqueued, once, when its bundles have been read.
+// TestReadLater verifies that a worker does not wait for a registry that stalls. The plan is enqueued once when its
+// bundles have been read.
 func TestReadLater(t *testing.T) {
 	s := newStalling("a")
 	enqueued := make(chan types.NamespacedName, 10)
@@ -104,7 +105,7 @@ func TestReadLater(t *testing.T) {
 	}
 }
 
-// TestReadOthers: what a plan installs can change while it is read.
+// TestReadOthers verifies that the bundles of a plan may change while they are read.
 func TestReadOthers(t *testing.T) {
 	s := newStalling("a")
 	r := newReadings(s, trustsOLM, func(types.NamespacedName) {})
@@ -116,7 +117,8 @@ func TestReadOthers(t *testing.T) {
 	}
 }
 
-// TestReadFairly: the plans of a namespace whose registries stall delay neither other namespaces nor trusted catalogs.
+// TestReadFairly verifies that plans of a namespace whose registries stall delay neither other namespaces nor trusted
+// catalogs.
 func TestReadFairly(t *testing.T) {
 	s := newStalling("stalled")
 	r := newReadings(s, trustsOLM, func(types.NamespacedName) {})

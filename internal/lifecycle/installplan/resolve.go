@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// resolve finds the bundles that a plan names, what they depend on, and as whom they are installed. A problem that comes with an
-// error may pass by itself.
+// resolve finds the bundles that a plan names, their dependencies, and the identity that installs them. A problem that
+// is returned with an error may be transient.
 func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*proposal, *condition.Problem, error) {
 	out := &proposal{}
 	var problem *condition.Problem
@@ -44,7 +44,7 @@ func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*propo
 	return out, problem, nil
 }
 
-// scope reads where a plan installs. The OperatorGroup is read live.
+// scope returns the OperatorGroup, read from the API server, and its target namespaces.
 func (r *Reconciler) scope(ctx context.Context, namespace string) (Scope, *condition.Problem, error) {
 	group, problem, err := operatorgroup.Find(ctx, r.Reader, namespace)
 	if problem != nil || err != nil {
@@ -54,7 +54,7 @@ func (r *Reconciler) scope(ctx context.Context, namespace string) (Scope, *condi
 	return Scope{group, targets}, nil, err
 }
 
-// solve finds the bundles of those names, and what they depend on.
+// solve finds the bundles that a plan names and their dependencies.
 func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup, subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
 	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
 	if err != nil {
@@ -72,19 +72,19 @@ func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *op
 	return solution.Choices, problem, nil
 }
 
-// unreadYet reports whether a catalog that the namespace can see has not been read since this process began, so that what cannot
-// be resolved now may be in a moment.
+// unreadYet reports whether a catalog that the namespace can see has not been read since this process started. A plan
+// that cannot be resolved may then be resolvable soon.
 func (r *Reconciler) unreadYet(namespace string) bool {
 	return slices.ContainsFunc(r.Catalogs.Visible(namespace), func(c catalog.Catalog) bool { return !c.Tried })
 }
 
-// update is a ClusterServiceVersion of a plan that replaces a running one.
+// update is a CSV of a plan that replaces a running one.
 type update struct {
 	target  string
 	running *v1alpha1.ClusterServiceVersion
 }
 
-// updates are the running ClusterServiceVersions that the choices would replace.
+// updates returns the running CSVs that the choices would replace.
 func (r *Reconciler) updates(ctx context.Context, namespace string, choices []resolve.Choice) ([]update, error) {
 	csvs, err := surroundings.CSVs(ctx, r.Client, namespace)
 	if err != nil {

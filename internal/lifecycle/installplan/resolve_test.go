@@ -19,7 +19,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
-// shelf is a catalog with one bundle, foo.v1, whose objects nobody can get for that reason.
+// shelf is a Catalogs with one bundle, foo.v1, whose manifests fail with err.
 type shelf struct{ err error }
 
 func (s shelf) Visible(string) []catalog.Catalog {
@@ -38,8 +38,8 @@ func (s shelf) Manifests(context.Context, types.NamespacedName, *catalog.Bundle)
 	return nil, s.err
 }
 
-// unreachable is what a Store says of a bundle whose catalog is not there yet, and unreadable what it says of one that is
-// none.
+// unreachable returns the error of a Store for a bundle whose catalog is not available yet; unreadable returns that for
+// an invalid bundle.
 func unreachable() error {
 	_, err := catalog.NewStore("olm").Manifests(context.Background(), types.NamespacedName{Namespace: "olm", Name: "community"}, &catalog.Bundle{Name: "foo.v1"})
 	return err

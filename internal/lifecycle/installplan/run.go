@@ -26,10 +26,10 @@ import (
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// FieldOwner is the field manager of what bundles bring.
+// FieldOwner is the field manager of the objects in bundles.
 const FieldOwner = client.FieldOwner("operator-status-installplan")
 
-// run writes what an approved plan installs, as its identity.
+// run applies an approved plan as its identity.
 type run struct {
 	*Reconciler
 	plan    *olm.InstallPlan
@@ -37,18 +37,18 @@ type run struct {
 	scope   Scope
 	tasks   []task
 
-	// configs are what Subscriptions add to their operators' pods, by the name of the Subscription.
+	// configs holds spec.config of Subscriptions by name.
 	configs map[string]*olm.SubscriptionConfig
 
 	as          client.Client // acts as the identity
 	definitions apply.Definitions
-	owners      map[string]metav1.OwnerReference // the ClusterServiceVersions that have been written, by name
+	owners      map[string]metav1.OwnerReference // the CSVs that have been written, by name
 
 	mu     sync.Mutex
-	beyond map[string][]record.Reference // what was written outside the namespace, by ClusterServiceVersion
+	beyond map[string][]record.Reference // objects written outside the namespace, by CSV
 }
 
-// newRun prepares a plan to be written. The error is a *noAccount where the service account does not exist.
+// newRun prepares a plan to be applied. The error is a *noAccount if the service account does not exist.
 func (r *Reconciler) newRun(plan *olm.InstallPlan, content *record.Content, scope Scope) (*run, error) {
 	tasks, err := tasksOf(content, plan.Name, scope)
 	if err != nil {
@@ -71,8 +71,8 @@ func (r *Reconciler) newRun(plan *olm.InstallPlan, content *record.Content, scop
 	return out, nil
 }
 
-// apply writes everything, phase by phase. What was written before is written again at no cost: so a plan that was cut off
-// resumes.
+// apply writes all objects, phase by phase. Writing an object again changes nothing, so an interrupted plan is resumed
+// by applying it again.
 func (r *run) apply(ctx context.Context) error {
 	for tasks := r.tasks; len(tasks) > 0; {
 		end := slices.IndexFunc(tasks, func(t task) bool { return t.phase != tasks[0].phase })
@@ -87,8 +87,8 @@ func (r *run) apply(ctx context.Context) error {
 	return r.grant(ctx)
 }
 
-// phase writes what does not depend on each other. Custom resources of kinds that the plan itself brings could not be dry-run
-// before; now they can.
+// phase writes tasks that do not depend on each other. Custom resources of kinds that the plan defines could not be
+// dry-run before; now they can.
 func (r *run) phase(ctx context.Context, tasks []task) error {
 	var brought []task
 	for _, t := range tasks {
@@ -109,7 +109,7 @@ func (r *run) phase(ctx context.Context, tasks []task) error {
 	})
 }
 
-// present records in the status that the object of a task has been written.
+// present sets the steps of a task that has been written to Present in the status.
 func (r *run) present(t task) {
 	for _, s := range r.plan.Status.Plan {
 		if s.Resolving == t.bundle.Name && s.Resource.Kind == t.object.GetKind() && s.Resource.Name == t.object.GetName() {
@@ -118,10 +118,10 @@ func (r *run) present(t task) {
 	}
 }
 
-// servedWithin is how long the API server may take until it serves a kind that has just been defined.
+// servedWithin is how long to wait for the API server to serve a newly defined kind.
 const servedWithin = 15 * time.Second
 
-// dryRunBrought dry-runs a custom resource of a kind that the plan brought, once that is served.
+// dryRunBrought dry-runs a custom resource of a kind that the plan defines, once it is served.
 func (r *run) dryRunBrought(ctx context.Context, t task) error {
 	kind := t.object.GroupVersionKind()
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, servedWithin, true, func(context.Context) (bool, error) {
@@ -138,7 +138,8 @@ func (r *run) dryRunBrought(ctx context.Context, t task) error {
 	return apply.Writer{Client: r.as, Owner: FieldOwner}.DryRun(ctx, object)
 }
 
-// write writes the object of a task, provided that the OperatorGroup still has the plan run as whom it was approved to.
+// write writes the object of a task, provided that the OperatorGroup still determines the identity that the plan was
+// approved with.
 func (r *run) write(ctx context.Context, t task) error {
 	if err := r.checkIdentity(ctx); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (r *run) write(ctx context.Context, t task) error {
 	}
 	switch {
 	case object.GetKind() == "Probe" && t.isNew():
-		return client.IgnoreAlreadyExists(r.Client.Create(ctx, object, client.FieldOwner(probe.FieldOwner))) // which is ours to keep
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, object, client.FieldOwner(probe.FieldOwner))) // Probes are the manager's
 	case t.isNew():
 		return client.IgnoreAlreadyExists(r.as.Create(ctx, object, FieldOwner))
 	case t.right:
@@ -162,14 +163,14 @@ func (r *run) write(ctx context.Context, t task) error {
 	if err := (apply.Writer{Client: r.as, Owner: FieldOwner}).Apply(ctx, object); err != nil {
 		return err
 	}
-	if object.GetKind() == v1alpha1.ClusterServiceVersionKind { // which is a phase of its own
+	if object.GetKind() == v1alpha1.ClusterServiceVersionKind { // alone in its phase
 		r.owners[t.bundle.Name] = ownerReference(object)
 	}
 	r.remember(t, object)
 	return nil
 }
 
-// remember notes what was written outside the plan's namespace for a ClusterServiceVersion, which is deleted with it.
+// remember records an object outside the plan's namespace that has to be deleted with its CSV.
 func (r *run) remember(t task, object *unstructured.Unstructured) {
 	if object.GetNamespace() == r.plan.Namespace || object.GetLabels()[install.LabelOwnerKind] != v1alpha1.ClusterServiceVersionKind {
 		return
@@ -182,14 +183,14 @@ func (r *run) remember(t task, object *unstructured.Unstructured) {
 	})
 }
 
-// identityChanged is why a plan must not go on.
+// identityChanged means that the OperatorGroup has changed the identity.
 type identityChanged struct{ from, to apply.Identity }
 
 func (e *identityChanged) Error() string {
 	return fmt.Sprintf("the plan was begun as %s, and the OperatorGroup now has it run as %s", e.from, e.to)
 }
 
-// checkIdentity compares the identity that the plan was approved with to what the OperatorGroup says now.
+// checkIdentity compares the identity that the plan was approved with to the one that the OperatorGroup determines now.
 func (r *run) checkIdentity(ctx context.Context) error {
 	group, problem, err := operatorgroup.Find(ctx, r.Client, r.plan.Namespace)
 	switch {
@@ -208,8 +209,8 @@ func (r *run) checkIdentity(ctx context.Context) error {
 	return nil
 }
 
-// grant keeps what each ClusterServiceVersion of the plan is granted. That is the last thing that a plan does: until then none of
-// them is installed.
+// grant stores the grant of each CSV of the plan. It is the last step of a plan: the CSV controller installs none of
+// them before.
 func (r *run) grant(ctx context.Context) error {
 	for i := range r.content.Bundles {
 		b := &r.content.Bundles[i]
@@ -231,13 +232,12 @@ func (r *run) grant(ctx context.Context) error {
 	return nil
 }
 
-// annotationInstalledAlongside on a CustomResourceDefinition names a ClusterServiceVersion that it was installed with, as OLM
-// does. The name of the annotation ends with a hash of that.
+// annotationInstalledAlongside is the prefix of annotations on a CustomResourceDefinition that name the CSVs that it
+// was installed with, as in OLM. A hash of the CSV is appended.
 const annotationInstalledAlongside = "operatorframework.io/installed-alongside-"
 
-// place returns what is written of a task: in the plan's namespace where its kind is namespaced, and owned by its
-// ClusterServiceVersion: what is cluster-scoped by label, since the garbage collector deletes what refers to an owner that it
-// does not find in the cluster's scope.
+// place returns the object to write for a task: in the plan's namespace if its kind is namespaced, and owned by its
+// CSV. Cluster-scoped objects are owned by label, since the garbage collector deletes those whose owner is namespaced.
 func (r *run) place(t task) (*unstructured.Unstructured, error) {
 	owner, owned := r.owners[t.bundle.Name]
 	if t.right {
@@ -246,7 +246,7 @@ func (r *run) place(t task) (*unstructured.Unstructured, error) {
 	object := t.object.DeepCopy()
 	if object.GetKind() == kindCRD {
 		install.Annotate(object, annotationInstalledAlongside+install.Hash(r.plan.Namespace+"/"+t.bundle.Name), r.plan.Namespace+"/"+t.bundle.Name)
-		return object, nil // it outlives the operator: its custom resources are the user's
+		return object, nil // not owned, to outlive the operator: its custom resources are the user's
 	}
 	namespaced, err := r.namespaced(object.GroupVersionKind())
 	if err != nil {
@@ -272,7 +272,7 @@ func (r *run) place(t task) (*unstructured.Unstructured, error) {
 	}
 	labels[install.LabelOwner], labels[install.LabelOwnerNamespace], labels[install.LabelOwnerKind] = t.bundle.Name, r.plan.Namespace, v1alpha1.ClusterServiceVersionKind
 	if !namespaced {
-		labels[install.LabelManaged] = "true" // by these two it is found when its owner is gone
+		labels[install.LabelManaged] = "true" // selects it into the cache
 		install.Annotate(object, install.AnnotationBundled, r.plan.Name)
 	} else if owned {
 		object.SetOwnerReferences([]metav1.OwnerReference{owner})
@@ -281,7 +281,7 @@ func (r *run) place(t task) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// right renders an object that grants the operator its rights as the loop of ClusterServiceVersions does, which keeps it so.
+// right renders an object that grants the operator permissions, exactly as the CSV controller keeps it.
 func (r *run) right(t task, owner metav1.OwnerReference) (*unstructured.Unstructured, error) {
 	csv := t.csv.DeepCopy()
 	csv.UID = cmp.Or(owner.UID, placeholder)
@@ -290,7 +290,7 @@ func (r *run) right(t task, owner metav1.OwnerReference) (*unstructured.Unstruct
 			return install.Sealed(o.Object)
 		}
 	}
-	return nil, fmt.Errorf("%s is not rendered any more", t.title()) // it was, from the same content
+	return nil, fmt.Errorf("%s is not rendered any more", t.title()) // unexpected: it was rendered from the same content
 }
 
 func (r *run) namespaced(kind schema.GroupVersionKind) (bool, error) {
@@ -304,7 +304,7 @@ func (r *run) namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// refusal is an answer of the API server, or a finding of ours, that trying again does not change.
+// refusal is an error of the API server, or a finding of preflight, that a retry does not fix.
 type refusal struct {
 	reason  string
 	message string
@@ -312,7 +312,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// failure is an error of a task that may pass.
+// failure is an error of a task that may be transient.
 type failure struct {
 	task  string
 	cause error
@@ -322,10 +322,10 @@ func (f *failure) Error() string { return f.task + ": " + apierror.Message(f.cau
 
 func (f *failure) Unwrap() error { return f.cause }
 
-// noAccount means that the service account does not exist that a plan is to be written as.
+// noAccount is the error if the service account that a plan has to be applied as does not exist.
 type noAccount struct{ error }
 
-// explain names the task that an error is about, and tells what may pass from what trying again does not change.
+// explain adds the task to an error, and turns an error that a retry does not fix into a refusal.
 func explain(t task, err error) error {
 	if err == nil {
 		return nil
@@ -345,12 +345,13 @@ func explain(t task, err error) error {
 	return &refusal{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", t.title(), apierror.Message(err, maxQuoted))}
 }
 
-// notServed is the refusal of an object whose kind the API server does not serve, in words that scripts for OLM look for.
+// notServed returns the refusal of an object whose kind the API server does not serve. Scripts for OLM look for its
+// message.
 func notServed(t task) error {
 	return &refusal{v1alpha1.PlanReasonKindNotServed, fmt.Sprintf(
 		"api-server resource not found installing %s %s of %s: GroupVersionKind %s not found on the cluster. This API may have been deprecated and removed",
 		t.object.GetKind(), t.object.GetName(), t.bundle.Name, t.object.GroupVersionKind())}
 }
 
-// maxQuoted bounds how much of an error a message quotes, in bytes.
+// maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024

@@ -25,17 +25,18 @@ import (
 )
 
 const (
-	// concurrency is how many plans are reconciled at a time. Most of that is waiting for the API server.
+	// concurrency is how many plans are reconciled concurrently. They mostly wait for the API server.
 	concurrency = 32
 
-	// A step that fails for a reason that may pass is tried again after retryFirst, then after twice as long each time.
+	// Transient errors are retried after retryFirst, and then after twice as long each time, up to retryMost.
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 30 * time.Second
 )
 
-// SetupWithManager has a plan looked at when it changes; while it is not resolved, when a catalog or an OperatorGroup
-// does; and while it waits for approval, when whoever may hold or allow it does. catalogs tells of changed catalogs, and
-// around is what the switch puts around the reconciler.
+// SetupWithManager enqueues a plan when it changes. Until it is approved, CSVs and Subscriptions enqueue it, and while
+// it waits for approval Probes and OperatorConditions. OperatorGroups and catalogs enqueue it until it is finished, and
+// service accounts while it is applied. catalogs is the source of catalog changes; around wraps the reconciler so that
+// it runs only in its mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))
 	resolving := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval))
@@ -66,18 +67,18 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 	return err
 }
 
-// in are the plans of a namespace that are in one of those phases.
+// in enqueues the plans of a namespace in these phases.
 func (r *Reconciler) in(phases ...olm.InstallPlanPhase) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return r.list(ctx, phases, client.InNamespace(o.GetNamespace()))
 	}
 }
 
-// unfinished are the phases of a plan that may still go on.
+// unfinished are the phases of plans that may still proceed.
 var unfinished = []olm.InstallPlanPhase{olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseInstalling}
 
-// seeing are the plans of the namespaces that can see a CatalogSource. One that is Installing may have been cut off before it was
-// begun: it is resolved anew.
+// seeing enqueues the plans of the namespaces that can see a CatalogSource. A plan that is Installing may have been
+// interrupted before its first write and is resolved again.
 func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetNamespace() == r.Trust.GlobalNamespace {
 		return r.list(ctx, unfinished)
@@ -85,7 +86,7 @@ func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Re
 	return r.list(ctx, unfinished, client.InNamespace(o.GetNamespace()))
 }
 
-// waitingForRights are the plans that wait until their identity may do more.
+// waitingForRights enqueues the plans that may wait for permissions of their identity.
 func (r *Reconciler) waitingForRights(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.list(ctx, []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling})
 }

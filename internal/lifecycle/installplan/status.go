@@ -10,26 +10,26 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// The states of a plan, on OLM's names for them. Each function below puts a status into one.
+// Each function below sets a status to one state of a plan, expressed in OLM's phases.
 
-// unresolved: what the plan names cannot be had. It stays in Planning, and is tried again when a catalog changes.
+// unresolved sets why the plan cannot be resolved. The plan stays in Planning and is retried when a catalog changes.
 func unresolved(status *olm.InstallPlanStatus, p *condition.Problem, now metav1.Time) {
 	status.Phase, status.Message = olm.InstallPlanPhasePlanning, p.Message
 	set(status, olm.InstallPlanResolved, corev1.ConditionFalse, p.Reason, p.Message, now)
 }
 
-// resolved: the plan knows its steps, and waits for approval.
+// resolved sets the steps of the plan, which now waits for approval.
 func resolved(status *olm.InstallPlanStatus, steps []*olm.Step, now metav1.Time) {
 	status.Phase, status.Message, status.Plan = olm.InstallPlanPhaseRequiresApproval, "", steps
 	set(status, olm.InstallPlanResolved, corev1.ConditionTrue, v1alpha1.ReasonResolved, "", now)
 }
 
-// awaiting: a person has to approve the plan.
+// awaiting sets that a user has to approve the plan.
 func awaiting(status *olm.InstallPlanStatus, message string) {
 	status.Phase, status.Message = olm.InstallPlanPhaseRequiresApproval, message
 }
 
-// held: a running operator does not allow its update. A plan that holds for nobody loses the condition.
+// held sets the gate's decision. Without a hold an existing condition becomes False.
 func held(status *olm.InstallPlanStatus, d gate.Decision, now metav1.Time) {
 	switch {
 	case d.Held:
@@ -42,8 +42,8 @@ func held(status *olm.InstallPlanStatus, d gate.Decision, now metav1.Time) {
 	}
 }
 
-// installing: the plan is approved, and its steps are being applied. What one that is tried again waits for stays until the next try has
-// an answer: each write of the status is an event that has it tried.
+// installing sets that the plan is approved and being applied. The message of a plan that is being retried stays until
+// the next attempt has a result, since each status update is an event that enqueues the plan.
 func installing(status *olm.InstallPlanStatus, now metav1.Time) {
 	if status.Phase != olm.InstallPlanPhaseInstalling {
 		status.Message = ""
@@ -54,26 +54,26 @@ func installing(status *olm.InstallPlanStatus, now metav1.Time) {
 	}
 }
 
-// retrying: a step failed for a reason that may pass.
+// retrying sets a transient error.
 func retrying(status *olm.InstallPlanStatus, reason, message string, now metav1.Time) {
 	status.Message = message
 	set(status, olm.InstallPlanInstalled, corev1.ConditionFalse, reason, message, now)
 }
 
-// failed: a step was rejected.
+// failed sets a permanent error.
 func failed(status *olm.InstallPlanStatus, reason, message string, now metav1.Time) {
 	message += ". Mend the cause, then delete this InstallPlan to have it made again"
 	status.Phase, status.Message = olm.InstallPlanPhaseFailed, message
 	set(status, olm.InstallPlanInstalled, corev1.ConditionFalse, reason, message, now)
 }
 
-// complete: every step has been applied. As in OLM the condition has no reason then.
+// complete sets that all steps have been applied. As in OLM the condition has no reason then.
 func complete(status *olm.InstallPlanStatus, now metav1.Time) {
 	status.Phase, status.Message = olm.InstallPlanPhaseComplete, ""
 	set(status, olm.InstallPlanInstalled, corev1.ConditionTrue, "", "", now)
 }
 
-// set sets a condition; its times move only where it changes.
+// set sets a condition. Its times change only if the condition does.
 func set(status *olm.InstallPlanStatus, kind olm.InstallPlanConditionType, value corev1.ConditionStatus, reason, message string, now metav1.Time) {
 	before := status.GetCondition(kind)
 	after := olm.InstallPlanCondition{

@@ -27,7 +27,7 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// said tells a status in lines: phase, message, steps, start, and each condition with its two times.
+// said formats a status: phase, message, steps, start, and each condition with its two times.
 func said(s olm.InstallPlanStatus) []string {
 	seconds := func(t *metav1.Time) int64 {
 		if t == nil {
@@ -42,7 +42,6 @@ func said(s olm.InstallPlanStatus) []string {
 	return out
 }
 
-// state puts a status into one, at that time.
 type state func(*olm.InstallPlanStatus, metav1.Time)
 
 func noSuch(what string) state {
@@ -82,7 +81,7 @@ func TestStates(t *testing.T) {
 	)
 	cases := map[string]struct {
 		reason string
-		states []state // at 1, 2, 3 …
+		states []state // set at 1, 2, 3 …
 		want   []string
 	}{
 		"Unresolved": {"What cannot be had is said, and the plan stays in Planning.", []state{noSuch("foo")},
@@ -165,14 +164,14 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestExplain: what may pass is retried, what cannot is said to the admin; both name the step.
+// TestExplain verifies that transient errors are retried and permanent ones reported, both with the name of the step.
 func TestExplain(t *testing.T) {
 	foos := schema.GroupResource{Group: "example.com", Resource: "foos"}
 	kind := schema.GroupKind{Group: "example.com", Kind: "Foo"}
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 40123}, Err: syscall.ECONNREFUSED}
 	cases := map[string]struct {
 		err    error
-		reason string // of a refusal; empty for what is tried again
+		reason string // of a refusal; empty if it is retried
 		quoted string
 	}{
 		"Invalid":       {err: apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reason: "InstallComponentFailed", quoted: `Foo.example.com "foo" is invalid: spec: Required value`},
@@ -218,7 +217,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestNotServed: a kind that there is none of is named, and not waited for.
+// TestNotServed verifies that a kind that is not served is named and not waited for.
 func TestNotServed(t *testing.T) {
 	s := task{bundle: &record.Bundle{Name: "foo.v1"}, object: object(`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"foos"}}`)}
 	got := explain(s, fmt.Errorf("mapping: %w", &meta.NoKindMatchError{}))

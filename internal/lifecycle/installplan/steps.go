@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// maxManifest is how long the manifests of a plan may be in all before they are compressed, in bytes. An object
-	// may be 1.5 MiB, and a manifest inside one grows by its quotes.
+	// maxManifest is the total length of a plan's manifests above which they are compressed, in bytes. An object may
+	// have 1.5 MiB, and a manifest becomes longer by escaping its quotes.
 	maxManifest = 384 << 10
 
-	// maxPlan is how long the manifests of a plan may be in all, compressed, in bytes.
+	// maxPlan limits the total length of a plan's compressed manifests, in bytes.
 	maxPlan = 1 << 20
 
-	// compressed begins a manifest that is gzipped and in base64.
+	// compressed is the prefix of a manifest that is gzipped and base64-encoded.
 	compressed = "gzip+base64:"
 )
 
-// stepsOf shows tasks as the steps of a status, for whoever approves the plan. They are never read back to be applied.
+// stepsOf returns tasks as the steps of a status, for users who approve the plan. Steps are never read back to be
+// applied.
 func stepsOf(tasks []task) ([]*olm.Step, *condition.Problem) {
 	out := make([]*olm.Step, 0, len(tasks))
 	for _, t := range tasks {
@@ -53,7 +54,6 @@ func stepsOf(tasks []task) ([]*olm.Step, *condition.Problem) {
 	return out, nil
 }
 
-// sameSteps reports whether two lists of steps show the same objects.
 func sameSteps(a, b []*olm.Step) bool {
 	if len(a) != len(b) {
 		return false
@@ -66,7 +66,7 @@ func sameSteps(a, b []*olm.Step) bool {
 	return true
 }
 
-// compress makes the manifests short enough to be kept in one object.
+// compress compresses the manifests if they are too long for one object.
 func compress(steps []*olm.Step) error {
 	if length(steps) <= maxManifest {
 		return nil

@@ -18,10 +18,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/record"
 )
 
-// generated is the end of a name that is a hash.
 var generated = regexp.MustCompile(`-[0-9A-Za-z]{36,38}$`)
 
-// asking has the CSV ask for permissions in its namespace.
 func asking(csv *unstructured.Unstructured) *unstructured.Unstructured {
 	spec := csv.Object["spec"].(map[string]any)
 	spec["customresourcedefinitions"] = object(`{"owned":[{"name":"foos.example.com","version":"v1","kind":"Foo"}]}`).Object
@@ -29,14 +27,13 @@ func asking(csv *unstructured.Unstructured) *unstructured.Unstructured {
 	return csv
 }
 
-// annotated is a definition that asks for a Probe.
+// annotated returns a CustomResourceDefinition that asks for a Probe.
 func annotated() *unstructured.Unstructured {
 	out := crd()
 	out.SetAnnotations(map[string]string{v1alpha1.AnnotationUpgradeable: "!Migrating"})
 	return out
 }
 
-// lines tells steps in one line each.
 func lines(steps []*olm.Step) []string {
 	var out []string
 	for _, s := range steps {
@@ -95,7 +92,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStamp: a plan's ClusterServiceVersion says what it really replaces, whence it came and what it looks after.
+// TestStamp verifies that a plan's CSV states what it really replaces, where it came from and what it targets.
 func TestStamp(t *testing.T) {
 	annotations := func(targets string) map[string]any {
 		return map[string]any{
@@ -145,7 +142,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestContentIsExact: what a plan writes is what the catalog has, to the digit, also after it was kept.
+// TestContentIsExact verifies that a plan writes exactly what the catalog has, also after it was stored.
 func TestContentIsExact(t *testing.T) {
 	exact := object(`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"foo"},
 		"spec":{"large":9007199254740993,"most":9223372036854775807,"one":1,"half":0.5,"list":[1,null,"<>"],"empty":{}}}`)
@@ -178,11 +175,11 @@ func step(manifest string) *olm.Step {
 	return &olm.Step{Resource: olm.StepResource{Manifest: manifest}}
 }
 
-// quotes is a manifest of that many bytes.
+// quotes returns a manifest of that length in bytes.
 func quotes(length int) string { return `"` + strings.Repeat("a", length-2) + `"` }
 
 func TestCompress(t *testing.T) {
-	noise := make([]byte, maxPlan) // which in hex halves at best, and in base64 grows again
+	noise := make([]byte, maxPlan) // hex halves at best when compressed, and base64 makes it longer again
 	if _, err := rand.Read(noise); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +211,7 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// TestStepsTooLarge: the admin is told on the plan, with what to do.
+// TestStepsTooLarge verifies that the problem states what to do.
 func TestStepsTooLarge(t *testing.T) {
 	noise := make([]byte, maxPlan)
 	if _, err := rand.Read(noise); err != nil {
@@ -265,7 +262,7 @@ func TestObjectName(t *testing.T) {
 	}
 }
 
-// TestBadBundles: what cannot be written is said of the bundle.
+// TestBadBundles verifies that an error about invalid objects names the bundle.
 func TestBadBundles(t *testing.T) {
 	bad := csv("foo.v1")
 	bad.Object["spec"] = "none"

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/probe"
 )
 
-// Scope is where a plan installs: its namespace, and what the operators of that watch.
+// Scope is the OperatorGroup that a plan installs into, and its target namespaces.
 type Scope struct {
 	Group   *operatorsv1.OperatorGroup
 	Targets []string // as operatorgroup.Targets returns them
@@ -29,28 +29,28 @@ type task struct {
 	csv    *v1alpha1.ClusterServiceVersion // of the bundle, as it is written
 	phase  phase
 
-	// object is what is written, but for what is only known then, such as the UID of its owner.
+	// object is the object to write, except for what is only known then, such as the UID of its owner.
 	object *unstructured.Unstructured
 
-	// right is true for one of the objects that grant the operator its rights. They are rendered anew when their owner is known,
-	// so that they are just what the loop of ClusterServiceVersions keeps them at.
+	// right is true if the object grants the operator permissions. It is rendered again when its owner is known, so
+	// that it is exactly what the CSV controller keeps.
 	right bool
 
-	// rendered is true for an object that the plan only dry-runs: the loop of ClusterServiceVersions writes it.
+	// rendered is true if the plan only dry-runs the object, since the CSV controller writes it.
 	rendered bool
 }
 
-// phase is what tasks have in common that do not depend on each other.
+// phase identifies tasks that do not depend on each other.
 type phase struct {
 	bundle string
 	rank   int
 }
 
-// The ranks of a bundle's objects, in the order in which they are written.
+// Ranks of a bundle's objects, in the order in which they are written.
 const (
-	rankReplacing   = iota // a ClusterServiceVersion that replaces another one: that this happens is known before anything changes
-	rankDefinitions        // which what follows is of
-	rankCSV                // owns what follows
+	rankReplacing   = iota // a CSV that replaces another one: the update is visible before anything changes
+	rankDefinitions        // of the kinds of the following objects
+	rankCSV                // owns the following objects
 	rankObjects
 	rankBindings // of roles, which have to exist
 	rankProbe
@@ -58,7 +58,7 @@ const (
 
 const kindCRD = "CustomResourceDefinition"
 
-// tasksOf returns what a plan writes, in its order. Bundles follow each other.
+// tasksOf returns what a plan writes in order, bundle by bundle.
 func tasksOf(content *record.Content, planName string, in Scope) ([]task, error) {
 	var out []task
 	for i := range content.Bundles {
@@ -112,14 +112,14 @@ func rankOf(b *record.Bundle, o *unstructured.Unstructured) int {
 	return rankObjects
 }
 
-// stamped is the ClusterServiceVersion of a bundle as it is written.
+// stamped is the CSV of a bundle as it is written.
 type stamped struct {
 	object *unstructured.Unstructured
 	typed  *v1alpha1.ClusterServiceVersion
 }
 
-// csvOf is a bundle's ClusterServiceVersion with what it really replaces, whence it came, and what it watches. OLM rewrites
-// `replaces` too: an update by skipRange would otherwise never be adopted.
+// csvOf returns a bundle's CSV with the CSV that it really replaces, and annotations about its origin and
+// OperatorGroup. OLM rewrites `replaces` too: an update by skipRange would otherwise not replace its predecessor.
 func csvOf(b *record.Bundle, planName string, in Scope) (stamped, error) {
 	i := slices.IndexFunc(b.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == v1alpha1.ClusterServiceVersionKind })
 	if i < 0 {
@@ -151,7 +151,7 @@ func csvOf(b *record.Bundle, planName string, in Scope) (stamped, error) {
 	return stamped{o, typed}, nil
 }
 
-// rightsOf are the objects that grant an operator its rights, without owners.
+// rightsOf returns the objects that grant an operator permissions, without owners.
 func rightsOf(csv *v1alpha1.ClusterServiceVersion, in Scope) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, o := range install.Permissions(installOf(csv, in)) {
@@ -167,12 +167,13 @@ func rightsOf(csv *v1alpha1.ClusterServiceVersion, in Scope) ([]*unstructured.Un
 	return out, nil
 }
 
-// installOf is the install of a ClusterServiceVersion with all that its bundle asks for.
+// installOf returns the install of a CSV that is granted everything its bundle asks for.
 func installOf(csv *v1alpha1.ClusterServiceVersion, in Scope) install.Install {
 	return install.Install{CSV: csv, Group: in.Group, Targets: in.Targets, Grant: install.GrantOf(&csv.Spec)}
 }
 
-// probeOf is the Probe that a bundle's CustomResourceDefinitions ask for; nil if they do not. It has no owner.
+// probeOf returns the Probe that annotations of a bundle's CustomResourceDefinitions ask for, without an owner; nil if
+// they do not.
 func probeOf(csv *v1alpha1.ClusterServiceVersion, b *record.Bundle) *unstructured.Unstructured {
 	desired := probe.FromBundle(csv, b.Objects)
 	if desired == nil {
@@ -181,7 +182,7 @@ func probeOf(csv *v1alpha1.ClusterServiceVersion, b *record.Bundle) *unstructure
 	desired.OwnerReferences = nil
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(desired)
 	if err != nil {
-		return nil // a Probe that we made can be converted
+		return nil // cannot fail for a Probe that we created
 	}
 	out := &unstructured.Unstructured{Object: raw}
 	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Probe"))
@@ -190,13 +191,12 @@ func probeOf(csv *v1alpha1.ClusterServiceVersion, b *record.Bundle) *unstructure
 	return out
 }
 
-// title names a task's object for people.
 func (t task) title() string {
 	return fmt.Sprintf("%s %s of %s", t.object.GetKind(), t.object.GetName(), t.bundle.Name)
 }
 
-// isNew reports whether an object is only created: one that exists by its name is left as it is. A Subscription is its user's, a
-// Probe may be another's, and a service account may serve other operators.
+// isNew reports whether an object is only created, and left as it is if it exists: a Subscription belongs to its user,
+// a Probe may belong to another user, and a service account may be shared by operators.
 func (t task) isNew() bool {
 	gvk := t.object.GroupVersionKind()
 	switch gvk.Kind {
@@ -208,7 +208,7 @@ func (t task) isNew() bool {
 	return false
 }
 
-// ownerReference is how the objects of a bundle refer to its ClusterServiceVersion.
+// ownerReference returns a reference to a bundle's CSV for the bundle's objects.
 func ownerReference(csv *unstructured.Unstructured) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: csv.GetAPIVersion(), Kind: csv.GetKind(), Name: csv.GetName(), UID: csv.GetUID()}
 }

@@ -1,5 +1,5 @@
-// Package operatorgroup is the loop of OperatorGroups: it says which namespaces each covers, and keeps the cluster roles
-// that people are bound to.
+// Package operatorgroup contains the OperatorGroup controller. It maintains the status of OperatorGroups, the labels of
+// their target namespaces, and the ClusterRoles that users are bound to.
 package operatorgroup
 
 import (
@@ -31,16 +31,16 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
-// FieldOwner is who the API server says wrote an OperatorGroup's status.
+// FieldOwner is the field manager of everything that this controller writes.
 const FieldOwner = client.FieldOwner("operator-status-operatorgroup")
 
-// Reconciler keeps the status of OperatorGroups true, and their roles.
+// Reconciler reconciles OperatorGroups.
 type Reconciler struct {
 	Client client.Client
 	Now    func() time.Time
 }
 
-// Reconcile brings one OperatorGroup up to date, or clears up after it.
+// Reconcile updates what depends on one OperatorGroup, or cleans up after it.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	group := &operatorsv1.OperatorGroup{}
 	if err := r.Client.Get(ctx, request.NamespacedName, group); apierrors.IsNotFound(err) {
@@ -68,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, errors.Join(r.annotate(ctx, group, csvs), r.roles(ctx, group, csvs))
 }
 
-// status sets which namespaces an OperatorGroup covers, and the service account that it names.
+// status sets the target namespaces of an OperatorGroup and the reference to its service account.
 func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGroup, targets []string) error {
 	out := group.DeepCopy()
 	out.Status.Namespaces = targets
@@ -86,8 +86,8 @@ func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGrou
 	return nil
 }
 
-// serviceAccount sets the reference to the service account that an OperatorGroup names, or that it does not exist, as OLM does. The
-// reference has no resourceVersion: it would change with each token.
+// serviceAccount sets the reference to the service account that an OperatorGroup names, or a condition if that does not
+// exist, as OLM does. The reference has no resourceVersion, which would change with each token.
 func (r *Reconciler) serviceAccount(ctx context.Context, group *operatorsv1.OperatorGroup) error {
 	group.Status.ServiceAccountRef = nil
 	name := group.Spec.ServiceAccountName
@@ -115,15 +115,16 @@ func (r *Reconciler) serviceAccount(ctx context.Context, group *operatorsv1.Oper
 	return nil
 }
 
-// metadataOf is an empty object of a core kind, of which nothing but its metadata is read.
+// metadataOf returns an empty object of a core kind for metadata-only reads.
 func metadataOf(kind string) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{}
 	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 	return out
 }
 
-// SetupWithManager has an OperatorGroup looked at when it changes, an operator in it, one of its roles or the service account that it
-// names does, and when a namespace does that it names or that it may select.
+// SetupWithManager enqueues an OperatorGroup when one of these changes: the group, a CSV in its namespace (spec or
+// group membership), one of its ClusterRoles, the service account that it names, or a namespace that it names or may
+// select.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operatorgroup").
@@ -135,12 +136,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		Complete(around(r))
 }
 
-// ofNamespace are the OperatorGroups of a namespace.
+// ofNamespace enqueues the OperatorGroups in a namespace.
 func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.list(ctx, func(*operatorsv1.OperatorGroup) bool { return true }, client.InNamespace(o.GetNamespace()))
 }
 
-// owner is the OperatorGroup that a role is for.
+// owner enqueues the OperatorGroup that a ClusterRole belongs to.
 func owner(_ context.Context, o client.Object) []reconcile.Request {
 	labels := o.GetLabels()
 	if labels[install.LabelOwnerKind] != operatorsv1.OperatorGroupKind {
@@ -151,14 +152,14 @@ func owner(_ context.Context, o client.Object) []reconcile.Request {
 	}}}
 }
 
-// covering are those that name a namespace, or select namespaces by label.
+// covering enqueues the OperatorGroups that name a namespace or select namespaces by label.
 func (r *Reconciler) covering(ctx context.Context, namespace client.Object) []reconcile.Request {
 	return r.list(ctx, func(group *operatorsv1.OperatorGroup) bool {
 		return group.Spec.Selector != nil || slices.Contains(group.Spec.TargetNamespaces, namespace.GetName())
 	})
 }
 
-// naming are those that name a service account.
+// naming enqueues the OperatorGroups that name a service account.
 func (r *Reconciler) naming(ctx context.Context, account client.Object) []reconcile.Request {
 	return r.list(ctx, func(group *operatorsv1.OperatorGroup) bool {
 		return group.Spec.ServiceAccountName == account.GetName()

@@ -23,13 +23,11 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// applies counts the roles that the reconcilers of a test apply.
 var applies int
 
-// patches counts the OperatorGroups that a reconciler has patched.
 var patches int
 
-// reconciler is one beside a cluster that holds those objects; writes counts what it writes.
+// reconciler returns a Reconciler for a cluster with the given objects. writes counts status updates.
 func reconciler(t *testing.T, writes *int, objects ...client.Object) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -101,7 +99,7 @@ func TestReconcile(t *testing.T) {
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns-1", Labels: map[string]string{"team": "blue"}}},
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns-2"}})
 			key := client.ObjectKeyFromObject(in)
-			for range 2 { // the second time there is never anything to do
+			for range 2 { // the second reconcile must be a no-op
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 					t.Fatal(err)
 				}
@@ -129,7 +127,7 @@ func TestReconcileWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestSelecting: a namespace concerns the groups that select by label, and no other.
+// TestSelecting verifies that a namespace enqueues only the groups that name it or select by label.
 func TestSelecting(t *testing.T) {
 	var writes int
 	r := reconciler(t, &writes, group("by-label", blue()), group("by-name", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a"}}), group("all", operatorsv1.OperatorGroupSpec{}))
@@ -147,7 +145,8 @@ func metadata(name string) client.Object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// TestServiceAccount: the status refers to the service account that a group names while it exists, and otherwise tells that it does not.
+// TestServiceAccount verifies that the status refers to the service account that a group names while it exists, and
+// reports that it does not otherwise.
 func TestServiceAccount(t *testing.T) {
 	in := group("mine", operatorsv1.OperatorGroupSpec{ServiceAccountName: "installer"})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "installer", UID: "1"}}
@@ -175,7 +174,7 @@ func TestServiceAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		writes = 0
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second reconcile must be a no-op
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(in)}); err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +192,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestLabels: the namespaces that a group covers have its label, and no other has, until the group is gone.
+// TestLabels verifies that exactly the target namespaces of a group have its label, until the group is deleted.
 func TestLabels(t *testing.T) {
 	in := group("mine", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a", "b", "none"}})
 	in.UID = "1"
@@ -259,8 +258,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestRoles: people find a role for each access level, which gathers what the operators in the group offer, follows
-// them, is mended, and goes with the group. Nothing is applied twice.
+// TestRoles verifies that a group has a ClusterRole for each access level, which aggregates the APIs of its operators,
+// follows them, is repaired, and is deleted with the group. Nothing is applied twice.
 func TestRoles(t *testing.T) {
 	in := group("mine", blue())
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
@@ -290,7 +289,7 @@ func TestRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		applies = 0
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second reconcile must be a no-op
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(in)}); err != nil {
 				t.Fatal(err)
 			}
@@ -311,7 +310,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestOwner: a role of a group concerns it, and one of anybody else's nobody.
+// TestOwner verifies that a ClusterRole enqueues the group that it belongs to, and any other none.
 func TestOwner(t *testing.T) {
 	in := group("mine", blue())
 	want := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(in)}}

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// label marks the namespaces that an OperatorGroup covers, and no other, as OLM does: webhooks and network policies select them by
-// it. One that covers all namespaces marks none.
+// label sets the label of an OperatorGroup on exactly its target namespaces, as OLM does: webhooks and network policies
+// select them by it. A group that targets all namespaces labels none.
 func (r *Reconciler) label(ctx context.Context, group *operatorsv1.OperatorGroup, targets []string) error {
 	key, _, err := group.OGLabelKeyAndValue()
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Reconciler) label(ctx context.Context, group *operatorsv1.OperatorGroup
 	return nil
 }
 
-// unlabel takes the labels of OperatorGroups that are gone off all namespaces.
+// unlabel removes the labels of OperatorGroups that no longer exist from all namespaces.
 func (r *Reconciler) unlabel(ctx context.Context) error {
 	groups := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, groups); err != nil {
@@ -80,7 +80,7 @@ func (r *Reconciler) unlabel(ctx context.Context) error {
 	return nil
 }
 
-// namespaces lists namespaces, which are not to be changed in place.
+// namespaces lists namespaces. Callers must not modify them.
 func (r *Reconciler) namespaces(ctx context.Context, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
 	out := &metav1.PartialObjectMetadataList{}
 	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
@@ -90,7 +90,6 @@ func (r *Reconciler) namespaces(ctx context.Context, options ...client.ListOptio
 	return out.Items, nil
 }
 
-// relabel changes the labels of a namespace, and nothing else of it.
 func (r *Reconciler) relabel(ctx context.Context, namespace *metav1.PartialObjectMetadata, change func(map[string]string)) error {
 	out := namespace.DeepCopy()
 	if out.Labels == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
-// annotate lists in an annotation of an OperatorGroup what the operators of its namespace provide, as OLM does: people and scripts
-// read it there. With spec.staticProvidedAPIs the annotation is the administrator's, and nothing of ours writes it.
+// annotate lists the APIs that the operators of a namespace provide in an annotation of its OperatorGroup, as OLM does,
+// for users and scripts. With spec.staticProvidedAPIs the annotation belongs to the administrator and is never written.
 func (r *Reconciler) annotate(ctx context.Context, group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.ClusterServiceVersion) error {
 	if group.Spec.StaticProvidedAPIs {
 		return nil
@@ -26,7 +26,7 @@ func (r *Reconciler) annotate(ctx context.Context, group *operatorsv1.OperatorGr
 	const key = operatorsv1.OperatorGroupProvidedAPIsAnnotationKey
 	desired := provided(csvs)
 	if group.Annotations[key] == desired {
-		return nil // as well where there is none and nothing to list
+		return nil // also if the annotation is missing and nothing is provided
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: desired}}})
 	if err != nil {
@@ -38,7 +38,6 @@ func (r *Reconciler) annotate(ctx context.Context, group *operatorsv1.OperatorGr
 	return nil
 }
 
-// provided returns the value of the annotation.
 func provided(csvs map[string]*v1alpha1.ClusterServiceVersion) string {
 	var out []string
 	for _, csv := range csvs {
@@ -50,7 +49,8 @@ func provided(csvs map[string]*v1alpha1.ClusterServiceVersion) string {
 	return strings.Join(slices.Compact(out), ",")
 }
 
-// membershipChanged passes the updates of a ClusterServiceVersion that begins or ceases to be an active member of its OperatorGroup.
+// membershipChanged is a predicate for updates of a CSV that becomes or ceases to be an active member of its
+// OperatorGroup.
 var membershipChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, isCSV := e.ObjectOld.(*v1alpha1.ClusterServiceVersion)
 	after, stillCSV := e.ObjectNew.(*v1alpha1.ClusterServiceVersion)

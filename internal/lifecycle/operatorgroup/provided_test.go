@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// providing is a ClusterServiceVersion that owns one kind in two versions.
+// providing returns a CSV that owns one kind in two versions.
 func providing(name, kind string, phase olm.ClusterServiceVersionPhase, reason olm.ConditionReason) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	for _, version := range []string{"v2", "v1"} {
@@ -67,7 +67,7 @@ func TestProvidedAPIs(t *testing.T) {
 			r := reconciler(t, &writes, there...)
 			got := &operatorsv1.OperatorGroup{}
 			var versions []string
-			for range 3 { // the first writes the status besides, and after the second there is never anything to do
+			for range 3 { // the first reconcile also writes the status; the third must be a no-op
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(in)}); err != nil {
 					t.Fatal(err)
 				}

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// roles keeps the cluster roles of an OperatorGroup as they should be: people are bound to them, to administer, edit or
-// view what the operators in it offer.
+// roles applies the ClusterRoles of an OperatorGroup, by which users administer, edit or view the APIs of its
+// operators.
 func (r *Reconciler) roles(ctx context.Context, group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.ClusterServiceVersion) error {
 	for _, desired := range install.GroupRoles(group, csvs) {
 		actual := &rbacv1.ClusterRole{}
@@ -42,7 +42,7 @@ func asDesired(desired, actual *rbacv1.ClusterRole) bool {
 	return maps.Equal(labels, actual.Labels) && equality.Semantic.DeepEqual(desired.AggregationRule, actual.AggregationRule)
 }
 
-// apply applies a role without its rules, which are the API server's to gather.
+// apply applies a ClusterRole without its rules, which the API server aggregates.
 func (r *Reconciler) apply(ctx context.Context, role *rbacv1.ClusterRole) error {
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(role)
 	if err != nil {
@@ -53,8 +53,8 @@ func (r *Reconciler) apply(ctx context.Context, role *rbacv1.ClusterRole) error 
 	return r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: raw}), FieldOwner, client.ForceOwnership)
 }
 
-// collect deletes the cluster roles of an OperatorGroup that is gone: the garbage collector does not, since nothing
-// outside a namespace can belong to what is in it.
+// collect deletes the ClusterRoles of a deleted OperatorGroup. The garbage collector cannot: a cluster-scoped object
+// cannot have a namespaced owner.
 func (r *Reconciler) collect(ctx context.Context, group types.NamespacedName) error {
 	gone := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
 	list := &rbacv1.ClusterRoleList{}

@@ -16,38 +16,40 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 )
 
-// Content is what an approved InstallPlan installs, and as whom. From when the first object is written until the last one is
-// nothing else is consulted: neither the catalog, which may have changed, nor the status of the plan, which is no source.
+// Content is what an approved InstallPlan installs, and the identity that installs it. From the first write of the plan
+// to the last, only this record is read: the catalog may have changed, and the status of the plan is not trusted.
 type Content struct {
 	Identity apply.Identity `json:"identity"`
 	Bundles  []Bundle       `json:"bundles"`
 }
 
-// Bundle is one version of an operator, in the order in which they are installed.
+// Bundle is one version of an operator. The bundles of a Content are in installation order.
 type Bundle struct {
-	// Name is that of its ClusterServiceVersion.
+	// Name is the name of its CSV.
 	Name    string               `json:"name"`
 	Package string               `json:"package"`
 	Catalog types.NamespacedName `json:"catalog"`
 
-	// Replaces is the ClusterServiceVersion that it replaces in the namespace, whatever its manifest says; empty if none.
+	// Replaces is the CSV that it replaces in the namespace, regardless of spec.replaces in the manifest; empty if
+	// none.
 	Replaces string `json:"replaces,omitempty"`
 
-	// Subscription that it is installed for.
+	// Subscription is the Subscription that it is installed for, if any.
 	Subscription string `json:"subscription,omitempty"`
 
-	// Properties of the bundle, as JSON, as OLM annotates ClusterServiceVersions with them.
+	// Properties holds the properties of the bundle as JSON, as OLM annotates CSVs with them.
 	Properties string `json:"properties,omitempty"`
 
-	// Digest of its image, and the authorities that signed that; empty if the catalog holds the objects, or no signature is demanded.
+	// Digest is that of its image; empty if the catalog contains the objects. SignedBy names the authorities that
+	// signed it; empty if no signature is required.
 	Digest   string `json:"digest,omitempty"`
 	SignedBy string `json:"signedBy,omitempty"`
 
-	// Objects are its manifests, the ClusterServiceVersion among them.
+	// Objects are its manifests, including the CSV.
 	Objects []*unstructured.Unstructured `json:"objects"`
 }
 
-// Bundle returns the bundle of that name; zero if there is none.
+// Bundle returns the bundle with that name, or the zero value if none exists.
 func (c *Content) Bundle(name string) Bundle {
 	for _, b := range c.Bundles {
 		if b.Name == name {
@@ -57,10 +59,10 @@ func (c *Content) Bundle(name string) Bundle {
 	return Bundle{}
 }
 
-// Equal reports whether two contents are the same, so that what was approved of one holds for the other.
+// Equal reports whether two contents are the same, so that the approval of one is valid for the other.
 func (c *Content) Equal(other *Content) bool { return equality.Semantic.DeepEqual(c, other) }
 
-// KeepContent keeps the content of an InstallPlan.
+// KeepContent stores the content of an InstallPlan.
 func (s *Store) KeepContent(ctx context.Context, plan types.NamespacedName, uid types.UID, content *Content) error {
 	if err := s.write(ctx, s.secret(kindContent, plan, contentName(uid)), content); err != nil {
 		return fmt.Errorf("keeping the content of InstallPlan %s: %w", plan, err)
@@ -68,7 +70,7 @@ func (s *Store) KeepContent(ctx context.Context, plan types.NamespacedName, uid 
 	return nil
 }
 
-// Content returns what was kept for an InstallPlan; nil if nothing was.
+// Content returns the stored content of an InstallPlan; nil if there is none.
 func (s *Store) Content(ctx context.Context, plan types.NamespacedName, uid types.UID) (*Content, error) {
 	out := &Content{}
 	found, err := s.read(ctx, s.Live, contentName(uid), out)
@@ -81,12 +83,12 @@ func (s *Store) Content(ctx context.Context, plan types.NamespacedName, uid type
 	return out, nil
 }
 
-// DropContent deletes what was kept for an InstallPlan.
+// DropContent deletes the stored content of an InstallPlan.
 func (s *Store) DropContent(ctx context.Context, uid types.UID) error {
 	return s.drop(ctx, contentName(uid))
 }
 
-// SweepContents deletes the contents of InstallPlans that need none any more.
+// SweepContents deletes the stored contents of all InstallPlans that needed reports false for.
 func (s *Store) SweepContents(ctx context.Context, needed func(plan types.UID) bool) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))

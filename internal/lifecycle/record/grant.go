@@ -13,26 +13,26 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/csv/install"
 )
 
-// Grant is what a ClusterServiceVersion was granted by the InstallPlan that installed it. That there is one means that the plan
-// was applied whole.
+// Grant is what an InstallPlan granted to a CSV that it installed. Its existence means that the plan was applied
+// completely.
 type Grant struct {
 	// Plan is the name of the InstallPlan.
 	Plan string `json:"plan"`
 
-	// Catalog that its bundle came from.
+	// Catalog is the CatalogSource of its bundle.
 	Catalog types.NamespacedName `json:"catalog"`
 
-	// Identity that the plan was applied as.
+	// Identity is what the plan was applied as.
 	Identity apply.Identity `json:"identity"`
 
 	install.Grant `json:"grant"`
 
-	// Beyond are the objects outside its namespace that were written for the ClusterServiceVersion. Nothing but these is deleted
-	// when it is gone.
+	// Beyond lists the objects outside its namespace that were written for the CSV. Only these are deleted with the
+	// CSV.
 	Beyond []Reference `json:"beyond,omitempty"`
 }
 
-// Reference is to an object that was written.
+// Reference identifies an object that was written.
 type Reference struct {
 	Group     string    `json:"group,omitempty"`
 	Version   string    `json:"version"`
@@ -42,7 +42,7 @@ type Reference struct {
 	UID       types.UID `json:"uid,omitempty"` // empty until it is known
 }
 
-// Remember adds a reference, or the UID to one that is there.
+// Remember adds a reference, or sets the UID of an existing one.
 func (g *Grant) Remember(ref Reference) {
 	for i := range g.Beyond {
 		known := g.Beyond[i]
@@ -57,7 +57,7 @@ func (g *Grant) Remember(ref Reference) {
 	g.Beyond = append(g.Beyond, ref)
 }
 
-// KeepGrant keeps the grant of a ClusterServiceVersion.
+// KeepGrant stores the grant of a CSV.
 func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *Grant) error {
 	if err := s.write(ctx, s.secret(kindGrant, csv, nameOf(kindGrant, csv)), grant); err != nil {
 		return fmt.Errorf("keeping what ClusterServiceVersion %s is granted: %w", csv, err)
@@ -65,7 +65,7 @@ func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *
 	return nil
 }
 
-// Grant returns that of a ClusterServiceVersion; nil if no InstallPlan has been applied whole that installs it.
+// Grant returns the grant of a CSV; nil if no InstallPlan that installs it has been applied completely.
 func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, error) {
 	out := &Grant{}
 	found, err := s.read(ctx, s.Client, nameOf(kindGrant, csv), out)
@@ -78,18 +78,18 @@ func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, er
 	return out, nil
 }
 
-// DropGrant deletes the grant of a ClusterServiceVersion that is gone.
+// DropGrant deletes the grant of a deleted CSV.
 func (s *Store) DropGrant(ctx context.Context, csv types.NamespacedName) error {
 	return s.drop(ctx, nameOf(kindGrant, csv))
 }
 
-// Granted reports whether an InstallPlan has been applied whole that installs a ClusterServiceVersion.
+// Granted reports whether an InstallPlan that installs a CSV has been applied completely.
 func (s *Store) Granted(ctx context.Context, csv types.NamespacedName) (bool, error) {
 	grant, err := s.Grant(ctx, csv)
 	return grant != nil, err
 }
 
-// GrantOf returns the ClusterServiceVersion that a Secret records the grant of. It reports whether the Secret does.
+// GrantOf returns the CSV whose grant a Secret holds, and whether it holds one.
 func GrantOf(secret metav1.Object) (types.NamespacedName, bool) {
 	if secret.GetLabels()[labelKind] != kindGrant {
 		return types.NamespacedName{}, false

@@ -1,5 +1,6 @@
-// Package record keeps, in the manager's own namespace, what may not be taken from objects that others can write: the content
-// of an InstallPlan that is being applied, and what a ClusterServiceVersion that one installed was granted.
+// Package record stores records as Secrets in the manager's namespace, where users who can write InstallPlans and CSVs
+// cannot change them: the content of an InstallPlan that is being applied, and the grant of a CSV that an InstallPlan
+// installed.
 package record
 
 import (
@@ -24,35 +25,34 @@ import (
 const FieldOwner = client.FieldOwner("operator-status-records")
 
 const (
-	// labelKind of a Secret is what kind of record it is.
+	// labelKind on a Secret is the kind of its record.
 	labelKind = "operatorstatus.io/record"
 
 	kindContent = "content"
 	kindGrant   = "grant"
 
-	// annotationOf names the object that a record is about, for people.
+	// annotationOf names the object that a record is about, for users and GrantOf.
 	annotationOf = "operatorstatus.io/of"
 
-	// key holds a record in its Secret, as JSON that is gzipped.
+	// key is the key of a record, as gzipped JSON, in its Secret.
 	key = "record.json.gz"
 
-	// maxRecord bounds a record when it is read, in bytes.
+	// maxRecord limits the size of a decompressed record, in bytes.
 	maxRecord = 32 << 20
 )
 
-// Store keeps records as Secrets.
+// Store stores records as Secrets.
 type Store struct {
-	// Client reads from the cache, which holds grants and not contents.
+	// Client reads from the cache, which holds grants but not contents.
 	Client client.Client
 
 	// Live reads from the API server.
 	Live client.Reader
 
-	// Namespace is the manager's own.
+	// Namespace is the manager's namespace.
 	Namespace string
 }
 
-// secret is the Secret of a record.
 func (s *Store) secret(kind string, of types.NamespacedName, name string) *corev1.Secret {
 	out := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -63,12 +63,12 @@ func (s *Store) secret(kind string, of types.NamespacedName, name string) *corev
 		},
 	}
 	if kind == kindGrant {
-		out.Labels[install.LabelManaged] = "true" // by which the cache holds it
+		out.Labels[install.LabelManaged] = "true" // selects it into the cache
 	}
 	return out
 }
 
-// write creates a record, or writes over the one that exists.
+// write creates a record or overwrites the existing one.
 func (s *Store) write(ctx context.Context, secret *corev1.Secret, value any) error {
 	packed, err := pack(value)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) write(ctx context.Context, secret *corev1.Secret, value any) err
 	return nil
 }
 
-// read reads a record. It reports whether there is one.
+// read reads a record and reports whether it exists.
 func (s *Store) read(ctx context.Context, from client.Reader, name string, into any) (bool, error) {
 	secret := &corev1.Secret{}
 	if err := from.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, secret); err != nil {
@@ -97,7 +97,6 @@ func (s *Store) read(ctx context.Context, from client.Reader, name string, into 
 	return true, unpack(secret.Data[key], into)
 }
 
-// drop deletes a record, if it exists.
 func (s *Store) drop(ctx context.Context, name string) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	if err := s.Client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
@@ -130,7 +129,8 @@ func unpack(packed []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// nameOf is the name of the record about an object. It is short, and valid whatever the object is called.
+// nameOf returns the name of the record about an object: a hash, which is short and valid regardless of the object's
+// name.
 func nameOf(kind string, of types.NamespacedName) string {
 	sum := sha256.Sum256([]byte(of.String()))
 	return kind + "-" + hex.EncodeToString(sum[:12])

@@ -13,7 +13,7 @@ const (
 	benchSubscriptions = 50
 )
 
-// large is a catalog of many packages, each of which provides a kind, and every third of which needs that of the next.
+// large returns a catalog of many packages. Each provides a kind, and every third requires the kind of the next.
 func large() []catalog.Catalog {
 	var packages []*catalog.Package
 	for i := range benchPackages {
@@ -56,7 +56,7 @@ func benchmark(b *testing.B, subs []Subscription, choices int) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(subs)), "µs/Subscription")
 }
 
-// BenchmarkFirstInstall resolves 50 new Subscriptions, each of which brings a dependency along.
+// BenchmarkFirstInstall resolves 50 new Subscriptions, each with one dependency.
 func BenchmarkFirstInstall(b *testing.B) {
 	benchmark(b, subscriptions(0), 2)
 }
@@ -66,7 +66,7 @@ func BenchmarkUpdate(b *testing.B) {
 	benchmark(b, subscriptions(benchVersions-1), 2)
 }
 
-// BenchmarkSettled resolves 50 Subscriptions that have none.
+// BenchmarkSettled resolves 50 Subscriptions without an update.
 func BenchmarkSettled(b *testing.B) {
 	benchmark(b, subscriptions(benchVersions), 0)
 }

@@ -14,7 +14,7 @@ import (
 
 type option func(*catalog.Entry)
 
-// bundle is an entry of a channel. A name such as vault.v1.0.0 tells its package and version.
+// bundle returns an entry of a channel. The package and version are taken from the name, such as vault.v1.0.0.
 func bundle(name string, options ...option) *catalog.Entry {
 	pkg, version, _ := strings.Cut(name, ".v")
 	e := &catalog.Entry{Bundle: &catalog.Bundle{Name: name, Package: pkg, Version: semver.MustParse(version)}}
@@ -52,7 +52,8 @@ func deprecated(why string) option {
 	return func(e *catalog.Entry) { e.Bundle.Deprecation = why }
 }
 
-// kind is Kind, or Kind.v1beta2, of etcd.database.coreos.com where it begins with Etcd, else of example.com.
+// kind parses Kind or Kind.v1beta2. The group is etcd.database.coreos.com if the kind starts with Etcd, otherwise
+// example.com.
 func kind(name string) property.GVK {
 	name, version, ok := strings.Cut(name, ".")
 	if !ok {
@@ -90,7 +91,7 @@ func channel(name string, entries ...*catalog.Entry) *catalog.Channel {
 	return ch
 }
 
-// pkg is a package. Its first channel is the default one.
+// pkg returns a package. Its first channel is the default channel.
 func pkg(name string, channels ...*catalog.Channel) *catalog.Package {
 	p := &catalog.Package{Name: name, Channels: map[string]*catalog.Channel{}}
 	for i, ch := range channels {
@@ -128,7 +129,7 @@ func update(name string, options ...option) *Installed {
 	return &i
 }
 
-// want is the answer to compare with: its choices in one line each.
+// want is the expected result. Each choice is one line.
 type want struct {
 	Choices      []string
 	Newest, Note string

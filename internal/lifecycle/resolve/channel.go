@@ -11,27 +11,27 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// entry is a bundle's place in a channel.
+// entry is an entry of a channel.
 type entry struct {
 	*catalog.Entry
 	name string
-	// skipped is true where another entry of the channel skips it: it is installed only where it is asked for by name.
+	// skipped is true if another entry of the channel skips it. It is then installed only if requested by name.
 	skipped bool
 
 	skipRange semver.Range
 	parsed    bool
 }
 
-// order sorts a channel's entries newest first: each after those that replace or skip it, and higher versions first
-// where that leaves a choice, so that of several heads the highest version is the newest. Where entries replace each
-// other in a circle it tells one such circle, and sorts those that are left by version.
+// order sorts a channel's entries, newest first: each after the entries that replace or skip it; otherwise, higher
+// versions first. Of several heads, the one with the highest version is therefore the newest. If entries replace each
+// other in a cycle, it returns a description of one cycle, and appends the remaining entries, sorted by version.
 func order(ch *catalog.Channel) (line []*entry, cycle string) {
 	all := entries(ch)
 	rank := make(map[string]int, len(all))
 	for i, e := range all {
 		rank[e.name] = i
 	}
-	replacers := make([]int, len(all)) // how many that are not in line yet replace it
+	replacers := make([]int, len(all)) // the number of unsorted entries that replace or skip it
 	successors := func(e *entry, yield func(i int)) {
 		if i, ok := rank[e.Replaces]; ok {
 			yield(i)
@@ -75,7 +75,7 @@ func order(ch *catalog.Channel) (line []*entry, cycle string) {
 	return append(line, left...), circle(left)
 }
 
-// entries are those of a channel by version, highest first, then by name.
+// entries returns the entries of a channel by version, highest first, then by name.
 func entries(ch *catalog.Channel) []*entry {
 	all := make([]*entry, 0, len(ch.Entries))
 	for name, e := range ch.Entries {
@@ -89,7 +89,7 @@ func entries(ch *catalog.Channel) []*entry {
 	return all
 }
 
-// circle tells a circle among entries each of which is replaced or skipped by another of them.
+// circle describes a cycle among entries, each of which is replaced or skipped by another of them.
 func circle(left []*entry) string {
 	var walked []*entry
 	for at := left[0]; ; {
@@ -110,13 +110,13 @@ func circle(left []*entry) string {
 	return enumerate(steps, ", ")
 }
 
-// names is true where the entry replaces or skips a bundle of that name.
+// names reports whether the entry replaces or skips a bundle by name.
 func (e *entry) names(name string) bool {
 	return e.Replaces == name || slices.Contains(e.Skips, name)
 }
 
-// updates reports whether the entry can replace what is installed: by its name, whatever its version, as its author wants it, or
-// by a range of versions that never leads to an older one.
+// updates reports whether the entry can replace the installed version: either by its name, regardless of the version,
+// since that is the author's choice, or by a skipRange, which never leads to an older version.
 func (e *entry) updates(name string, version semver.Version) bool {
 	if e.name == name {
 		return false
@@ -130,12 +130,13 @@ func (e *entry) skipsOver(version semver.Version) bool {
 	}
 	if !e.parsed {
 		e.parsed = true
-		e.skipRange, _ = semver.ParseRange(e.SkipRange) // one that makes no sense skips nothing, as in OLM
+		e.skipRange, _ = semver.ParseRange(e.SkipRange) // an invalid range skips nothing, as in OLM
 	}
 	return e.skipRange != nil && e.skipRange(version)
 }
 
-// newest is the newest of a line that what is installed can become in one step or more; empty where that is none.
+// newest returns the newest entry that the installed version can be updated to, in one step or more; empty if there is
+// none.
 func newest(line []*entry, installed Installed) string {
 	type step struct {
 		name    string
@@ -158,7 +159,8 @@ func newest(line []*entry, installed Installed) string {
 	return line[best].name
 }
 
-// unreachable tells of a newer entry that what is installed cannot become.
+// unreachable returns a note about the channel's newest entry if the installed version cannot be updated to it; empty
+// if that is installed or all entries are skipped.
 func unreachable(from channelOffer, line []*entry, installed *Installed) string {
 	at := slices.IndexFunc(line, func(e *entry) bool { return !e.skipped })
 	if at < 0 || line[at].name == installed.Name {
@@ -176,7 +178,7 @@ func unreachable(from channelOffer, line []*entry, installed *Installed) string 
 		from.channel.Name, from.name, line[at].name, installed.Name, where, installed.Name))
 }
 
-// deprecations are those of a package, a channel and, where it is not nil, a bundle.
+// deprecations returns the deprecation messages of a package, a channel and a bundle, which may be nil.
 func deprecations(pkg *catalog.Package, ch *catalog.Channel, b *catalog.Bundle) Deprecations {
 	out := Deprecations{Package: clip(strings.TrimSpace(pkg.Deprecation)), Channel: clip(strings.TrimSpace(ch.Deprecation))}
 	if b != nil {

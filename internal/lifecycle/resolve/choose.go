@@ -6,17 +6,18 @@ import (
 	"github.com/go-air/gini/z"
 )
 
-// selection grows from what was asked for by what that needs. Each choice is the preferred one of those that leave a
-// solution, so that nothing is ever taken back.
+// selection grows from the requested offers by their dependencies. Each choice is the preferred one of those that leave
+// a solution, so it never has to backtrack.
 type selection struct {
 	*search
 	agreed []z.Lit
 	offers []*offer
-	// either are needs that have alternatives. They wait until everything else has been chosen, which may meet them.
+	// either are needs with alternatives. They are decided last, since other choices may satisfy them.
 	either []*node
 }
 
-// choose are the offers that meet what was asked for, which has to be possible, each followed by what it needs.
+// choose returns the offers that satisfy the requests, each followed by its dependencies. The requests must be
+// satisfiable.
 func (s *search) choose(asked []*node) []*offer {
 	c := &selection{search: s}
 	for _, n := range asked {
@@ -43,7 +44,7 @@ func (s *search) choose(asked []*node) []*offer {
 	return c.offers
 }
 
-// literals are those of needs.
+// literals returns the literals of needs.
 func literals(nodes []*node) []z.Lit {
 	var out []z.Lit
 	for _, n := range nodes {
@@ -52,7 +53,7 @@ func literals(nodes []*node) []z.Lit {
 	return out
 }
 
-// settle chooses what meets a need.
+// settle chooses an offer that satisfies a need.
 func (c *selection) settle(n *node) {
 	switch {
 	case n.absent:
@@ -74,7 +75,7 @@ func (c *selection) settle(n *node) {
 	}
 }
 
-// decide takes the first of some alternatives that is met already, or else the first that can be.
+// decide chooses the first alternative that is satisfied already, or else the first that is satisfiable.
 func (c *selection) decide(n *node) {
 	if slices.ContainsFunc(n.parts, c.meets) {
 		return
@@ -88,7 +89,8 @@ func (c *selection) decide(n *node) {
 	}
 }
 
-// meets is true where what has been chosen meets a need. That something is to stay away is known only in the end.
+// meets reports whether the current choices satisfy a need. It returns false for a need of absence, which is known only
+// when everything is chosen.
 func (c *selection) meets(n *node) bool {
 	switch {
 	case n.lit == c.yes:

@@ -6,7 +6,7 @@ import (
 	"github.com/go-air/gini/z"
 )
 
-// verdict is what is known of a need. A need with a fault in it may be neither.
+// verdict is whether a need is satisfied. It is unknown if a part of the need cannot be evaluated.
 type verdict int8
 
 const (
@@ -15,8 +15,8 @@ const (
 	holds   verdict = 1
 )
 
-// judge returns whether operators meet a need of one of them or, where negated, its opposite. That one meets its own needs, and is never in
-// its own way, however deep a need is negated: compile has it the same.
+// judge returns whether the operators satisfy a need of owner, which is one of them, or the negation of the need. The
+// owner can satisfy its own need, but never violates a negated one. compile follows the same rule.
 func (n need) judge(operators []operator, owner string, negated bool) verdict {
 	switch n.op {
 	case opFault:
@@ -36,7 +36,7 @@ func (n need) judge(operators []operator, owner string, negated bool) verdict {
 	}
 }
 
-// judgeParts judges a need of every part or of one, each turned round where negated.
+// judgeParts evaluates a compound that requires every part, or at least one. negated applies to each part.
 func (n need) judgeParts(operators []operator, owner string, negated, every bool) verdict {
 	out, join := fails, func(a, b verdict) verdict { return max(a, b) }
 	if every {
@@ -48,7 +48,7 @@ func (n need) judgeParts(operators []operator, owner string, negated, every bool
 	return out
 }
 
-// compile tells the solver of a need, or of its opposite.
+// compile adds a need, or its negation, to the solver.
 func (s *search) compile(n need, owner offer, negated bool) *node {
 	switch n.op {
 	case opFault:
@@ -67,7 +67,7 @@ func (s *search) compile(n need, owner offer, negated bool) *node {
 	}
 }
 
-// compound is a need of every part or of one, each turned round where negated.
+// compound adds a need of every part, or of at least one. negated applies to each part.
 func (s *search) compound(n need, owner offer, negated, every bool) *node {
 	out := &node{need: n, lit: s.solver.Lit(), every: every}
 	var lits []z.Lit
@@ -86,7 +86,7 @@ func (s *search) compound(n need, owner offer, negated, every bool) *node {
 	return out
 }
 
-// provided is the need of an operator. Where nothing offers it, a kind that is on the cluster will do.
+// provided adds the need of an operator. If no offer satisfies it, a kind on the cluster does.
 func (s *search) provided(n need, owner offer) *node {
 	for i, p := range s.present {
 		if n.met(p.operator()) {
@@ -101,7 +101,7 @@ func (s *search) provided(n need, owner offer) *node {
 	return out
 }
 
-// oneOf is the need of one of some offers.
+// oneOf adds the need of one of several offers.
 func (s *search) oneOf(offers []*offer) *node {
 	out := &node{lit: s.solver.Lit(), offers: offers}
 	lits := []z.Lit{out.lit.Not()}
@@ -113,7 +113,7 @@ func (s *search) oneOf(offers []*offer) *node {
 	return out
 }
 
-// absent is the need that there is no such operator, but for the owner.
+// absent adds the need that no such operator exists, except the owner.
 func (s *search) absent(n need, owner offer) *node {
 	out := &node{need: n, absent: true}
 	for i, p := range s.present {

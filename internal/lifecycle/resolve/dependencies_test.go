@@ -17,7 +17,7 @@ func kinds(names ...string) []property.GVK {
 	return out
 }
 
-// fooNeeding is a catalog with package foo, of which there is one bundle that needs that, and other packages.
+// fooNeeding returns a catalog with other packages and package foo, whose only bundle has the properties.
 func fooNeeding(p []property.Property, packages ...*catalog.Package) catalog.Catalog {
 	return source("community", append(packages, pkg("foo", channel("stable", bundle("foo.v1.0.0", has(p...)))))...)
 }
@@ -26,7 +26,7 @@ func that(p ...property.Property) []property.Property {
 	return p
 }
 
-// one is a package with one bundle.
+// one returns a package with one bundle.
 func one(name string, options ...option) *catalog.Package {
 	b := bundle(name, options...)
 	return pkg(b.Bundle.Package, channel("stable", b))

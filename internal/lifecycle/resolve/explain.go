@@ -15,14 +15,14 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// maxSteps is how many steps of a story are told: the first ones and the last ones.
+// maxSteps limits the steps of a story in its text: the first and last ones are kept.
 const maxSteps = 4
 
-// story is why an offer cannot be installed, step by step: it needs one that needs another that is not there.
+// story explains, in steps, why an offer cannot be installed, such as a dependency of a dependency that does not exist.
 type story struct {
 	reason string
 	steps  []string
-	// vague is true where no step tells the cause.
+	// vague is true if no step names the cause.
 	vague bool
 }
 
@@ -41,7 +41,7 @@ func (t story) String() string {
 	return strings.Join(out, " ")
 }
 
-// scene is what is taken for granted when a story is told.
+// scene holds the assumptions under which a story is told.
 type scene struct {
 	lits   []z.Lit
 	offers []*offer
@@ -52,13 +52,13 @@ func (c scene) with(o *offer, lit z.Lit) scene {
 	return scene{append(slices.Clip(c.lits), lit), append(slices.Clip(c.offers), o), c.told}
 }
 
-// explain says why an offer cannot be installed, beside others if there are any in the scene. It walks along needs that
-// cannot be met to the first cause.
+// explain returns why an offer cannot be installed, together with the offers of the scene, if any. It follows
+// unsatisfiable needs to the first cause.
 func (s *search) explain(in scene, o *offer) story {
 	in.told = map[*offer]bool{}
 	t := s.tell(in, o)
 	if t.vague && o.blocked == "" {
-		// All needs lead back to the offer, so what it is itself may be in their way.
+		// All needs lead back to the offer, so the offer itself may conflict with them.
 		in.told = map[*offer]bool{o: true}
 		if closer, ok := s.firstUnmet(in.with(o, o.placed), o); ok && !closer.vague {
 			return closer
@@ -87,7 +87,7 @@ func (s *search) tell(in scene, o *offer) story {
 	if t, ok := s.firstUnmet(in, o); ok {
 		return t
 	}
-	// Each of its needs can be met by itself, so they are in the way of each other or of the offer itself.
+	// Each need is satisfiable by itself, so they conflict with each other or with the offer itself.
 	beside := in.with(o, o.placed)
 	if t, ok := s.firstUnmet(beside, o); ok {
 		return t
@@ -95,7 +95,8 @@ func (s *search) tell(in scene, o *offer) story {
 	return s.apart(beside, o)
 }
 
-// firstUnmet tells of the needs of an offer that cannot be met the one whose cause can be told.
+// firstUnmet returns the story of the first need of an offer that is unsatisfiable. It prefers one whose cause is
+// known.
 func (s *search) firstUnmet(in scene, o *offer) (first story, ok bool) {
 	for _, n := range o.nodes {
 		if s.satisfiable(append(slices.Clip(in.lits), n.lit)...) {
@@ -112,7 +113,7 @@ func (s *search) firstUnmet(in scene, o *offer) (first story, ok bool) {
 	return first, ok
 }
 
-// apart tells which needs of an offer cannot be met together.
+// apart returns which needs of an offer are not satisfiable together.
 func (s *search) apart(in scene, o *offer) story {
 	lits := slices.Clone(in.lits)
 	for j, n := range o.nodes {
@@ -137,7 +138,7 @@ func (s *search) apart(in scene, o *offer) story {
 	return vague("%s cannot be installed together with all that it needs", o.name)
 }
 
-// available is the preferred offer that meets a need, if it can be had.
+// available returns the preferred offer that satisfies a need and can be chosen; nil if there is none.
 func (s *search) available(in scene, n *node) *offer {
 	for _, o := range n.offers {
 		if !n.absent && s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
@@ -147,7 +148,7 @@ func (s *search) available(in scene, n *node) *offer {
 	return nil
 }
 
-// unmet tells why a need of an offer cannot be met.
+// unmet returns why a need of an offer is not satisfiable.
 func (s *search) unmet(in scene, o *offer, n *node) story {
 	switch {
 	case n.op == opFault:
@@ -191,7 +192,7 @@ func (s *search) notAbsent(in scene, o *offer, n *node) story {
 	return plain("%s does not go together with %s", o.name, n.text)
 }
 
-// lost tells what something that is present would lose by an offer that could be installed otherwise.
+// lost returns which need of a present operator an otherwise installable offer would break.
 func (s *search) lost(in scene, o *offer) story {
 	for _, k := range s.kept {
 		if !s.satisfiable(append(slices.Clip(in.lits), o.chosen, k.lit)...) {
@@ -201,7 +202,7 @@ func (s *search) lost(in scene, o *offer) story {
 	return plain("%s cannot be installed: what the operators of the namespace need would not be met any more", o.name)
 }
 
-// missing says in what way nothing offers what is needed.
+// missing returns the text of a need, and why no offer satisfies it.
 func (s *search) missing(n need) string {
 	var why string
 	switch n.op {
@@ -243,7 +244,7 @@ func (s *search) missingPackage(n need) string {
 	return ", which no visible catalog has" + didYouMean(n.pkg, names)
 }
 
-// otherVersions tells of bundles that provide another version of a kind.
+// otherVersions returns a hint about bundles that provide other versions of a kind; empty if there are none.
 func (s *search) otherVersions(kind property.GVK) string {
 	var found []string
 	for _, c := range s.market.readable() {
@@ -262,7 +263,7 @@ func (s *search) otherVersions(kind property.GVK) string {
 	return "; there is only " + listing(found, "")
 }
 
-// similar is the greatest version in which a kind is among others; empty where it is in none.
+// similar returns the greatest version of a kind in a list, compared as text; empty if the kind is not in it.
 func similar(kinds []property.GVK, kind property.GVK) string {
 	var out string
 	for _, k := range kinds {
@@ -273,7 +274,7 @@ func similar(kinds []property.GVK, kind property.GVK) string {
 	return out
 }
 
-// clash tells why two offers cannot be installed together by what they are; empty where they can.
+// clash returns why two offers exclude each other; empty if they do not.
 func clash(a, b *offer) string {
 	what := ""
 	switch {

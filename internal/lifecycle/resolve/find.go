@@ -23,7 +23,7 @@ func (c channelOffer) String() string {
 	return fmt.Sprintf("channel %s of package %s", c.channel.Name, c.name)
 }
 
-// find finds the channel that a Subscription is for.
+// find returns the channel of a Subscription.
 func find(in Inputs) (channelOffer, *Problem) {
 	out := channelOffer{catalog: in.Catalog, name: in.Package}
 	content, problem := contentOf(in.Subscription, in.Catalogs)
@@ -91,7 +91,7 @@ func noPackage(in Inputs, content *catalog.Content) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonPackageNotFound, Message: clip(message)}
 }
 
-// defaultChannel is the name of a package's default channel, or of the only one it has; empty where it has neither.
+// defaultChannel returns the name of a package's default channel, or of its only channel; empty if there is neither.
 func defaultChannel(pkg *catalog.Package) string {
 	if pkg.DefaultChannel == "" && len(pkg.Channels) == 1 {
 		for name := range pkg.Channels {
@@ -104,7 +104,7 @@ func defaultChannel(pkg *catalog.Package) string {
 	return pkg.DefaultChannel
 }
 
-// candidates are the entries of a line that a Subscription can go to, the preferred ones first.
+// candidates returns the entries that a Subscription can install or update to, in order of preference.
 func (c channelOffer) candidates(in Inputs, line []*entry) ([]*entry, *Problem) {
 	var out []*entry
 	switch {

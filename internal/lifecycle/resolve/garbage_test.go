@@ -18,7 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// seeded is a source of chance whose seed a failing test prints, and SEED sets.
+// seeded returns a random source. The seed is logged if the test fails; SEED sets it.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -40,14 +40,14 @@ func pick[T any](r *rand.Rand, of ...T) T {
 	return of[r.IntN(len(of))]
 }
 
-// shuffled is the same in another order.
+// shuffled returns a copy in random order.
 func shuffled[T any](r *rand.Rand, in []T) []T {
 	out := slices.Clone(in)
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
 
-// reordered is a deep copy of inputs whose lists are in another order.
+// reordered returns a deep copy of inputs whose lists are in random order.
 func reordered(r *rand.Rand, in Inputs) Inputs {
 	in.Catalogs, in.OnCluster = shuffled(r, in.Catalogs), shuffled(r, in.OnCluster)
 	in.Present = shuffled(r, in.Present)
@@ -96,7 +96,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// garbage are inputs as no reader of catalogs should let them through.
+// garbage returns invalid inputs, which no catalog reader should produce.
 func garbage(r *rand.Rand) Inputs {
 	names := []string{"", "a", "a.v1.0.0", "a.v2.0.0", "b", "b.v1", "c\xff\n", strings.Repeat("long", 300), "Ü"}
 	name := func() string { return pick(r, names...) }
@@ -161,7 +161,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// punchHoles leaves nil where there should be something.
+// punchHoles sets random elements to nil.
 func punchHoles(r *rand.Rand, in Inputs) {
 	for _, c := range in.Catalogs {
 		for name, p := range c.Content.Packages {

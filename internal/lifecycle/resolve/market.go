@@ -13,23 +13,23 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// offer is a bundle that a catalog has. In whichever of its channels it is, it is one offer.
+// offer is a bundle of a catalog. It is one offer even if it is in several channels.
 type offer struct {
 	operator
 	catalog types.NamespacedName
 	bundle  *catalog.Bundle
 	parent  *catalog.Package
-	channel *catalog.Channel // the preferred one of those it is in
+	channel *catalog.Channel // the preferred one of its channels
 
-	// Its place among others, most preferred first.
-	listed   bool // among those of its package
+	// Its order of preference.
+	listed   bool // in packages
 	rank     int  // of the catalog
 	sideline bool // not in the default channel
 	position int  // in the channel
 
-	// What the search knows of it.
-	chosen  z.Lit // it is to be installed, and all that it needs holds
-	placed  z.Lit // its package, its name and its kinds are taken by it
+	// The state of the search.
+	chosen  z.Lit // it is to be installed, and its needs are satisfied
+	placed  z.Lit // it occupies its package, name and kinds
 	blocked string
 	wanted  bool
 	nodes   []*node
@@ -39,15 +39,15 @@ func (o *offer) choice() Choice {
 	return Choice{Bundle: o.bundle, Package: o.pkg, Channel: o.channel.Name, Catalog: o.catalog}
 }
 
-// market is what all visible catalogs offer. It looks only where it is asked to.
+// market holds the offers of all visible catalogs. They are loaded when needed.
 type market struct {
-	catalogs []catalog.Catalog // the preferred ones first
+	catalogs []catalog.Catalog // in order of preference
 	offers   map[offerKey]*offer
-	asked    map[packageKey][]*offer // by those that were named, outside of what a channel offers by itself
+	asked    map[packageKey][]*offer // requested by name, even if their channel skips them
 	packages map[packageKey][]*offer
 	kinds    map[property.GVK][]*offer
 
-	// providers are the packages that provide a kind, in any bundle; nil until it is asked for.
+	// providers lists the packages with a bundle that provides a kind; nil until needed.
 	providers map[property.GVK][]packageKey
 }
 
@@ -65,7 +65,7 @@ func newMarket(visible []catalog.Catalog, namespace string) *market {
 	sorted := slices.SortedStableFunc(slices.Values(visible), func(a, b catalog.Catalog) int {
 		return cmp.Or(
 			cmp.Compare(b.Priority, a.Priority),
-			compareBool(a.Key.Namespace != namespace, b.Key.Namespace != namespace), // its own come first
+			compareBool(a.Key.Namespace != namespace, b.Key.Namespace != namespace), // catalogs of the namespace are preferred
 			cmp.Compare(a.Key.Namespace, b.Key.Namespace),
 			cmp.Compare(a.Key.Name, b.Key.Name))
 	})
@@ -78,7 +78,7 @@ func newMarket(visible []catalog.Catalog, namespace string) *market {
 	}
 }
 
-// include has the market offer an entry that is asked for by name, also where its channel skips it.
+// include adds an entry that is requested by name, even if its channel skips it.
 func (m *market) include(from channelOffer, e *entry) *offer {
 	key := packageKey{from.catalog, from.name}
 	o := m.offer(key, from.pkg, from.channel, e)
@@ -100,7 +100,8 @@ func (m *market) offer(key packageKey, pkg *catalog.Package, ch *catalog.Channel
 	return o
 }
 
-// ofPackage are a catalog's offers of a package: those of the default channel first, then by channel, newest first.
+// ofPackage returns the offers of a package in a catalog: those of the default channel first, then by channel, newest
+// first.
 func (m *market) ofPackage(c catalog.Catalog, name string) []*offer {
 	key := packageKey{c.Key, name}
 	if out, ok := m.packages[key]; ok {
@@ -129,7 +130,7 @@ func (m *market) ofPackage(c catalog.Catalog, name string) []*offer {
 	return out
 }
 
-// channels are those of a package: the preferred one first, then by name.
+// channels returns the channels of a package: the preferred one first, then by name.
 func channels(pkg *catalog.Package, preferred string) []*catalog.Channel {
 	var out []*catalog.Channel
 	if ch := pkg.Channels[preferred]; ch != nil {
@@ -143,7 +144,7 @@ func channels(pkg *catalog.Package, preferred string) []*catalog.Channel {
 	return out
 }
 
-// meeting are all offers that meet a need that is no compound, the preferred ones first.
+// meeting returns all offers that satisfy a need that is not a compound, in order of preference.
 func (m *market) meeting(n need) []*offer {
 	if out, ok := m.kinds[n.kind]; ok && n.op == opKind {
 		return out
@@ -173,7 +174,7 @@ func (m *market) meeting(n need) []*offer {
 	return out
 }
 
-// suspects are the packages of a catalog that may have offers that meet a need.
+// suspects returns the packages of a catalog that may have offers that satisfy a need.
 func (m *market) suspects(c catalog.Catalog, n need) []string {
 	switch n.op {
 	case opPackage:
@@ -194,10 +195,10 @@ func (m *market) suspects(c catalog.Catalog, n need) []string {
 	}
 }
 
-// indexKinds finds out which packages provide which kinds.
+// indexKinds fills providers.
 func (m *market) indexKinds() {
 	m.providers = map[property.GVK][]packageKey{}
-	var kinds []property.GVK // of a package: few, and mostly the same in all bundles
+	var kinds []property.GVK // of one package: few, and mostly the same in all bundles
 	for _, c := range m.readable() {
 		for name, pkg := range c.Content.Packages {
 			kinds = kinds[:0]
@@ -226,7 +227,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// preferredBy sorts offers for a bundle of a catalog: its own catalog comes first.
+// preferredBy moves the offers of the owner's catalog to the front.
 func preferredBy(owner types.NamespacedName, offers []*offer) []*offer {
 	out := make([]*offer, 0, len(offers))
 	for _, own := range []bool{true, false} {
@@ -239,12 +240,12 @@ func preferredBy(owner types.NamespacedName, offers []*offer) []*offer {
 	return out
 }
 
-// readable are the catalogs that have been read.
+// readable returns the catalogs with content.
 func (m *market) readable() []catalog.Catalog {
 	return slices.DeleteFunc(slices.Clone(m.catalogs), func(c catalog.Catalog) bool { return c.Content == nil })
 }
 
-// packagesWith are the names of the packages that have such a bundle, sorted.
+// packagesWith returns the sorted names of the packages that have such a bundle.
 func packagesWith(content *catalog.Content, such func(*catalog.Bundle) bool) []string {
 	var out []string
 	for name, pkg := range content.Packages {
@@ -259,7 +260,7 @@ func packagesWith(content *catalog.Content, such func(*catalog.Bundle) bool) []s
 	return out
 }
 
-// bundles are those of all channels of a package.
+// bundles yields the bundles of all channels of a package; a bundle may be yielded more than once.
 func bundles(pkg *catalog.Package) iter.Seq[*catalog.Bundle] {
 	return func(yield func(*catalog.Bundle) bool) {
 		if pkg == nil {

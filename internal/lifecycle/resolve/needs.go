@@ -15,35 +15,35 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Types of properties that package property has no name for.
+// Property types without a constant in package property.
 const (
 	typeLabel         = "olm.label"
 	typeLabelRequired = "olm.label.required"
 )
 
 const (
-	// maxConstraint is how many bytes a constraint has at most, as in OLM.
+	// maxConstraint limits the size of a constraint in bytes, as in OLM.
 	maxConstraint = 128 << 10
 
-	// maxNesting is how deep constraints nest at most.
+	// maxNesting limits the depth of nested constraints.
 	maxNesting = 32
 )
 
-// op is what a need is about.
+// op is the type of a need.
 type op uint8
 
 const (
 	opKind    op = iota // an operator provides a kind
-	opPackage           // an operator is of a package, its version in a range
-	opLabel             // an operator carries a label
-	opAll               // all parts hold
-	opAny               // one part holds at least
-	opNone              // no part holds
-	opFault             // it cannot be judged, so it never holds
+	opPackage           // an operator is of a package, in a version range
+	opLabel             // an operator has a label
+	opAll               // all parts are satisfied
+	opAny               // at least one part is satisfied
+	opNone              // no part is satisfied
+	opFault             // cannot be evaluated, so it is never satisfied
 )
 
-// need is what a bundle requires of the operators of its namespace. Parts of a compound need not be met by the same
-// operator: all of package blue and kind Green may be two operators, as OLM documents it.
+// need is a requirement of a bundle on the operators of its namespace. Different operators may satisfy the parts of a
+// compound: all of package blue and kind Green may be two operators, as OLM documents.
 type need struct {
 	op       op
 	kind     property.GVK
@@ -52,13 +52,13 @@ type need struct {
 	label    string
 	parts    []need
 
-	// text is the need in words, such as "package etcd >=0.9.0".
+	// text describes the need, such as "package etcd >=0.9.0".
 	text string
-	// reason is why a fault cannot be judged.
+	// reason is why a fault cannot be evaluated.
 	reason string
 }
 
-// needs are what properties require, in an order of their own.
+// needs returns the requirements in properties. The order does not depend on the order of the properties.
 func needs(properties []property.Property) []need {
 	properties = slices.SortedFunc(slices.Values(properties), func(a, b property.Property) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), bytes.Compare(a.Value, b.Value))
@@ -77,7 +77,7 @@ func needs(properties []property.Property) []need {
 		case property.TypeConstraint:
 			n, err = readConstraint(p.Value, 1)
 		default:
-			continue // as in OLM: what is not known asks for nothing
+			continue // as in OLM, unknown properties require nothing
 		}
 		if err != nil {
 			n = need{op: opFault, reason: v1alpha1.ReasonBundleInvalid, text: fmt.Sprintf("has an unreadable %s: %v", p.Type, err)}
@@ -106,7 +106,7 @@ func kindText(k property.GVK) string {
 func readPackage(value []byte) (need, error) {
 	var v struct {
 		PackageName  string `json:"packageName"`
-		Name         string `json:"name"` // as OLM's documentation has it
+		Name         string `json:"name"` // as in OLM's documentation
 		VersionRange string `json:"versionRange"`
 	}
 	if err := json.Unmarshal(value, &v); err != nil {
@@ -145,7 +145,7 @@ func readLabel(value []byte) (need, error) {
 	return need{op: opLabel, label: v.Label, text: "an operator labelled " + v.Label}, nil
 }
 
-// constraint is the value of an olm.constraint property, each of whose keys is one sort of constraint.
+// constraint is the value of an olm.constraint property. Each key is a type of constraint.
 type constraint map[string]json.RawMessage
 
 const failureMessage = "failureMessage"
@@ -175,7 +175,7 @@ func readConstraint(value []byte, depth int) (need, error) {
 	return n, err
 }
 
-// read reads a constraint of one sort.
+// read converts a constraint with one key.
 func (c constraint) read(depth int) (need, error) {
 	for sort, value := range c {
 		switch sort {
@@ -221,7 +221,7 @@ func readCompound(o op, words string, value []byte, depth int) (need, error) {
 	return n, nil
 }
 
-// met is true where an operator meets a need that is no compound.
+// met reports whether an operator satisfies a need that is not a compound.
 func (n need) met(o operator) bool {
 	switch n.op {
 	case opKind:
@@ -235,7 +235,7 @@ func (n need) met(o operator) bool {
 	}
 }
 
-// operator is what matters of a bundle or an installed ClusterServiceVersion to the needs of others.
+// operator holds the fields of a bundle or an installed ClusterServiceVersion that the needs of others depend on.
 type operator struct {
 	name, pkg  string
 	version    semver.Version

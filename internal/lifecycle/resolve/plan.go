@@ -11,9 +11,9 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// Plan says which bundles an InstallPlan of a namespace needs that was written with the names of ClusterServiceVersions
-// alone: those, from the preferred catalog if it has them, and what they depend on. One that is present already needs
-// nothing; one whose package is present in another version has to be an update of that.
+// Plan returns the bundles for an InstallPlan that only lists the names of ClusterServiceVersions: those bundles, from
+// the preferred catalog if it has them, and their dependencies. A name that is present already needs nothing. If
+// another version of its package is present, the bundle must be an update of that.
 func Plan(names []string, namespace string, preferred types.NamespacedName, in Surroundings) (Solution, *Problem) {
 	m := newMarket(in.Catalogs, namespace)
 	var wanted []wish
@@ -59,7 +59,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 	return out, nil
 }
 
-// planProblem says why a bundle cannot be installed together with those that were named before it.
+// planProblem returns why a bundle cannot be installed together with those that were named before it.
 func (s *search) planProblem(agreed scene, w wish) *Problem {
 	t := s.explain(agreed, w.offers[0])
 	if s.gaveUp {
@@ -68,16 +68,17 @@ func (s *search) planProblem(agreed scene, w wish) *Problem {
 	return &Problem{Reason: t.reason, Message: clip(t.String())}
 }
 
-// wish is a bundle that was asked for by name: those that bear it, the preferred one first, and what it replaces.
+// wish is a bundle that was requested by name: the offers with that name, in order of preference, and the
+// ClusterServiceVersion that they replace; nil if there is none.
 type wish struct {
 	offers   []*offer
 	replaces *Installed
 }
 
-// find finds the bundles of a name.
+// find returns the offers with a name.
 func (m *market) find(name string, preferred types.NamespacedName, present []Installed) (wish, *Problem) {
 	var out wish
-	var instead *Installed // what a bundle of that name would have to replace, but does not
+	var instead *Installed // what bundles of that name would have to replace, but do not
 	for _, c := range m.preferring(preferred) {
 		for _, pkg := range packagesWith(c.Content, func(b *catalog.Bundle) bool { return b.Name == name }) {
 			for _, from := range channelsWith(c, pkg, name) {
@@ -109,14 +110,14 @@ func (m *market) find(name string, preferred types.NamespacedName, present []Ins
 	}
 }
 
-// preferring are the catalogs that have been read, a preferred one before all others.
+// preferring returns the catalogs with content, the preferred one first.
 func (m *market) preferring(preferred types.NamespacedName) []catalog.Catalog {
 	out := m.readable()
 	slices.SortStableFunc(out, func(a, b catalog.Catalog) int { return compareBool(a.Key != preferred, b.Key != preferred) })
 	return out
 }
 
-// channelsWith are the channels of a package that have an entry of a name, the preferred ones first.
+// channelsWith returns the channels of a package that have an entry with a name, in order of preference.
 func channelsWith(c catalog.Catalog, pkg, name string) []channelOffer {
 	var out []channelOffer
 	p := c.Content.Packages[pkg]
@@ -128,7 +129,8 @@ func channelsWith(c catalog.Catalog, pkg, name string) []channelOffer {
 	return out
 }
 
-// samePackage is what is present of a package, the newest if it is in the middle of an update.
+// samePackage returns the present ClusterServiceVersion of a package; nil if there is none. During an update there may
+// be two, of which it returns the newer one.
 func samePackage(present []Installed, pkg string) *Installed {
 	var out *Installed
 	for i, p := range present {
@@ -139,8 +141,8 @@ func samePackage(present []Installed, pkg string) *Installed {
 	return out
 }
 
-// replacesByName is what is present that an entry replaces or skips by its name, whatever its package: a package may be continued by
-// another.
+// replacesByName returns the present ClusterServiceVersion that an entry replaces or skips by name; nil if there is
+// none. The package may be a different one, since a package may continue another.
 func (e *entry) replacesByName(present []Installed) *Installed {
 	i := slices.IndexFunc(present, func(p Installed) bool { return p.Name == e.Replaces || slices.Contains(e.Skips, p.Name) })
 	if i < 0 {
@@ -149,7 +151,7 @@ func (e *entry) replacesByName(present []Installed) *Installed {
 	return &present[i]
 }
 
-// names are the names of all bundles.
+// names returns the names of all bundles.
 func (m *market) names() []string {
 	var out []string
 	for _, c := range m.readable() {

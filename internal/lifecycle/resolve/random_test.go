@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// randomNeed is some requirement on packages a to d and kinds A to D.
+// randomNeed returns a random requirement on packages a to d and kinds A to D.
 func randomNeed(r *rand.Rand, compounds bool) property.Property {
 	simple := func() (string, property.Property) {
 		if r.IntN(2) == 0 {
@@ -40,8 +40,8 @@ func randomNeed(r *rand.Rand, compounds bool) property.Property {
 	return constrains(compound())
 }
 
-// randomInputs are a Subscription to package a and what is around it, small enough to try everything. Each channel is
-// a chain.
+// randomInputs returns a Subscription to package a with random catalogs and operators, small enough to try every
+// solution. Each channel is a chain.
 func randomInputs(r *rand.Rand, compounds bool) Inputs {
 	in := Inputs{Subscription: sub(Subscription{Package: "a", Catalog: key("one")})}
 	for _, name := range []string{"one", "two"} {
@@ -84,7 +84,8 @@ func randomInputs(r *rand.Rand, compounds bool) Inputs {
 	return in
 }
 
-// reference tries every set of bundles. It shares no code with the search but the reading of properties.
+// reference resolves by trying every set of bundles. The only code that it shares with the search is that for decoding
+// properties.
 type reference struct {
 	Inputs
 	bundles []Choice
@@ -102,7 +103,7 @@ func newReference(in Inputs) reference {
 	return out
 }
 
-// valid is true where a set of bundles can be installed together.
+// valid reports whether a set of bundles can be installed together.
 func (r reference) valid(set []*catalog.Bundle) bool {
 	taken := map[string]bool{}
 	take := func(what string) bool {
@@ -155,7 +156,7 @@ func (r reference) valid(set []*catalog.Bundle) bool {
 	return true
 }
 
-// met is true where operators meet a need, or, where not expected, do not.
+// met reports whether operators satisfy a need, or its negation if expected is false.
 func (r reference) met(n need, all []operator, owner string, expected, cluster bool) bool {
 	every := func(expected bool) bool {
 		return !slices.ContainsFunc(n.parts, func(p need) bool { return !r.met(p, all, owner, expected, cluster) })
@@ -180,7 +181,7 @@ func (r reference) met(n need, all []operator, owner string, expected, cluster b
 	return found == expected
 }
 
-// possible is true where some set that holds these bundles can be installed.
+// possible reports whether a set that contains these bundles can be installed.
 func (r reference) possible(fixed ...*catalog.Bundle) bool {
 	var rest []*catalog.Bundle
 	for _, b := range r.bundles {
@@ -204,7 +205,7 @@ func (r reference) possible(fixed ...*catalog.Bundle) bool {
 	return try(0, fixed)
 }
 
-// roots are what the Subscription can go to, newest first.
+// roots returns the bundles that the Subscription can install or update to, newest first.
 func (r reference) roots() []*catalog.Bundle {
 	var out []*catalog.Bundle
 	for _, version := range []string{"2.0.0", "1.0.0"} {
@@ -217,13 +218,13 @@ func (r reference) roots() []*catalog.Bundle {
 	return out
 }
 
-// preferred is the bundle that should meet a root's need for a kind, if that alone is asked for.
+// preferred returns the bundle that should satisfy a root's need for a kind if it is the only need.
 func (r reference) preferred(root *catalog.Bundle, n need) *catalog.Bundle {
 	meets := func(o operator) bool { return n.met(o) }
 	found := slices.Clone(r.bundles)
 	rank := func(c Choice) int {
 		if c.Catalog == key("one") {
-			return 0 // the root's own
+			return 0 // the catalog of the root
 		}
 		return 1
 	}
@@ -247,7 +248,7 @@ func (r reference) preferred(root *catalog.Bundle, n need) *catalog.Bundle {
 
 func TestAgainstReference(t *testing.T) { againstReference(t, seeded(t)) }
 
-// TestSeeds repeats runs that have failed once.
+// TestSeeds repeats runs that failed in the past.
 func TestSeeds(t *testing.T) {
 	for name, seed := range map[string]uint64{
 		"a need of what is there that is negated twice": 1795400439645464895,
@@ -285,12 +286,12 @@ func againstReference(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// checkChoices checks that what was chosen can be installed, that nothing of it is idle, and that the first dependency is
-// the preferred one.
+// checkChoices verifies that the choices can be installed together, that none is superfluous, and that the first
+// dependency is the preferred one.
 func checkChoices(t *testing.T, ref reference, s Solution) {
 	t.Helper()
 	var set []*catalog.Bundle
-	compounds := len(ref.OnCluster) > 0 // with which less may do, though more is preferred
+	compounds := len(ref.OnCluster) > 0 // fewer bundles may suffice, although more are preferred
 	for _, c := range s.Choices {
 		set = append(set, c.Bundle)
 		for _, n := range needs(c.Bundle.Properties) {

@@ -1,6 +1,6 @@
-// Package resolve decides which bundles a Subscription needs: the one that installs or updates its package, and those
-// that this one depends on. It reads nothing but its inputs and changes nothing, and equal inputs give equal answers
-// whatever the order of their lists.
+// Package resolve determines which bundles a Subscription needs: the one that installs or updates its package, and the
+// dependencies of that. It is pure: it depends only on its inputs, and the order of their lists does not affect the
+// result.
 package resolve
 
 import (
@@ -16,55 +16,55 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Inputs is everything that the bundles of one Subscription depend on.
+// Inputs holds everything that the bundles of one Subscription depend on.
 type Inputs struct {
 	Subscription
 	Surroundings
 }
 
-// Subscription is what a Subscription asks for, and what of it is there already.
+// Subscription is the desired state of a Subscription, and what it has installed.
 type Subscription struct {
 	Namespace, Name string
 
-	// Catalog is the CatalogSource that the spec names.
+	// Catalog is the CatalogSource in the spec.
 	Catalog types.NamespacedName
 
 	Package string
-	// Channel is the package's default channel where empty.
+	// Channel is the channel in the spec; empty for the package's default channel.
 	Channel string
-	// StartingCSV is what a first install begins with; empty for the newest of the channel.
+	// StartingCSV is the bundle of the first installation; empty for the newest of the channel.
 	StartingCSV string
 
-	// Installed is the ClusterServiceVersion to update: the newest of this Subscription, installed or planned. Nil means
-	// a first install.
+	// Installed is the ClusterServiceVersion to update: the newest of this Subscription, installed or planned. Nil
+	// means that this is the first installation.
 	Installed *Installed
 }
 
-// Surroundings are what all Subscriptions of a namespace have in common at one moment.
+// Surroundings is the state that the Subscriptions of a namespace share, as read at one moment.
 type Surroundings struct {
-	// Catalogs are all that are visible from the namespace, read or not.
+	// Catalogs are all catalogs visible from the namespace, read or not.
 	Catalogs []catalog.Catalog
 
 	// Present are the ClusterServiceVersions of the namespace that do not belong to the Subscription, installed or
-	// planned by an older one: they stay as they are. Of those that replace each other, the newest.
+	// planned by an older one. They are not changed. Of several that replace each other, it contains only the newest.
 	Present []Installed
 
-	// OnCluster are the kinds that are served on the cluster, whoever brought them.
+	// OnCluster are the kinds that the cluster serves, regardless of their provider.
 	OnCluster []property.GVK
 }
 
-// Installed is a ClusterServiceVersion that is there, or is going to be.
+// Installed is an installed or planned ClusterServiceVersion.
 type Installed struct {
 	Name string
-	// Package is empty where it is not known.
+	// Package is empty if unknown.
 	Package  string
 	Version  semver.Version
 	Provides []property.GVK
 
-	// Properties tell what it requires, as those of a bundle do. An update must not take that away.
+	// Properties contain its requirements, as those of a bundle do. An update must not break them.
 	Properties []property.Property
 
-	// Planned is true where it is not installed yet.
+	// Planned is true if it is not installed yet.
 	Planned bool
 }
 
@@ -75,43 +75,45 @@ type Choice struct {
 	Channel string
 	Catalog types.NamespacedName
 
-	// Replaces is the ClusterServiceVersion that it really replaces, whatever the catalog says; empty for a new one.
+	// Replaces is the ClusterServiceVersion that it replaces in this namespace, regardless of the catalog; empty for a
+	// new operator.
 	Replaces string
 }
 
-// Solution is what a Subscription needs.
+// Solution is the result for a Subscription.
 type Solution struct {
-	// Choices are the bundles to install: first what was asked for, then what that depends on. There are none where
-	// nothing is to be done.
+	// Choices are the bundles to install: first the requested one, then its dependencies. Empty if there is nothing to
+	// do.
 	Choices []Choice
 
-	// Newest is the newest ClusterServiceVersion that the installed one can become, be it in several steps; empty where
-	// that is none. It is told also where the next step has a Problem.
+	// Newest is the newest ClusterServiceVersion that the installed one can be updated to, possibly in several steps;
+	// empty if there is none. It is also set if the next step has a Problem.
 	Newest string
 
-	// Note is what an admin should know although there is no Problem: that the newest of the channel cannot be reached,
-	// or cannot be installed and why.
+	// Note is information for an admin if there is no Problem: that the newest bundle of the channel is unreachable, or
+	// why it cannot be installed.
 	Note string
 
-	// Deprecations are what is deprecated of the package, its channel, and the bundle that is installed or comes next.
+	// Deprecations are those of the package, its channel, and the bundle that is installed or would be installed next.
 	Deprecations Deprecations
 }
 
-// Deprecations are what a catalog says of what is deprecated; empty where that is nothing.
+// Deprecations are the deprecation messages of a catalog; empty if not deprecated.
 type Deprecations struct {
 	Package, Channel, Bundle string
 }
 
-// Problem is why there is no solution: a reason of ResolutionFailed, and a sentence for an admin.
+// Problem is why there is no solution: a reason of ResolutionFailed, and a message for an admin.
 type Problem = condition.Problem
 
-// Resolve says which bundles a Subscription needs. With a Problem, only what is known without a solution is told.
+// Resolve returns the bundles that a Subscription needs. If there is a Problem, the Solution only has the fields that
+// do not depend on a solution.
 //
-// A first install takes startingCSV, or else the newest entry of the channel that can be installed. An update takes one
-// step: the newest entry that replaces or skips what is installed or whose skipRange holds its version, never an older
-// version. A dependency is met by what is present, else by a bundle of the same catalog, else of another one by
-// priority, default channels and newer bundles first; a kind that can be had from no bundle, but is on the cluster
-// already, is met too.
+// The first installation uses StartingCSV, or else the newest installable entry of the channel. An update is one step:
+// to the newest installable entry that replaces or skips the installed version or whose skipRange contains it. A
+// skipRange never leads to an older version. A dependency is satisfied by a present operator, else by a bundle of the
+// same catalog, else of another one by priority. Default channels and newer bundles are preferred. If no bundle
+// provides a required kind, it is sufficient that the cluster serves it.
 func Resolve(in Inputs) (Solution, *Problem) {
 	offer, problem := find(in)
 	if problem != nil {
@@ -140,7 +142,7 @@ func Resolve(in Inputs) (Solution, *Problem) {
 	return choose(in, offer, candidates, out)
 }
 
-// choose takes the first of the candidates that can be installed, with what it depends on.
+// choose returns the first candidate that can be installed, with its dependencies.
 func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (Solution, *Problem) {
 	var replaced []Installed
 	if in.Installed != nil {
@@ -176,7 +178,8 @@ func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (So
 	return out, s.problem(wanted, in.Installed)
 }
 
-// installedBundle is that of the channel which is installed; next, where none is.
+// installedBundle returns the channel's bundle of the installed version; nil if the channel does not have it. If
+// nothing is installed, it returns next.
 func installedBundle(in Inputs, from channelOffer, next *catalog.Bundle) *catalog.Bundle {
 	if in.Installed == nil {
 		return next
@@ -187,7 +190,7 @@ func installedBundle(in Inputs, from channelOffer, next *catalog.Bundle) *catalo
 	return nil
 }
 
-// problem says why none of those that were wanted can be installed: it tells the story of the first.
+// problem returns why none of the wanted offers can be installed. It explains the first.
 func (s *search) problem(wanted []*offer, installed *Installed) *Problem {
 	if s.gaveUp {
 		return tooHard(wanted[0].name)

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// vaultAndEtcd are the packages of the example that InstallPlans were first explained with: Vault keeps its data in etcd.
+// vaultAndEtcd returns the packages of OLM's original InstallPlan example: Vault stores its data in etcd.
 func vaultAndEtcd() []catalog.Catalog {
 	return sources(source("quay",
 		pkg("vault", channel("stable",

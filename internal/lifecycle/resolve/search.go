@@ -11,53 +11,53 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 )
 
-// patience is how long the solver may take in all. Catalogs of this world take it milliseconds; one that is made to be
-// hard must not keep its neighbours waiting.
+// patience limits the total time of the solver. Real catalogs take milliseconds; a maliciously complex one must not
+// delay others.
 const patience = 5 * time.Second
 
-// search looks for offers that can be installed together. It hands to a SAT solver what it comes across: the bundles
-// that were asked for, those that meet their needs, and so on.
+// search determines which offers can be installed together. It adds offers to a SAT solver as it reaches them: the
+// requested bundles, then those that satisfy their needs, and so on.
 type search struct {
 	market    *market
-	present   []Installed // what stays, by name
-	replaced  []Installed // what goes
+	present   []Installed // remain installed, sorted by name
+	replaced  []Installed // are replaced
 	onCluster []property.GVK
 
 	solver   *gini.Gini
 	yes      z.Lit
-	taken    map[claim]z.Lit // some offer so far has placed that claim
-	pending  []*offer        // wanted, but their needs are not known to the solver yet
+	taken    map[claim]z.Lit // an offer has placed that claim
+	pending  []*offer        // wanted, but their needs have not been added to the solver
 	kept     []keptNeed
-	patience time.Duration // what is left of it
+	patience time.Duration // the remaining time
 	gaveUp   bool
 }
 
-// claim is what at most one operator of a namespace can have: a name, a package, or a kind that it provides.
+// claim is something that only one operator of a namespace can have: a name, a package, or a provided kind.
 type claim struct {
 	name, pkg string
 	kind      property.GVK
 }
 
-// keptNeed is a need of what is present. It was met, so it has to stay so.
+// keptNeed is a need of a present operator. It is satisfied now, so it must remain satisfied.
 type keptNeed struct {
 	owner Installed
 	*node
 }
 
-// node is a need of a bundle, as the solver knows it.
+// node is a need of a bundle in the solver.
 type node struct {
 	need
-	// lit can be true only where the need is met.
+	// lit can be true only if the need is satisfied.
 	lit z.Lit
 
-	// A need that is no compound has offers: those that meet it, the preferred ones first, or, where it is turned
-	// round by a none, those that have to stay away. by is what is present that decides it.
+	// A need that is not a compound has offers: in order of preference, those that satisfy it, or, if it is negated,
+	// those that must not be installed. by is the present operator that decides the need, if any.
 	absent    bool
 	offers    []*offer
 	by        *Installed
 	onCluster bool
 
-	// A compound has parts: all of them, or one.
+	// A compound has parts. every is true if all of them are required.
 	every bool
 	parts []*node
 }
@@ -85,11 +85,11 @@ func newSearch(m *market, in Surroundings, replaced []Installed) *search {
 			}
 		}
 	}
-	s.onCluster = in.OnCluster // only now: what an update takes away is still on the cluster
+	s.onCluster = in.OnCluster // only now, since the cluster still serves kinds that the update would remove
 	return s
 }
 
-// before are the operators of the namespace as it is.
+// before returns the operators of the namespace before the change.
 func (s *search) before() []operator {
 	var out []operator
 	for _, i := range slices.Concat(s.present, s.replaced) {
@@ -105,13 +105,13 @@ func (s *search) clause(lits ...z.Lit) {
 	s.solver.Add(z.LitNull)
 }
 
-// possible is true where an offer can be installed with what it needs.
+// possible reports whether an offer can be installed with its dependencies.
 func (s *search) possible(o *offer) bool {
 	s.want(o)
 	return s.together(o.chosen)
 }
 
-// together is true where all of that can be had, and what is present keeps what it needs.
+// together reports whether the literals are satisfiable together, and the needs of present operators remain satisfied.
 func (s *search) together(lits ...z.Lit) bool {
 	for _, k := range s.kept {
 		lits = append(lits, k.lit)
@@ -119,7 +119,8 @@ func (s *search) together(lits ...z.Lit) bool {
 	return s.satisfiable(lits...)
 }
 
-// satisfiable is true where all of that can be had, whatever becomes of what is present.
+// satisfiable reports whether the literals are satisfiable together, regardless of the needs of present operators. It
+// returns false if the solver gives up.
 func (s *search) satisfiable(lits ...z.Lit) bool {
 	for len(s.pending) > 0 {
 		o := s.pending[0]
@@ -141,7 +142,7 @@ func (s *search) satisfiable(lits ...z.Lit) bool {
 	return answer == 1
 }
 
-// want makes an offer one that can be chosen.
+// want adds an offer as one that can be chosen, unless it is blocked.
 func (s *search) want(o *offer) {
 	s.place(o)
 	if !o.wanted && o.blocked == "" {
@@ -150,7 +151,7 @@ func (s *search) want(o *offer) {
 	}
 }
 
-// place tells the solver of an offer, and that nothing else can have what it claims.
+// place adds an offer to the solver, and excludes others with the same claims.
 func (s *search) place(o *offer) {
 	if o.placed != z.LitNull {
 		return
@@ -181,7 +182,7 @@ func (s *search) place(o *offer) {
 	}
 }
 
-// blocked tells why an offer cannot be installed beside what is present; empty where it can.
+// blocked returns why an offer conflicts with present operators; empty if it does not.
 func (s *search) blocked(o *offer) string {
 	for _, p := range s.present {
 		if p.Name == o.name {
@@ -202,7 +203,7 @@ func (s *search) blocked(o *offer) string {
 	return ""
 }
 
-// there says that a ClusterServiceVersion is in the namespace.
+// there returns a clause that a ClusterServiceVersion is, or will be, in the namespace.
 func (i Installed) there() string {
 	if i.Planned {
 		return fmt.Sprintf("an older Subscription of the namespace is to install %s", i.Name)

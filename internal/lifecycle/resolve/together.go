@@ -2,9 +2,9 @@ package resolve
 
 import "slices"
 
-// Together finds what several Subscriptions of a namespace need, none of which can be updated alone: packages that are pinned to
-// each other's version, or between which a kind moves. Each of them gets a new version or none does. next names, for each, the
-// bundle that it gets. The Surroundings hold what is there besides what they have installed.
+// Together resolves several Subscriptions of a namespace that cannot be updated separately: packages that require each
+// other's exact version, or between which a kind moves. It updates all of them, or ok is false. next has the name of
+// each Subscription's new bundle, by index. in must not contain what they have installed.
 func Together(subs []Subscription, in Surroundings) (out Solution, next []string, ok bool) {
 	var replaced []Installed
 	for _, sub := range subs {

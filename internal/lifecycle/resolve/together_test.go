@@ -9,7 +9,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// TestTogether: what cannot be updated alone is updated together, or not at all.
+// TestTogether verifies that Subscriptions that cannot be updated separately are updated together, or not at all.
 func TestTogether(t *testing.T) {
 	pinned := func(second string) []catalog.Catalog {
 		return sources(source("community",

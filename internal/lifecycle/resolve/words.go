@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxMessage is how many bytes a message has at most.
+	// maxMessage limits the size of a message, in bytes.
 	maxMessage = 1024
 
-	// maxNamed is how many names a message lists.
+	// maxNamed limits the number of names in a message.
 	maxNamed = 10
 
-	// maxCompared is how many bytes of a name are compared to find those like it.
+	// maxCompared limits how many bytes of a name are compared to find similar names.
 	maxCompared = 128
 )
 
@@ -24,7 +24,7 @@ func clip(message string) string {
 	return messages.Clip(message, maxMessage)
 }
 
-// listing lists names, sorted. Where they are too many it keeps those most like a name.
+// listing returns a sorted list of names. If there are too many, it keeps those most similar to like.
 func listing(names []string, like string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	more := len(names) - maxNamed
@@ -47,7 +47,7 @@ func listing(names []string, like string) string {
 	}
 }
 
-// enumerate joins the first of some words and counts the rest.
+// enumerate joins the first maxNamed words and counts the rest.
 func enumerate(words []string, separator string) string {
 	if more := len(words) - maxNamed; more > 0 {
 		return strings.Join(words[:maxNamed], separator) + fmt.Sprintf("%sand %d more", separator, more)
@@ -62,7 +62,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// unique keeps the first of those that are equal.
+// unique removes duplicates. The order is kept.
 func unique(words []string) []string {
 	var out []string
 	for _, w := range words {
@@ -73,7 +73,7 @@ func unique(words []string) []string {
 	return out
 }
 
-// didYouMean names the name that is most like another, where one is like it at all.
+// didYouMean suggests the name most similar to another; empty if none is similar.
 func didYouMean(name string, names []string) string {
 	best, least := "", min(3, (len(name)+1)/3)+1
 	for _, n := range names {
@@ -90,7 +90,7 @@ func didYouMean(name string, names []string) string {
 	return fmt.Sprintf(": did you mean %s?", best)
 }
 
-// distance is how many letters have to be added, left out, changed or swapped to make one word of another.
+// distance returns the number of bytes to add, remove, change or swap to turn one word into the other.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
 	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

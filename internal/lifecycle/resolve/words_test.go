@@ -58,7 +58,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestLongStory has a chain of needs too long to tell: its end, where the cause is, must not be cut off.
+// TestLongStory verifies that shortening a long chain of needs keeps its end, which has the cause.
 func TestLongStory(t *testing.T) {
 	var packages []*catalog.Package
 	for i := range 50 {
@@ -74,7 +74,7 @@ func TestLongStory(t *testing.T) {
 	}
 }
 
-// TestPatience has the solver give up: that is said, and nothing is installed by half.
+// TestPatience verifies that nothing is chosen, and a Problem is returned, if the solver gives up.
 func TestPatience(t *testing.T) {
 	in := sources(fooNeeding([]property.Property{needsKind("Bar")}, one("bar.v1.0.0", provides("Bar"))))
 	s := newSearch(newMarket(in, "default"), Surroundings{Catalogs: in}, nil)

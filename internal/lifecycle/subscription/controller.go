@@ -1,5 +1,5 @@
-// Package subscription is the loop of Subscriptions: it asks for an InstallPlan when the channel has something newer,
-// and says how the Subscription stands.
+// Package subscription contains the Subscription controller. It creates an InstallPlan when the channel has an update,
+// and keeps the status of Subscriptions.
 package subscription
 
 import (
@@ -29,23 +29,23 @@ import (
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// FieldOwner is who the API server says wrote Subscriptions' statuses and made InstallPlans.
+// FieldOwner is the field manager of Subscription statuses and of InstallPlans that this controller creates.
 const FieldOwner = client.FieldOwner("operator-status-subscription")
 
-// Reconciler keeps the Subscriptions of a namespace going. A request is for a namespace: its oldest Subscription comes
-// first, and what that installs is there for those that follow.
+// Reconciler reconciles all Subscriptions of a namespace at once: a request names the namespace. The oldest
+// Subscription is first, and what it installs counts as present for the others.
 type Reconciler struct {
 	Client client.Client
 
-	// Reader reads past the cache.
+	// Reader reads from the API server.
 	Reader client.Reader
 
 	Catalogs *catalog.Store
 
-	// Records tell which ClusterServiceVersions have been installed whole.
+	// Records reports which CSVs have been installed completely.
 	Records surroundings.Grants
 
-	// GlobalNamespace holds the catalogs that every namespace can see.
+	// GlobalNamespace is the namespace of the catalogs that every namespace can see.
 	GlobalNamespace string
 
 	Now func() time.Time
@@ -53,7 +53,7 @@ type Reconciler struct {
 	written apply.Written
 }
 
-// Reconcile looks after the Subscriptions of one namespace.
+// Reconcile reconciles the Subscriptions of one namespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	n, err := r.read(ctx, request.Name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		again = max(again, later)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			conflict = true // the cache is behind
-		} else if err != nil { // which is not the others'
+		} else if err != nil { // must not block the other Subscriptions
 			failures = append(failures, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err))
 		}
 	}
@@ -84,15 +84,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// soon is when the cache should have caught up.
+// soon is how long the cache may take to catch up.
 const soon = 100 * time.Millisecond
 
-// one creates the InstallPlan that a Subscription needs, and writes its status. It returns when to reconcile again, where no event
-// would; 0 for never.
+// one creates the InstallPlan that a Subscription needs and writes its status. It returns when to requeue if no event
+// does; 0 for never.
 func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (time.Duration, error) {
 	res, ok := n.results[sub.Name]
 	if !ok {
-		return 0, nil // what the status says stands until the catalog has been read anew
+		return 0, nil // the status stays as it is until the catalog has been read again
 	}
 	var plan *olm.InstallPlan
 	if res.wanted && !adopting(sub, res.head) {
@@ -107,13 +107,12 @@ func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscr
 	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, res, plan)))
 }
 
-// adopting is true where a Subscription takes on what was there before it, and its status does not say so yet: the InstallPlan of the
-// update reads it there.
+// adopting reports whether a Subscription takes over an existing CSV that its status does not name yet. The InstallPlan
+// for an update waits for that, since it reads the status.
 func adopting(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) bool {
 	return head != nil && sub.Status.CurrentCSV == "" && sub.Status.InstalledCSV == ""
 }
 
-// inputs are what the status is computed from.
 func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *result, plan *olm.InstallPlan) subscription.Inputs {
 	head, solution, problem := res.head, res.solution, res.problem
 	out := subscription.Inputs{
@@ -129,7 +128,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 	if out.Plan == nil && sub.Status.InstallPlanRef != nil {
 		out.Plan = n.plans[sub.Status.InstallPlanRef.Name]
 	}
-	if out.Plan == nil && head != nil { // a dependency was installed by the plan of what depends on it
+	if out.Plan == nil && head != nil { // dependencies are installed by the plan of their dependent
 		out.Plan = n.plans[head.Annotations[v1alpha1.AnnotationInstallPlan]]
 	}
 	if out.Current == nil {
@@ -154,7 +153,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 	return out
 }
 
-// unresolvedPlan is why an InstallPlan could not be resolved into steps.
+// unresolvedPlan returns why an InstallPlan could not be resolved; nil if it could.
 func unresolvedPlan(plan *olm.InstallPlan) *resolve.Problem {
 	if plan == nil {
 		return nil
@@ -166,7 +165,7 @@ func unresolvedPlan(plan *olm.InstallPlan) *resolve.Problem {
 	return &resolve.Problem{Reason: string(c.Reason), Message: c.Message}
 }
 
-// decisionOf is the gate's decision about an InstallPlan, as its status has it.
+// decisionOf returns the gate's decision about an InstallPlan, read from its status.
 func decisionOf(plan *olm.InstallPlan) gate.Decision {
 	if plan == nil || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
 		return gate.Decision{}
@@ -178,7 +177,8 @@ func decisionOf(plan *olm.InstallPlan) gate.Decision {
 	return gate.Decision{Held: true, Reason: string(c.Reason), Message: c.Message}
 }
 
-// write writes a status that changed; one that says the same in other words not at once, and says when to look again.
+// write updates a status that changed. If only messages differ from a recent status, it returns when to requeue
+// instead.
 func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, status v1alpha1.SubscriptionStatus) (time.Duration, error) {
 	if equality.Semantic.DeepEqual(status, sub.Status) {
 		return 0, nil
@@ -198,8 +198,8 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	return 0, nil
 }
 
-// ensure makes the InstallPlan for a solution unless it is there. Its name is computed from what it is for, and which one it comes
-// after, so that a plan that was made just before we were cut off is found again.
+// ensure returns the InstallPlan for a solution and creates it if necessary. Its name is derived from the solution and
+// the deleted plan before it, so that a plan that was created just before a restart is found again.
 func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, res *result) (*olm.InstallPlan, error) {
 	desired := planFor(res.owners, res.solution)
 	if actual := n.planLike(desired, res.owners[0]); actual != nil {
@@ -226,8 +226,8 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	return desired, nil
 }
 
-// deletedPlan returns the UID of the InstallPlan that a Subscription's status refers to if it has been deleted, else "". It reads from the
-// API server: the cache may lag behind the creation of the plan.
+// deletedPlan returns the UID of the InstallPlan that a Subscription's status refers to if it has been deleted, or the
+// empty string. It reads from the API server, since the cache may not have the new plan yet.
 func (r *Reconciler) deletedPlan(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (types.UID, error) {
 	ref := sub.Status.InstallPlanRef
 	if ref == nil || n.plans[ref.Name] != nil {
@@ -244,8 +244,8 @@ func (r *Reconciler) deletedPlan(ctx context.Context, n *namespace, sub *v1alpha
 	return "", nil
 }
 
-// discard deletes what something newer has overtaken: the InstallPlans of a Subscription that were never begun or of which nothing
-// is left, and ClusterServiceVersions that were written by a plan which was not applied whole.
+// discard deletes what a newer plan makes obsolete: InstallPlans that are not being applied and have not installed any
+// CSV that exists, and CSVs of deleted plans that were not applied completely.
 func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, wanted *olm.InstallPlan) error {
 	if wanted == nil {
 		return nil
@@ -277,7 +277,7 @@ func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Su
 	return nil
 }
 
-// beingWritten reports whether a plan has been approved, and does not merely wait for a right.
+// beingWritten reports whether a plan is being applied, and does not merely wait for a permission.
 func beingWritten(plan *olm.InstallPlan) bool {
 	waits := plan.Status.GetCondition(olm.InstallPlanInstalled).Status == corev1.ConditionFalse
 	return plan.Status.Phase == olm.InstallPlanPhaseInstalling && !waits

@@ -23,26 +23,25 @@ import (
 	"github.com/operator-status/operator-status/internal/subscription"
 )
 
-// namespace is what the Subscriptions of one depend on, read at one moment. As Subscriptions are looked at in turn, what
-// they plan is added.
+// namespace holds everything that the Subscriptions of a namespace depend on, read at one moment. While Subscriptions
+// are resolved in turn, their planned installs are added.
 type namespace struct {
-	subs        []*v1alpha1.Subscription // the oldest first
+	subs        []*v1alpha1.Subscription // oldest first
 	csvs        map[string]*v1alpha1.ClusterServiceVersion
-	incomplete  map[string]bool // ClusterServiceVersions that a plan has written which was not applied whole
+	incomplete  map[string]bool // CSVs of a plan that was not applied completely
 	newest      []present
 	results     map[string]*result // by Subscription
 	plans       map[string]*olm.InstallPlan
 	catalogs    []catalog.Catalog
 	sources     []subscription.CatalogSource
-	global      string // where it sees CatalogSources besides its own
+	global      string // namespace whose CatalogSources are visible besides its own
 	onCluster   []property.GVK
 	planned     []resolve.Installed
-	overtaken   map[string]bool // what those replace
+	overtaken   map[string]bool // CSVs that planned ones replace
 	failForward bool
 }
 
-// present is a ClusterServiceVersion that no other replaces, and how the resolver sees it: that is read out of it once,
-// and not for each Subscription.
+// present is a CSV that no other CSV replaces, and the resolver's form of it, which is computed only once.
 type present struct {
 	csv       *v1alpha1.ClusterServiceVersion
 	installed resolve.Installed
@@ -117,7 +116,7 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 	return out, err
 }
 
-// sources are the CatalogSources that the namespace can see.
+// sources returns the CatalogSources that the namespace can see.
 func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalog.Catalog) ([]subscription.CatalogSource, error) {
 	var out []subscription.CatalogSource
 	for _, where := range slices.Compact([]string{name, r.GlobalNamespace}) {
@@ -134,8 +133,8 @@ func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalo
 	return out, nil
 }
 
-// head is the newest ClusterServiceVersion of a Subscription's package; nil where there is none. Where the Subscription was for
-// another package before, it is that one's, if the package replaces it.
+// head returns the newest CSV of a Subscription's package; nil if none exists. If the Subscription was for another
+// package before, it is that package's CSV if the new package replaces it.
 func (n *namespace) head(sub *v1alpha1.Subscription) *v1alpha1.ClusterServiceVersion {
 	var entries map[string]bool
 	var former *v1alpha1.ClusterServiceVersion
@@ -154,13 +153,13 @@ func (n *namespace) head(sub *v1alpha1.Subscription) *v1alpha1.ClusterServiceVer
 			entries = n.entries(sub)
 		}
 		if entries[csv.Name] {
-			return csv // it was there before us, and is adopted
+			return csv // existed before the Subscription, which adopts it
 		}
 	}
 	return former
 }
 
-// replaces reports whether an entry of a Subscription's package replaces or skips a ClusterServiceVersion by name.
+// replaces reports whether an entry of a Subscription's package replaces or skips a CSV by name.
 func (n *namespace) replaces(sub *v1alpha1.Subscription, name string) bool {
 	for _, c := range n.catalogs {
 		if c.Key != catalogOf(sub) || c.Content == nil || c.Content.Packages[sub.Spec.Package] == nil {
@@ -177,7 +176,7 @@ func (n *namespace) replaces(sub *v1alpha1.Subscription, name string) bool {
 	return false
 }
 
-// unread reports whether a Subscription's catalog is there and has not been looked at since this process began.
+// unread reports whether a Subscription's catalog exists and has not been read since this process started.
 func (n *namespace) unread(sub *v1alpha1.Subscription) bool {
 	if i := slices.IndexFunc(n.catalogs, func(c catalog.Catalog) bool { return c.Key == catalogOf(sub) }); i >= 0 {
 		return !n.catalogs[i].Tried
@@ -185,8 +184,8 @@ func (n *namespace) unread(sub *v1alpha1.Subscription) bool {
 	return slices.ContainsFunc(n.sources, func(s subscription.CatalogSource) bool { return client.ObjectKeyFromObject(&s) == catalogOf(sub) })
 }
 
-// stands reports whether a problem is the one that the status has, as far as that is known before all catalogs have been read: its message
-// names what they offer.
+// stands reports whether the status already has the reason of a problem while some catalogs have not been read. It is
+// not rewritten then, since its message depends on all of them.
 func (n *namespace) stands(sub *v1alpha1.Subscription, problem *condition.Problem) bool {
 	if problem == nil || !slices.ContainsFunc(n.catalogs, func(c catalog.Catalog) bool { return !c.Tried }) {
 		return false
@@ -195,7 +194,7 @@ func (n *namespace) stands(sub *v1alpha1.Subscription, problem *condition.Proble
 	return c.Status == corev1.ConditionTrue && c.Reason == problem.Reason
 }
 
-// entries are the names of the bundles in a Subscription's package.
+// entries returns the names of the bundles in a Subscription's package.
 func (n *namespace) entries(sub *v1alpha1.Subscription) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range n.catalogs {
@@ -217,30 +216,30 @@ func catalogOf(sub *v1alpha1.Subscription) types.NamespacedName {
 
 // result is what a Subscription needs next.
 type result struct {
-	// unread is true where that is not known, since its catalog is about to be read.
+	// unread is true if the next step is unknown because the catalog is about to be read.
 	unread bool
 
 	head     *v1alpha1.ClusterServiceVersion
 	solution resolve.Solution
 	problem  *condition.Problem
 
-	// next is the ClusterServiceVersion that the solution has for this Subscription.
+	// next is the CSV that the solution installs for this Subscription.
 	next string
 
-	// owners are the Subscriptions that the solution is for: several where none of them could be updated alone.
+	// owners are the Subscriptions that the solution is for: several if none of them can be updated alone.
 	owners []*v1alpha1.Subscription
 
-	// wanted is true where the solution may be installed now.
+	// wanted is true if the solution may be installed now.
 	wanted bool
 }
 
-// resolveAll finds what each Subscription needs, the oldest first: what that installs is there for those that follow. Those that
-// cannot be updated alone, since another one's operator is in the way, are tried together.
+// resolveAll resolves each Subscription, oldest first. What one installs counts as present for the next. Subscriptions
+// that block each other's update are resolved together.
 func (n *namespace) resolveAll() {
 	n.results = map[string]*result{}
 	for _, sub := range n.subs {
 		if n.unread(sub) {
-			if sub.Status.LastUpdated.IsZero() { // otherwise what the status says stands
+			if sub.Status.LastUpdated.IsZero() { // otherwise the status stays as it is
 				n.results[sub.Name] = &result{unread: true, head: n.head(sub)}
 			}
 			continue
@@ -256,7 +255,7 @@ func (n *namespace) resolveAll() {
 	n.resolveTogether()
 }
 
-// want has what a result installs be there for the Subscriptions that follow, if it may be installed now.
+// want adds what a result installs to the planned installs, if it may be installed now.
 func (n *namespace) want(sub *v1alpha1.Subscription, res *result) {
 	if len(res.solution.Choices) == 0 {
 		return
@@ -269,7 +268,7 @@ func (n *namespace) want(sub *v1alpha1.Subscription, res *result) {
 	}
 }
 
-// resolveTogether tries those together that cannot be updated alone: first in pairs, then all of them.
+// resolveTogether resolves Subscriptions that cannot be updated alone, first in pairs, then all of them.
 func (n *namespace) resolveTogether() {
 	var blocked []*v1alpha1.Subscription
 	for _, sub := range n.subs {
@@ -289,7 +288,7 @@ func (n *namespace) resolveTogether() {
 	n.tryTogether(blocked)
 }
 
-// tryTogether gives each of some Subscriptions that still have a problem the solution that they have together, if there is one.
+// tryTogether sets the joint solution of the given Subscriptions, if there is one and all of them still have a problem.
 func (n *namespace) tryTogether(subs []*v1alpha1.Subscription) {
 	var together []resolve.Subscription
 	for _, sub := range subs {
@@ -312,7 +311,7 @@ func (n *namespace) tryTogether(subs []*v1alpha1.Subscription) {
 	n.plan(solution)
 }
 
-// resolve finds what a Subscription needs next by itself.
+// resolve finds the next step of a single Subscription.
 func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) (resolve.Solution, *condition.Problem) {
 	for _, older := range n.subs {
 		if older == sub {
@@ -326,7 +325,6 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 	return resolve.Resolve(resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)})
 }
 
-// subscription is a Subscription as the resolver sees it.
 func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) resolve.Subscription {
 	out := resolve.Subscription{
 		Namespace: sub.Namespace, Name: sub.Name, Catalog: catalogOf(sub),
@@ -342,7 +340,7 @@ func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.Clus
 	return out
 }
 
-// surroundings are what is there besides what those Subscriptions have installed.
+// surroundings returns what exists besides what the given Subscriptions have installed.
 func (n *namespace) surroundings(subs ...*v1alpha1.Subscription) resolve.Surroundings {
 	own := func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return slices.ContainsFunc(subs, func(sub *v1alpha1.Subscription) bool { return n.head(sub) == csv })
@@ -356,9 +354,9 @@ func (n *namespace) surroundings(subs ...*v1alpha1.Subscription) resolve.Surroun
 	return out
 }
 
-// mayMoveOn is false while the newest ClusterServiceVersion is still being installed. One that failed is overtaken only
-// where the OperatorGroup says so, as with OLM. One that runs and is only to be replaced by what was never installed whole is
-// the newest still.
+// mayMoveOn reports whether the newest CSV may be updated: not while it is being installed. A failed CSV may be updated
+// only if the OperatorGroup allows it, as with OLM. A CSV that runs and is being replaced only by an incomplete one
+// counts as the newest.
 func (n *namespace) mayMoveOn(head *v1alpha1.ClusterServiceVersion) bool {
 	if head == nil || head.Status.Phase == olm.CSVPhaseSucceeded || head.Status.Phase == olm.CSVPhaseReplacing && csvchain.Ran(head) {
 		return true
@@ -366,8 +364,8 @@ func (n *namespace) mayMoveOn(head *v1alpha1.ClusterServiceVersion) bool {
 	return n.failForward && head.Status.Phase == olm.CSVPhaseFailed
 }
 
-// writing reports whether an InstallPlan is being written that installs something for a Subscription: until that is done nothing
-// newer overtakes it.
+// writing reports whether an InstallPlan for a Subscription is being applied. Nothing newer replaces it until that is
+// done.
 func (n *namespace) writing(sub *v1alpha1.Subscription) bool {
 	for _, plan := range n.plans {
 		if beingWritten(plan) && n.isFor(plan, sub) {
@@ -377,8 +375,8 @@ func (n *namespace) writing(sub *v1alpha1.Subscription) bool {
 	return false
 }
 
-// isFor reports whether a plan was made for a Subscription, or has written a ClusterServiceVersion for it: what another one needs
-// comes with that one's plan.
+// isFor reports whether a plan was created for a Subscription, or has written a CSV for it: dependencies are installed
+// by the plan of their dependent.
 func (n *namespace) isFor(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 	if ownedBy(plan, sub) {
 		return true
@@ -389,8 +387,8 @@ func (n *namespace) isFor(plan *olm.InstallPlan, sub *v1alpha1.Subscription) boo
 	})
 }
 
-// deleted is true where somebody deleted the ClusterServiceVersion that was installed: then it is not installed again
-// behind his back. Deleting its InstallPlan, too, asks for that.
+// deleted reports whether a user deleted the installed CSV. It is not installed again until the user deletes its
+// InstallPlan, too.
 func (n *namespace) deleted(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) bool {
 	ref := sub.Status.InstallPlanRef
 	return head == nil && sub.Status.InstalledCSV != "" && n.csvs[sub.Status.InstalledCSV] == nil && ref != nil && n.plans[ref.Name] != nil
@@ -412,8 +410,8 @@ func (n *namespace) planLike(desired *olm.InstallPlan, sub *v1alpha1.Subscriptio
 // underWay are the phases of a plan that has been approved.
 var underWay = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
 
-// begun is the InstallPlan that installs a solution already, with more that is there by now or that needs it; nil where there is
-// none.
+// begun returns an approved InstallPlan that already installs a solution, possibly along with existing bundles or a
+// dependent; nil if none exists.
 func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	var out *olm.InstallPlan
 	for _, plan := range n.plans {
@@ -430,7 +428,7 @@ func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution)
 	return out
 }
 
-// plan has what a solution will install be there for the Subscriptions that follow.
+// plan makes what a solution installs count as present for the Subscriptions that follow.
 func (n *namespace) plan(solution resolve.Solution) {
 	for _, c := range solution.Choices {
 		if n.csvs[c.Bundle.Name] != nil && !n.incomplete[c.Bundle.Name] {
@@ -449,7 +447,7 @@ func (n *namespace) plan(solution resolve.Solution) {
 	}
 }
 
-// vouches reports whether a ClusterServiceVersion that exists came from a plan, and was installed whole.
+// vouches reports whether a plan has installed a CSV that still exists and was installed completely.
 func (n *namespace) vouches(plan *olm.InstallPlan) bool {
 	return slices.ContainsFunc(plan.Spec.ClusterServiceVersionNames, func(name string) bool {
 		csv := n.csvs[name]

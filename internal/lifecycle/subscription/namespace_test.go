@@ -32,7 +32,7 @@ import (
 
 var community = types.NamespacedName{Namespace: "olm", Name: "community"}
 
-// subscribe is a Subscription to a package of that catalog, made at that second.
+// subscribe returns a Subscription to a package, created at the given second.
 func subscribe(name, pkg string, second int64) *v1alpha1.Subscription {
 	return &v1alpha1.Subscription{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Unix(second, 0)},
@@ -48,14 +48,14 @@ func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterSer
 	return out
 }
 
-// stamped is one that a plan installed, of that package.
+// stamped marks a CSV as installed from a package by a plan.
 func stamped(pkg string, csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
 	csv.Annotations = map[string]string{surroundings.AnnotationProperties: fmt.Sprintf(
 		`{"properties":[{"type":"olm.package","value":{"packageName":%q,"version":"1.0.0"}}]}`, pkg)}
 	return csv
 }
 
-// offer is a catalog. Each package has one channel, in which each bundle replaces the one before.
+// offer returns a catalog. Each package has one channel, in which each bundle replaces the previous one.
 func offer(bundles ...string) catalog.Catalog {
 	content := &catalog.Content{Packages: map[string]*catalog.Package{}}
 	previous := map[string]string{}
@@ -82,7 +82,7 @@ func offer(bundles ...string) catalog.Catalog {
 	return catalog.Catalog{Key: community, Healthy: true, Content: content}
 }
 
-// around is a namespace that holds those.
+// around returns a namespace with a catalog and objects.
 func around(offered catalog.Catalog, objects ...client.Object) *namespace {
 	out := &namespace{
 		csvs: map[string]*v1alpha1.ClusterServiceVersion{}, plans: map[string]*olm.InstallPlan{}, catalogs: []catalog.Catalog{offered},
@@ -102,7 +102,7 @@ func around(offered catalog.Catalog, objects ...client.Object) *namespace {
 	return out
 }
 
-// installs is a solution: "foo.v2>foo.v1" is foo.v2, which replaces foo.v1.
+// installs returns a solution: "foo.v2>foo.v1" is foo.v2, which replaces foo.v1.
 func installs(words ...string) resolve.Solution {
 	var out resolve.Solution
 	for _, word := range words {
@@ -113,7 +113,7 @@ func installs(words ...string) resolve.Solution {
 	return out
 }
 
-// chosen is a solution, or why there is none, in words.
+// chosen formats a solution, or the reason why none exists.
 func chosen(s resolve.Solution, p *resolve.Problem) string {
 	if p != nil {
 		return p.Reason
@@ -186,7 +186,8 @@ func TestPlanFor(t *testing.T) {
 	}
 }
 
-// TestPlanForName: a plan that was made just before we were cut off is found again, and one for anything else is another.
+// TestPlanForName verifies that the plan for a solution has a stable name, so that one created just before a restart is
+// found again, and that any other plan has another name.
 func TestPlanForName(t *testing.T) {
 	base := func() *v1alpha1.Subscription { return subscribe("foo", "foo", 1) }
 	manual, again, moved, noted := base(), base(), base(), base()
@@ -302,7 +303,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestPlannedReplaces: what an older Subscription is about to replace is no more for those that follow.
+// TestPlannedReplaces verifies that a CSV that an older Subscription is about to replace is not present for the others.
 func TestPlannedReplaces(t *testing.T) {
 	old := stamped("foo", csv("foo.v1.0.0", "Succeeded"))
 	foo, bar := subscribe("foo", "foo", 1), subscribe("bar", "bar", 2)
@@ -317,7 +318,7 @@ func TestPlannedReplaces(t *testing.T) {
 	}
 }
 
-// TestPlanOfWhatIsThere: what is there is not planned as well.
+// TestPlanOfWhatIsThere verifies that an existing CSV is not planned as well.
 func TestPlanOfWhatIsThere(t *testing.T) {
 	n := around(offer(), csv("foo.v1.0.0", "Installing"))
 	n.plan(installs("foo.v1.0.0", "etcd.v1.0.0"))
@@ -326,7 +327,8 @@ func TestPlanOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestPlanOfDependency: the Subscription of a dependency refers to the plan of what depends on it, which installed it.
+// TestPlanOfDependency verifies that the Subscription of a dependency refers to the plan of its dependent, which
+// installed it.
 func TestPlanOfDependency(t *testing.T) {
 	sub := subscribe("foo-stable", "foo", 1)
 	head := csv("foo.v1.0.0", olm.CSVPhaseSucceeded)
@@ -455,7 +457,7 @@ func TestVouches(t *testing.T) {
 	}
 }
 
-// beside is a reconciler beside a cluster that holds those; deletes tells what it deletes.
+// beside returns a Reconciler that appends the names of the objects it deletes to deletes.
 func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -644,7 +646,7 @@ func TestUnresolvedPlan(t *testing.T) {
 	}
 }
 
-// TestSources: a namespace sees its own CatalogSources and the global ones, each once.
+// TestSources verifies that a namespace sees its own CatalogSources and the global ones, each once.
 func TestSources(t *testing.T) {
 	source := func(namespace, name string) client.Object {
 		return &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -670,7 +672,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestStands: the message of a problem names what the catalogs offer, so that it is not written anew until all of them have been read.
+// TestStands verifies that a problem is not rewritten until all catalogs have been read, since its message depends on
+// their contents.
 func TestStands(t *testing.T) {
 	problem := &resolve.Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable}
 	told := subscribe("foo", "foo", 1)
@@ -697,7 +700,7 @@ func TestStands(t *testing.T) {
 	}
 }
 
-// TestResolveAll is about Subscriptions that have to do with each other, and with what is there.
+// TestResolveAll verifies the resolution of Subscriptions that depend on each other and on existing CSVs.
 func TestResolveAll(t *testing.T) {
 	stampedBy := func(plan string, c *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
 		c.Annotations[v1alpha1.AnnotationInstallPlan] = plan
@@ -731,7 +734,7 @@ func TestResolveAll(t *testing.T) {
 		offered    catalog.Catalog
 		there      []client.Object
 		incomplete []string
-		want       map[string]string // by Subscription: what is installed, and for whom
+		want       map[string]string // by Subscription: what is installed, and for which Subscriptions
 	}{
 		"LockStep": {
 			reason:  "Packages that are pinned to each other's version are updated in one plan.",

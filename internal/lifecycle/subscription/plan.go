@@ -13,9 +13,9 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// planFor is the InstallPlan that installs a solution, for the Subscriptions that it is for. A person has to approve it where one of
-// them wants that. A first install is approved at once where the Subscription is
-// automatic, since there is nobody to ask; an update is approved by its own loop, once the running operator allows it.
+// planFor returns the InstallPlan that installs a solution for its Subscriptions. It requires manual approval if one of
+// them is manual and not gated. A first install of automatic Subscriptions is approved at once, since no running
+// operator could hold it; an update is approved by the InstallPlan controller once the running operator allows it.
 func planFor(subs []*v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	out := &olm.InstallPlan{}
 	approval := olm.ApprovalAutomatic
@@ -46,11 +46,10 @@ func planFor(subs []*v1alpha1.Subscription, solution resolve.Solution) *olm.Inst
 	return out
 }
 
-// planName returns the name of the InstallPlan for a solution.
 func planName(digest string) string { return "install-" + digest[:10] }
 
-// planNameAfter returns the name of the InstallPlan that replaces a deleted one. As with OLM it differs, so that waiting for the deletion,
-// as kubectl wait --for=delete does, ends.
+// planNameAfter returns the name of the InstallPlan that replaces a deleted one. As with OLM the name differs, so that
+// waiting for the deletion ends, for example with kubectl wait --for=delete.
 func planNameAfter(digest string, deleted types.UID) string {
 	sum := sha256.Sum256([]byte(digest + string(deleted)))
 	return planName(hex.EncodeToString(sum[:]))

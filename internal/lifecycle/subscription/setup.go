@@ -17,11 +17,11 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// concurrency is how many namespaces are looked at at once.
+// concurrency is how many namespaces are reconciled concurrently.
 const concurrency = 4
 
-// SetupWithManager has a namespace looked at when a Subscription in it, or what these depend on, changes. around is what
-// the switch puts around the reconciler.
+// SetupWithManager enqueues a namespace when one of its Subscriptions, or an object that they depend on, changes.
+// around wraps the reconciler so that it runs only in its mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	of := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	seeing := handler.EnqueueRequestsFromMapFunc(r.seeing)
@@ -46,7 +46,7 @@ func namespaceOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{request(o.GetNamespace())}
 }
 
-// seeing are the namespaces that can see a CatalogSource.
+// seeing enqueues the namespaces that can see a CatalogSource.
 func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetNamespace() != r.GlobalNamespace {
 		return namespaceOf(ctx, o)
@@ -54,7 +54,7 @@ func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Re
 	return r.those(ctx, func(*v1alpha1.Subscription) bool { return true })
 }
 
-// unresolved are the namespaces of Subscriptions that a new kind on the cluster may resolve.
+// unresolved enqueues the namespaces of unresolved Subscriptions: a new kind on the cluster may resolve them.
 func (r *Reconciler) unresolved(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.those(ctx, func(sub *v1alpha1.Subscription) bool {
 		return sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Status == "True"

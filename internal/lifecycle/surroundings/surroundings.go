@@ -1,4 +1,4 @@
-// Package surroundings reads what is in a namespace, and on the cluster, that decides what can be installed there.
+// Package surroundings reads the objects in a namespace and on the cluster that determine what can be installed there.
 package surroundings
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
 )
 
-// AnnotationProperties on a ClusterServiceVersion holds the properties of its bundle, as OLM writes them.
+// AnnotationProperties on a CSV holds the properties of its bundle, in OLM's format.
 const AnnotationProperties = "operatorframework.io/properties"
 
-// CSVs are the ClusterServiceVersions of a namespace, but for copies, by name. They are to be read only: from a cache they
-// come as it holds them.
+// CSVs returns the CSVs of a namespace by name, except copies. They may be shared with the cache: callers must not
+// modify them.
 func CSVs(ctx context.Context, c client.Reader, namespace string) (map[string]*v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -37,7 +37,7 @@ func CSVs(ctx context.Context, c client.Reader, namespace string) (map[string]*v
 	return out, nil
 }
 
-// Installed is a ClusterServiceVersion as the resolver sees it.
+// Installed returns a CSV in the form that the resolver uses.
 func Installed(csv *v1alpha1.ClusterServiceVersion) resolve.Installed {
 	out := resolve.Installed{Name: csv.Name, Version: csv.Spec.Version.Version}
 	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
@@ -49,7 +49,7 @@ func Installed(csv *v1alpha1.ClusterServiceVersion) resolve.Installed {
 		Properties []property.Property `json:"properties"`
 	}
 	if err := json.Unmarshal([]byte(csv.Annotations[AnnotationProperties]), &stamped); err != nil {
-		return out // nobody stamped it: it was not installed from a catalog
+		return out // no readable annotation: the CSV was not installed from a catalog
 	}
 	out.Properties = stamped.Properties
 	for _, p := range stamped.Properties {
@@ -61,13 +61,13 @@ func Installed(csv *v1alpha1.ClusterServiceVersion) resolve.Installed {
 	return out
 }
 
-// Grants tell which ClusterServiceVersions an InstallPlan has installed whole: a *record.Store.
+// Grants reports which CSVs an InstallPlan has installed completely. *record.Store implements it.
 type Grants interface {
 	Granted(ctx context.Context, csv types.NamespacedName) (bool, error)
 }
 
-// Incomplete reports whether a ClusterServiceVersion was written by an InstallPlan that was not applied whole, and never ran:
-// nothing of it counts as installed, and the plan may have to be made again.
+// Incomplete reports whether a CSV was written by an InstallPlan that was not applied completely, and never ran. Such a
+// CSV does not count as installed, and the plan may have to be created again.
 func Incomplete(ctx context.Context, grants Grants, csv *v1alpha1.ClusterServiceVersion) (bool, error) {
 	if csv.Annotations[v1alpha1.AnnotationInstallPlan] == "" || csvchain.Ran(csv) {
 		return false, nil
@@ -76,8 +76,8 @@ func Incomplete(ctx context.Context, grants Grants, csv *v1alpha1.ClusterService
 	return !granted, err
 }
 
-// Present are the newest ClusterServiceVersions of a namespace as the resolver sees them, but for those that are incomplete. One
-// that was applied by hand, and that a Subscription has adopted, is of the package of that.
+// Present returns the newest CSVs of a namespace in the form that the resolver uses, except incomplete ones. A CSV that
+// was applied by hand gets the package of the Subscription that adopted it, if any.
 func Present(ctx context.Context, grants Grants, csvs map[string]*v1alpha1.ClusterServiceVersion, subs []v1alpha1.Subscription) ([]resolve.Installed, error) {
 	complete := map[string]*v1alpha1.ClusterServiceVersion{}
 	for name, csv := range csvs {
@@ -100,7 +100,7 @@ func Present(ctx context.Context, grants Grants, csvs map[string]*v1alpha1.Clust
 	return out, nil
 }
 
-// OnCluster are the kinds that CustomResourceDefinitions serve.
+// OnCluster returns the kinds that CustomResourceDefinitions serve.
 func OnCluster(ctx context.Context, c client.Reader) ([]property.GVK, error) {
 	list := &apiextensions.CustomResourceDefinitionList{}
 	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

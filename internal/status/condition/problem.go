@@ -1,7 +1,7 @@
-// Package condition holds what the status packages share about conditions.
+// Package condition contains types for conditions that the status packages share.
 package condition
 
-// Problem is what is wrong: the reason of a condition and its message.
+// Problem is the reason and message of a condition that reports a problem.
 type Problem struct {
 	Reason  string
 	Message string

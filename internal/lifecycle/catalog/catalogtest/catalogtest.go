@@ -1,4 +1,4 @@
-// Package catalogtest serves catalogs for tests: by container registries, by gRPC and as files.
+// Package catalogtest serves catalogs for tests: from container registries, by gRPC and as files.
 package catalogtest
 
 import (
@@ -35,13 +35,13 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// CSV is a ClusterServiceVersion that owns Foos, in JSON.
+// CSV returns a ClusterServiceVersion that owns Foos, as JSON.
 func CSV(name, version string) string {
 	return fmt.Sprintf(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":%q},`+
 		`"spec":{"version":%q,"customresourcedefinitions":{"owned":[{"name":"foos.example.com","version":"v1","kind":"Foo"}]}}}`, name, version)
 }
 
-// CRD is the CustomResourceDefinition of Foos, in YAML.
+// CRD is the CustomResourceDefinition of Foos, as YAML.
 const CRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: foos.example.com}
@@ -52,7 +52,7 @@ spec:
   - name: v1
 `
 
-// FBC is a file-based catalog of one package with one channel, stable, and a bundle with objects for each version.
+// FBC returns a file-based catalog of one package with one channel, stable, and a bundle with objects for each version.
 func FBC(packageName string, versions ...string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "---\nschema: olm.package\nname: %s\ndefaultChannel: stable\n", packageName)
@@ -70,7 +70,7 @@ func FBC(packageName string, versions ...string) string {
 	return out.String()
 }
 
-// BundleYAML is an olm.bundle with an image or objects, in YAML.
+// BundleYAML returns an olm.bundle with an image or objects, as YAML.
 func BundleYAML(packageName, name, version, image string, objects ...string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "---\nschema: olm.bundle\npackage: %s\nname: %s\nimage: %q\nproperties:\n", packageName, name, image)
@@ -81,20 +81,20 @@ func BundleYAML(packageName, name, version, image string, objects ...string) str
 	return out.String()
 }
 
-// Registry is a container registry on loopback that has every repository, and lets in whom it should.
+// Registry is a container registry on loopback that accepts any repository.
 type Registry struct {
 	Host string
 
-	// Password of the user "puller"; empty where everybody may pull.
+	// Password of the user "puller"; if empty, no authentication is needed.
 	Password string
 
 	server *httptest.Server
-	broken atomic.Value // the digest of a layer that breaks off
+	broken atomic.Value // string: the digest of a layer whose download breaks off
 
-	replaced atomic.Value // a replacement
+	replaced atomic.Value // the replacement of a layer
 }
 
-// NewRegistry serves until the test ends.
+// NewRegistry starts a Registry that serves until the test ends.
 func NewRegistry(t testing.TB, password string) *Registry {
 	t.Helper()
 	out := &Registry{Password: password}
@@ -120,19 +120,19 @@ func NewRegistry(t testing.TB, password string) *Registry {
 	return out
 }
 
-// DockerConfig is a pull secret's text that lets into the registry.
+// DockerConfig returns the content of a pull secret for the registry.
 func (r *Registry) DockerConfig() string {
 	auth := base64.StdEncoding.EncodeToString([]byte("puller:" + r.Password))
 	return fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, r.Host, auth)
 }
 
-// TarEntry is one of a layer's archive. Its name stays as it is.
+// TarEntry is an entry of a layer's archive. Its name is not normalized.
 type TarEntry struct {
 	Name, Content, Link string
 	Hard                bool
 }
 
-// Files are the entries of plain files, "path", "content", ….
+// Files returns the entries of regular files: "path", "content", ….
 func Files(pairs ...string) []TarEntry {
 	var out []TarEntry
 	for i := 0; i < len(pairs); i += 2 {
@@ -141,7 +141,7 @@ func Files(pairs ...string) []TarEntry {
 	return out
 }
 
-// Push puts an image into the registry and returns its reference and digest.
+// Push pushes an image to the registry and returns its reference and digest.
 func (r *Registry) Push(t testing.TB, repository string, labels map[string]string, layers ...[]TarEntry) (image, digest string) {
 	t.Helper()
 	image = path.Join(r.Host, repository)
@@ -174,7 +174,7 @@ func digestOf(t testing.TB, of interface{ Digest() (v1.Hash, error) }) string {
 	return digest.String()
 }
 
-// Image has layers of those entries.
+// Image returns an image with layers of those entries.
 func Image(t testing.TB, labels map[string]string, layers ...[]TarEntry) v1.Image {
 	t.Helper()
 	image, err := mutate.Config(empty.Image, v1.Config{Labels: labels})
@@ -194,7 +194,7 @@ func Image(t testing.TB, labels map[string]string, layers ...[]TarEntry) v1.Imag
 	return image
 }
 
-// Archive is a tar archive of those entries.
+// Archive returns a tar archive of those entries.
 func Archive(t testing.TB, entries []TarEntry) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -220,16 +220,18 @@ func Archive(t testing.TB, entries []TarEntry) []byte {
 	return out.Bytes()
 }
 
-// ServeGRPC serves a file-based catalog as opm does, at an address or at a free one. It ends with stop or the test.
+// ServeGRPC serves a file-based catalog as opm does, at address or, if that is empty, at a free port. It ends with stop
+// or the test.
 func ServeGRPC(t testing.TB, address string, catalog string) (at string, stop func()) {
 	t.Helper()
 	return serve(t, address, registryOf(t, catalog))
 }
 
-// ServeGRPCWithTLS serves a file-based catalog at a free address, with a certificate that it returns in PEM form. It ends with the test.
+// ServeGRPCWithTLS serves a file-based catalog at a free port with TLS until the test ends. It returns the server's
+// certificate in PEM form.
 func ServeGRPCWithTLS(t testing.TB, catalog string) (at, certificate string) {
 	t.Helper()
-	lender := httptest.NewTLSServer(nil) // of a certificate for loopback
+	lender := httptest.NewTLSServer(nil) // its certificate is valid for loopback
 	defer lender.Close()
 	at, _ = serve(t, "", registryOf(t, catalog), grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: lender.TLS.Certificates})))
 	return at, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: lender.Certificate().Raw}))
@@ -261,17 +263,17 @@ func serve(t testing.TB, address string, register func(*grpc.Server), options ..
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(listener) // ends with stop
+		_ = s.Serve(listener) // returns after stop
 	}()
 	stop = func() { s.Stop(); <-done }
 	t.Cleanup(stop)
 	return listener.Addr().String(), stop
 }
 
-// Close ends the registry before the test ends.
+// Close stops the registry before the test ends.
 func (r *Registry) Close() { r.server.CloseClientConnections(); r.server.Close() }
 
-// PushList puts a list of images into the registry: an attestation first, then one for another platform.
+// PushList pushes an image index to the registry: an attestation first, then an image for another platform.
 func (r *Registry) PushList(t testing.TB, repository string, layers ...[]TarEntry) (image, digest string) {
 	t.Helper()
 	image = path.Join(r.Host, repository)
@@ -285,7 +287,8 @@ func (r *Registry) PushList(t testing.TB, repository string, layers ...[]TarEntr
 	return image, digestOf(t, list)
 }
 
-// PushBroken puts an image into the registry whose last layer breaks off when it is pulled.
+// PushBroken pushes an image to the registry whose first layer breaks off when it is pulled. That layer is the last
+// that is read, since the reader starts with the uppermost.
 func (r *Registry) PushBroken(t testing.TB, repository string, layers ...[]TarEntry) (image string) {
 	t.Helper()
 	layers = append(layers, Files("padding", strings.Repeat("0123456789", 1000)))
@@ -298,7 +301,8 @@ func (r *Registry) PushBroken(t testing.TB, repository string, layers ...[]TarEn
 	return image
 }
 
-// PushFalse puts an image into the registry whose layer is packed otherwise than its manifest says, when it is pulled.
+// PushFalse pushes an image to the registry whose layer, when pulled, does not match its digest, although its unpacked
+// content is the same.
 func (r *Registry) PushFalse(t testing.TB, repository string, layer []TarEntry) (image string) {
 	t.Helper()
 	image, _ = r.Push(t, repository, nil, layer)
@@ -314,18 +318,18 @@ func (r *Registry) PushFalse(t testing.TB, repository string, layer []TarEntry) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[9] ^= 1 // the system that it was packed on, which changes nothing
+	data[9] ^= 1 // the OS field of the gzip header, which does not affect the content
 	r.replaced.Store(replacement{digestOf(t, content[0]), data})
 	return image
 }
 
-// replacement is what a registry gives in the place of a layer.
+// replacement is what a registry sends instead of a layer.
 type replacement struct {
 	digest string
 	data   []byte
 }
 
-// cut writes half of what it is given.
+// cut writes only the first half of each write.
 type cut struct{ http.ResponseWriter }
 
 func (c cut) Write(p []byte) (int, error) {
@@ -333,7 +337,7 @@ func (c cut) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// ServeNothing takes connections and says nothing.
+// ServeNothing accepts connections and never responds.
 func ServeNothing(t testing.TB) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -344,14 +348,14 @@ func ServeNothing(t testing.TB) (address string) {
 	return listener.Addr().String()
 }
 
-// ServeOther serves gRPC, but no registry.
+// ServeOther serves gRPC without the registry service.
 func ServeOther(t testing.TB) (address string) {
 	t.Helper()
 	address, _ = serve(t, "", func(*grpc.Server) {})
 	return address
 }
 
-// ImageOf is an image of one layer, whose archive may be no archive.
+// ImageOf returns an image with one layer, whose data need not be an archive.
 func ImageOf(data []byte) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 	if err != nil {

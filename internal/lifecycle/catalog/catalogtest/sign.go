@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Key makes a key as `cosign generate-key-pair` does, and returns its public half in PEM form.
+// Key returns a new key as `cosign generate-key-pair` creates it, and its public key in PEM form.
 func Key(t testing.TB) (crypto.Signer, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -33,7 +33,7 @@ func Key(t testing.TB) (crypto.Signer, string) {
 	return key, PublicKey(t, key)
 }
 
-// PublicKey is the public half of a key in PEM form.
+// PublicKey returns the public key of a key in PEM form.
 func PublicKey(t testing.TB, key crypto.Signer) string {
 	t.Helper()
 	text, err := x509.MarshalPKIXPublicKey(key.Public())
@@ -43,29 +43,29 @@ func PublicKey(t testing.TB, key crypto.Signer) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: text}))
 }
 
-// SimplePayload is what cosign signed before version 3.
+// SimplePayload returns the payload that cosign signed before version 3.
 func SimplePayload(digest string) []byte {
 	return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":""},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, digest)
 }
 
-// Statement is what cosign signs since version 3, in an envelope, with that type of predicate.
+// Statement returns the statement that cosign signs since version 3, with that predicate type.
 func Statement(digest, predicate string) []byte {
 	return fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":%q}}],"predicateType":%q,"predicate":{}}`,
 		strings.TrimPrefix(digest, "sha256:"), predicate)
 }
 
-// Envelope is what is signed of a payload in an envelope.
+// Envelope returns the bytes that an envelope's signature covers.
 func Envelope(payloadType string, payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
 
-// SignatureOf signs a message.
+// SignatureOf returns the signature of a message.
 func SignatureOf(t testing.TB, key crypto.Signer, message []byte) []byte {
 	t.Helper()
 	hash := sha256.Sum256(message)
 	options, text := crypto.SignerOpts(crypto.SHA256), hash[:]
 	if _, ok := key.(ed25519.PrivateKey); ok {
-		options, text = crypto.Hash(0), message // it hashes by itself
+		options, text = crypto.Hash(0), message // Ed25519 signs the message itself
 	}
 	out, err := key.Sign(rand.Reader, text, options)
 	if err != nil {
@@ -74,7 +74,7 @@ func SignatureOf(t testing.TB, key crypto.Signer, message []byte) []byte {
 	return out
 }
 
-// Sign signs an image of the registry as cosign did before version 3: in an image beside it whose tag names the digest.
+// Sign signs an image of the registry as cosign did before version 3: in another image, whose tag contains the digest.
 func (r *Registry) Sign(t testing.TB, image, digest string, key crypto.Signer) {
 	t.Helper()
 	payload := SimplePayload(digest)

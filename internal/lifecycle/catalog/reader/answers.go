@@ -10,11 +10,12 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// largestAnswer limits the bytes of a response other than a blob: a manifest, a token, an error. The distribution specification has
-// registries accept manifests of 4 MiB; the client library reads manifests of up to 100 MiB, and errors of any size.
+// largestAnswer limits the size in bytes of a response other than a blob: a manifest, a token, an error. The
+// distribution specification requires registries to accept manifests of 4 MiB. The client library reads manifests of up
+// to 100 MiB, and errors of any size.
 const largestAnswer = 4 << 20
 
-// bounded limits the size of responses. Blobs are limited where they are unpacked.
+// bounded limits the size of responses, except of blobs: those are limited when they are unpacked.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -39,7 +40,7 @@ type boundedBody struct {
 	left int
 }
 
-// Read fails with reason TooLarge after largestAnswer bytes.
+// Read returns an Error with reason TooLarge after largestAnswer bytes.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "what the registry answers is larger than the limit of %s", messages.Size(largestAnswer))

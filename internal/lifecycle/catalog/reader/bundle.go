@@ -25,7 +25,7 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Labels of a bundle image, which are annotations in its metadata/annotations.yaml as well.
+// Labels of a bundle image. The same keys are annotations in its metadata/annotations.yaml.
 const (
 	labelBundleMediaType = "operators.operatorframework.io.bundle.mediatype.v1"
 	labelBundleManifests = "operators.operatorframework.io.bundle.manifests.v1"
@@ -41,7 +41,7 @@ type text struct {
 	data []byte
 }
 
-// decodeBundle reads the objects of a bundle.
+// decodeBundle decodes the objects of a bundle.
 func decodeBundle(texts []text, limits catalog.Limits) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var total int64
@@ -58,7 +58,7 @@ func decodeBundle(texts []text, limits catalog.Limits) ([]*unstructured.Unstruct
 	return out, nil
 }
 
-// decodeObjects reads the objects of a YAML or JSON text.
+// decodeObjects decodes the objects of a YAML or JSON text.
 func decodeObjects(t text) ([]*unstructured.Unstructured, error) {
 	documents, err := split(t.data)
 	if err != nil {
@@ -77,7 +77,7 @@ func decodeObjects(t text) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// decodeObject reads an object; nil where there is nothing but comments.
+// decodeObject decodes an object; nil if the document contains only comments.
 func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 	json, err := yaml.YAMLToJSON(d.data)
 	if err != nil {
@@ -107,8 +107,8 @@ func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// assumed is the apiVersion of an object that has none, by its kind: OLM decodes these kinds into their Go types and does not look at
-// it, and there are published bundles that live by that.
+// assumed is the apiVersion, by kind, of objects without one. OLM decodes these kinds into Go types and ignores
+// apiVersion, and there are published bundles that rely on that.
 var assumed = map[string]string{
 	"ConfigMap": "v1", "Secret": "v1", "Service": "v1", "ServiceAccount": "v1",
 	"ClusterRole": rbacv1, "ClusterRoleBinding": rbacv1, "Role": rbacv1, "RoleBinding": rbacv1,
@@ -116,13 +116,13 @@ var assumed = map[string]string{
 
 const rbacv1 = "rbac.authorization.k8s.io/v1"
 
-// document is one of several in a YAML text.
+// document is a document of a YAML text.
 type document struct {
-	line int // that it begins with, from 1
+	line int // the first line, counted from 1
 	data []byte
 }
 
-// split finds the documents of a YAML text.
+// split returns the documents of a YAML text that are not empty.
 func split(data []byte) ([]document, error) {
 	var out []document
 	current := document{line: 1}
@@ -148,7 +148,7 @@ func split(data []byte) ([]document, error) {
 
 var lineOfDocument = regexp.MustCompile(`line (\d+)`)
 
-// inLine is an error about a document, with the line counted in the whole text.
+// inLine rewrites an error about a document so that its line numbers refer to the whole text.
 func inLine(err error, first int) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
 	return errors.New(lineOfDocument.ReplaceAllStringFunc(text, func(found string) string {
@@ -193,18 +193,18 @@ func (p puller) bundleImage(ctx context.Context, r *resolved) ([]text, error) {
 	return out, nil
 }
 
-// isManifest is true for a path that a manifest has: those of hidden files, and of other formats, are passed over.
+// isManifest reports whether a path may be that of a manifest. Hidden files and other formats are ignored.
 func isManifest(name string) bool {
 	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
-// bundleFiles are the regular files of a bundle image, by path; nil stands for a link.
+// bundleFiles returns the regular files and links of a bundle image by path. The content of a link is nil.
 func (p puller) bundleFiles(ctx context.Context, image string, content v1.Image) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	u := unpacker{paths: p.limits.BundleFiles, bytes: p.limits.Bundle}
 	u.take = func(f file, r io.Reader) (err error) {
 		if f.isLink() {
-			out[f.path] = nil // told of where a manifest was expected
+			out[f.path] = nil // an error only if it is a manifest
 			return nil
 		}
 		out[f.path], err = io.ReadAll(r)
@@ -225,7 +225,8 @@ func (p puller) bundleFiles(ctx context.Context, image string, content v1.Image)
 	return out, nil
 }
 
-// bundleLabels are what a bundle image says of itself, having checked that it is one.
+// bundleLabels returns the labels and annotations of a bundle image; a label takes precedence. It returns an Error if
+// the image is not a bundle of a supported media type.
 func bundleLabels(image string, labels map[string]string, files map[string][]byte) (map[string]string, error) {
 	var metadata struct {
 		Annotations map[string]string `json:"annotations"`

@@ -14,7 +14,7 @@ import (
 
 var registryV1 = map[string]string{labelBundleMediaType: mediaTypeRegistryV1}
 
-// told is the reason of an error and its text; the name of the registry is left out.
+// told returns the reason and the text of an error, without the name of the registry.
 func told(err error, host string) string {
 	if err == nil {
 		return ""
@@ -171,7 +171,7 @@ func TestBundleImage(t *testing.T) {
 	}
 }
 
-// bomb is YAML of aliases of aliases.
+// bomb returns YAML with nested aliases that expand exponentially.
 func bomb() string {
 	var out strings.Builder
 	out.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x]\n")

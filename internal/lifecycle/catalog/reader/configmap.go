@@ -11,7 +11,8 @@ import (
 
 const reasonBundleInvalid = v1alpha1.ReasonBundleInvalid
 
-// configMapContent reads a file-based catalog, each key of a ConfigMap a file, or one in the format that OLM had before.
+// configMapContent reads a catalog in a ConfigMap: either file-based, with each key a file, or in the older format of
+// OLM.
 func configMapContent(files map[string][]byte, limits catalog.Limits) (*catalog.Content, error) {
 	if isLegacy(files) {
 		l, err := parseLegacy(files)

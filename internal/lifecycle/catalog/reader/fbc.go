@@ -21,13 +21,13 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Read reads a file-based catalog: every file of root but for those that .indexignore names. A package that makes no
-// sense is told of in Content.Invalid, and its neighbours are unharmed. Of the objects of bundles nothing is kept.
+// Read reads a file-based catalog: all files of root except those that .indexignore excludes. An invalid package is
+// recorded in Content.Invalid and does not affect others. The objects of bundles are not kept.
 func Read(ctx context.Context, root fs.FS, limits catalog.Limits) (*catalog.Content, error) {
 	return read(ctx, root, newBuilder(limits))
 }
 
-// concurrency is how many files of a catalog are read at once. Each takes some memory.
+// concurrency is the number of files of a catalog that are read at once. Each uses memory.
 const concurrency = 2
 
 func read(ctx context.Context, root fs.FS, b *builder) (*catalog.Content, error) {
@@ -40,11 +40,11 @@ func read(ctx context.Context, root fs.FS, b *builder) (*catalog.Content, error)
 	return b.content()
 }
 
-// builder gathers what the parts of a catalog say, in any order, and makes Content of it. It is safe for concurrent use.
+// builder collects the blobs of a catalog, in any order, and converts them to Content. It is safe for concurrent use.
 type builder struct {
 	limits catalog.Limits
 
-	// keep is given every bundle that has objects; nil for no need.
+	// keep is called with each bundle that has objects; nil if they are not needed.
 	keep func(whole *declcfg.Meta, b declcfg.Bundle) error
 
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ type builder struct {
 	keptSize int64
 }
 
-// draft is what has been said of one package.
+// draft collects the blobs of one package.
 type draft struct {
 	declcfg.DeclarativeConfig
 	problems []string
@@ -63,15 +63,15 @@ func newBuilder(limits catalog.Limits) *builder {
 	return &builder{limits: limits, drafts: map[string]*draft{}, inFile: map[string]map[string]bool{}}
 }
 
-// readFile reads all parts of one file.
+// readFile adds all blobs of one file.
 func (b *builder) readFile(file string, r io.Reader) error {
 	return declcfg.WalkMetasReader(r, func(meta *declcfg.Meta, err error) error {
 		return b.add(file, meta, err)
 	})
 }
 
-// add takes one part of a file, or the reason why the file cannot be read further. It returns an error only where the
-// whole catalog cannot be used.
+// add adds one blob of a file, or the error that ends reading the file. It returns an error only if the whole catalog
+// cannot be used.
 func (b *builder) add(file string, meta *declcfg.Meta, err error) error {
 	if err != nil {
 		b.broken(file, err)
@@ -87,7 +87,7 @@ func (b *builder) add(file string, meta *declcfg.Meta, err error) error {
 		return nil
 	}
 	if part == nil {
-		return nil // of a schema that is none of ours
+		return nil // of an unknown schema
 	}
 	if err := b.merge(file, name, part); err != nil || b.keep == nil {
 		return err
@@ -98,7 +98,7 @@ func (b *builder) add(file string, meta *declcfg.Meta, err error) error {
 	return nil
 }
 
-// merge adds a part to the draft of its package.
+// merge adds a blob to the draft of its package.
 func (b *builder) merge(file, name string, part any) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *builder) merge(file, name string, part any) error {
 	return b.count(0)
 }
 
-// weight is about how many bytes an entry of a channel takes in memory.
+// weight estimates the memory that an entry of a channel uses, in bytes.
 func weight(e declcfg.ChannelEntry) int64 {
 	out := int64(100 + len(e.Name) + len(e.Replaces) + len(e.SkipRange))
 	for _, skipped := range e.Skips {
@@ -138,7 +138,7 @@ func weight(e declcfg.ChannelEntry) int64 {
 	return out
 }
 
-// count counts bytes that are kept, and says when they are too many.
+// count adds to the bytes that are kept. It returns an Error with reason TooLarge if they exceed the limit.
 func (b *builder) count(bytes int64) error {
 	if b.keptSize += bytes; b.keptSize > b.limits.Kept {
 		return catalog.Errorf(v1alpha1.ReasonTooLarge, "what is said of its bundles is larger than the limit of %s", messages.Size(b.limits.Kept))
@@ -153,8 +153,8 @@ func (b *builder) draft(name string) *draft {
 	return b.drafts[name]
 }
 
-// broken notes that a file cannot be read, as a problem of each package that it was read of, or else of the one that
-// its folder is named after.
+// broken records that a file cannot be read as a problem of each package read from it. If there is none, it is a
+// problem of the package that the file's top folder is named after.
 func (b *builder) broken(file string, err error) {
 	b.mu.Lock()
 	names := slices.Sorted(maps.Keys(b.inFile[file]))
@@ -167,7 +167,7 @@ func (b *builder) broken(file string, err error) {
 	}
 }
 
-// note notes a problem with a package.
+// note records a problem of a package.
 func (b *builder) note(name, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +175,7 @@ func (b *builder) note(name, message string) {
 	d.problems = append(d.problems, message)
 }
 
-// content is what the parts come to.
+// content converts the blobs to Content.
 func (b *builder) content() (*catalog.Content, error) {
 	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
 	said := false
@@ -212,7 +212,7 @@ func notACatalog(invalid map[string]string) error {
 	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package that can be read (%s: %s)", first, invalid[first])
 }
 
-// parse reads one part, without the objects in it, and tells the package that it is of.
+// parse decodes one blob, without the objects in it, and returns its package. part is nil if the schema is unknown.
 func parse(meta *declcfg.Meta) (part any, packageName string, err error) {
 	switch meta.Schema {
 	case "":
@@ -251,11 +251,11 @@ func wrap(err error, meta *declcfg.Meta) error {
 	return nil
 }
 
-// inlined stands for the objects of a bundle that are in the catalog and not in an image.
+// inlined marks a bundle whose objects are in the catalog.
 var inlined = []string{""}
 
-// withoutObjects is the bundle without what carries objects. The kinds that these provide are kept as olm.gvk
-// properties, where there is none.
+// withoutObjects returns the bundle without the properties that carry objects. If it has no olm.gvk property, one is
+// added for each kind that these provide.
 func withoutObjects(b declcfg.Bundle) (declcfg.Bundle, error) {
 	out := declcfg.Bundle{Schema: b.Schema, Name: b.Name, Package: b.Package, Image: b.Image}
 	provides := false

@@ -79,7 +79,7 @@ entries:
 			},
 		}}},
 	}}}
-	// What is in properties is compared by its meaning.
+	// Values of properties are compared as JSON, regardless of their format.
 	asJSON := cmp.Transformer("json", func(p property.Property) string {
 		return p.Type + strings.Join(strings.Fields(canonical(t, p.Value)), "")
 	})
@@ -267,6 +267,6 @@ func FuzzRead(f *testing.F) {
 	f.Add(catalogtest.FBC("foo", "1.0.0", "1.1.0"))
 	f.Add("{\"schema\":\"olm.bundle\"}---\nschema: olm.channel")
 	f.Fuzz(func(_ *testing.T, data string) {
-		_, _ = readFiles(map[string]string{"catalog.yaml": data}, catalog.DefaultLimits) // it must not panic
+		_, _ = readFiles(map[string]string{"catalog.yaml": data}, catalog.DefaultLimits) // must not panic
 	})
 }

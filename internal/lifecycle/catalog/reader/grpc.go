@@ -27,14 +27,14 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// registry is one that serves its content by gRPC.
+// registry is a registry that serves a catalog by gRPC.
 type registry struct {
 	address   string
 	plaintext bool
 	dialer    dialer
 	limits    catalog.Limits
 
-	// barred is the reason the address was not dialed; nil if it was.
+	// barred is the reason why the route rejected the connection; nil if it did not.
 	barred atomic.Pointer[catalog.Error]
 }
 
@@ -42,14 +42,14 @@ func (s *session) registry() *registry {
 	return &registry{address: s.Address, plaintext: s.Plaintext, dialer: s.dial, limits: s.Limits}
 }
 
-// dial connects when there is something to say.
+// dial returns a connection that is opened on first use.
 func (r *registry) dial() (*grpc.ClientConn, error) {
 	out, err := grpc.NewClient("passthrough:///"+r.address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS ends on the other side of the connection that is asked for
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the manager, which opens the connection, adds TLS
 		grpc.WithContextDialer(r.connect),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithUserAgent("operator-status"),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(2*r.limits.Bundle))), // a bundle comes with its ClusterServiceVersion twice
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(2*r.limits.Bundle))), // a message contains the ClusterServiceVersion twice
 	)
 	if err != nil {
 		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "spec.address %q is no address: %w", r.address, err)
@@ -64,13 +64,13 @@ func (r *registry) connect(ctx context.Context, _ string) (net.Conn, error) {
 	return conn, err
 }
 
-// content lists all bundles. It keeps none of their objects.
+// content lists all bundles. It does not keep their objects.
 func (r *registry) content(ctx context.Context) (*catalog.Content, error) {
 	conn, err := r.dial()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }() // there is nothing to lose
+	defer func() { _ = conn.Close() }() // nothing is lost
 	out, err := r.list(ctx, client.NewClientFromConn(conn))
 	if err != nil {
 		return nil, r.failure(ctx, err)
@@ -111,7 +111,7 @@ func (r *registry) failure(ctx context.Context, err error) error {
 	}
 }
 
-// unwrapped is what gRPC says of a connection, in plain words.
+// unwrapped returns the message of a gRPC connection error without gRPC's prefixes.
 func unwrapped(message string) string {
 	if _, inner, ok := strings.Cut(message, "connection error: desc = "); ok {
 		if text, err := strconv.Unquote(inner); err == nil {
@@ -127,7 +127,7 @@ func unwrapped(message string) string {
 
 type channelKey struct{ packageName, channel string }
 
-// addAPIBundle adds a bundle in a channel, as a registry tells of it. A bundle in several channels comes several times.
+// addAPIBundle adds a bundle of a channel from the response of a registry, which lists a bundle once per channel.
 func addAPIBundle(b *builder, channels map[channelKey]*declcfg.Channel, in *api.Bundle) error {
 	key := channelKey{in.PackageName, in.ChannelName}
 	channel := channels[key]
@@ -152,7 +152,7 @@ func addAPIBundle(b *builder, channels map[channelKey]*declcfg.Channel, in *api.
 	})
 }
 
-// apiProperties are those of a bundle, and what older registries tell beside them.
+// apiProperties returns the properties of a bundle, and adds those that older registries only set in other fields.
 func apiProperties(in *api.Bundle) []property.Property {
 	var out []property.Property
 	has := map[string]bool{}
@@ -199,7 +199,8 @@ func (d *draft) deprecate(schema, name string, said *api.Deprecation) {
 	}}})
 }
 
-// packages asks for what is said of each package, and makes Content of it all. The registry has checked the graphs.
+// packages queries each package and converts all of them to Content. It does not validate channels further, since the
+// registry did.
 func packages(ctx context.Context, registry *client.Client, b *builder, channels map[channelKey]*declcfg.Channel) (*catalog.Content, error) {
 	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
 	for _, c := range channels {
@@ -229,14 +230,14 @@ func packages(ctx context.Context, registry *client.Client, b *builder, channels
 	return out, nil
 }
 
-// texts returns the objects of a bundle that has no image. Those that have one are pulled: for them a registry may make up a
-// ClusterServiceVersion that cannot be installed.
+// texts returns the objects of a bundle without an image. A bundle with an image is pulled instead, since the
+// ClusterServiceVersion that a registry synthesizes for it may not be installable.
 func (r *registry) texts(ctx context.Context, b *catalog.BundleRequest) ([]text, error) {
 	conn, err := r.dial()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }() // there is nothing to lose
+	defer func() { _ = conn.Close() }() // nothing is lost
 	got, err := client.NewClientFromConn(conn).GetBundle(ctx, b.Package, b.Channel, b.Name)
 	if err != nil {
 		return nil, r.failure(ctx, err)
@@ -244,7 +245,8 @@ func (r *registry) texts(ctx context.Context, b *catalog.BundleRequest) ([]text,
 	return apiTexts(got), nil
 }
 
-// apiTexts are the objects that a registry gives. Its ClusterServiceVersion is among them, or beside them.
+// apiTexts returns the objects of a registry's response, with the ClusterServiceVersion from csvJson if it is not among
+// them.
 func apiTexts(in *api.Bundle) []text {
 	var out []text
 	hasCSV := false

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog/catalogtest"
 )
 
-// graph is a catalog with channels that share a bundle, and deprecations.
+// graph is a catalog with channels that share a bundle, and with deprecations.
 const graph = `schema: olm.package
 name: bar
 defaultChannel: stable

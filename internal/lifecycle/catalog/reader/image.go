@@ -25,7 +25,7 @@ const (
 	defaultConfigs = "/configs"
 )
 
-// image reads the file-based catalog of an image, unless it is not wanted once its digest is known.
+// image reads the file-based catalog of an image; nil if the manager does not need it after it was resolved.
 func (s *session) image(ctx context.Context) (*catalog.Content, error) {
 	r, err := s.wanted(ctx, s.Image)
 	if err != nil || r == nil {
@@ -60,7 +60,8 @@ func (s *session) image(ctx context.Context) (*catalog.Content, error) {
 	return out, nil
 }
 
-// extract writes the files below a folder of an image to an archive in the scratch file, of which it returns the size.
+// extract writes the files below a folder of an image to a zip archive in the scratch file, and returns the size of the
+// archive.
 func (s *session) extract(ctx context.Context, image v1.Image, folder string) (int64, error) {
 	end := &ending{w: io.NewOffsetWriter(s.scratch, 0)}
 	archive := zip.NewWriter(end)
@@ -111,7 +112,7 @@ func (s *session) extract(ctx context.Context, image v1.Image, folder string) (i
 	return end.size, nil
 }
 
-// ending counts what is written.
+// ending counts the bytes written.
 type ending struct {
 	w    io.Writer
 	size int64
@@ -123,7 +124,8 @@ func (e *ending) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// keepFrom appends bundles that have objects to the scratch file, from an offset on, and tells where they are.
+// keepFrom returns a function that appends bundles with objects to the scratch file, starting at an offset, and sends
+// their location.
 func (s *session) keepFrom(offset int64) func(*declcfg.Meta, declcfg.Bundle) error {
 	var mu sync.Mutex
 	return func(whole *declcfg.Meta, b declcfg.Bundle) error {

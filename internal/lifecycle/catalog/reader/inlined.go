@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// inlinedTexts finds a bundle in a file-based catalog, and what is inlined there of its objects.
+// inlinedTexts finds a bundle in a file-based catalog, and returns its inlined objects.
 func inlinedTexts(r io.Reader, b *catalog.BundleRequest) (texts []text, found bool, err error) {
 	err = declcfg.WalkMetasReader(r, func(meta *declcfg.Meta, err error) error {
 		if err != nil || found || meta.Schema != declcfg.SchemaBundle || meta.Package != b.Package || meta.Name != b.Name {

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// Keys of a ConfigMap in the format that OLM had before file-based catalogs. Each holds a list in YAML.
+// Keys of a ConfigMap in the format that OLM used before file-based catalogs. Each contains a YAML list.
 const (
 	keyCRDs     = "customResourceDefinitions"
 	keyCSVs     = "clusterServiceVersions"
@@ -23,7 +23,7 @@ const (
 
 // legacy is a catalog in that format.
 type legacy struct {
-	crds     map[string][]legacyObject // by name: one may be there in several states, for different ClusterServiceVersions
+	crds     map[string][]legacyObject // by name: there may be several states of one, for different ClusterServiceVersions
 	csvs     map[string]legacyObject
 	packages []legacyPackage
 }
@@ -73,7 +73,7 @@ func parseLegacy(files map[string][]byte) (*legacy, error) {
 	return &out, nil
 }
 
-// parseKey reads the list in a key.
+// parseKey decodes the list in a key.
 func parseKey(files map[string][]byte, key string, into any) error {
 	if err := yaml.Unmarshal(files[key], into); err != nil {
 		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s is no list of %s: %w", key, listsOf[key], inLine(err, 1))
@@ -83,7 +83,7 @@ func parseKey(files map[string][]byte, key string, into any) error {
 
 var listsOf = map[string]string{keyCRDs: "objects", keyCSVs: "objects", keyPackages: "package manifests"}
 
-// legacyObjects are the objects of a key by their names, those of one name in order.
+// legacyObjects returns the objects of a key by name. Objects of the same name keep their order.
 func legacyObjects(files map[string][]byte, key string) (map[string][]legacyObject, error) {
 	var raws []json.RawMessage
 	if err := parseKey(files, key, &raws); err != nil {
@@ -115,11 +115,11 @@ func (l *legacy) content() *catalog.Content {
 	return out
 }
 
-// said is what a package manifest says, as a file-based catalog would: a channel is what leads to its current
-// ClusterServiceVersion by replaces and skips.
+// said converts a package manifest to a file-based catalog. A channel consists of the ClusterServiceVersions that its
+// currentCSV reaches by replaces and skips.
 func (l *legacy) said(p legacyPackage) (declcfg.DeclarativeConfig, error) {
 	var out declcfg.DeclarativeConfig
-	if len(p.Channels) == 1 { // OLM takes the only one for the default, whatever the package names
+	if len(p.Channels) == 1 { // as OLM does, regardless of what the manifest sets
 		p.DefaultChannel = p.Channels[0].Name
 	}
 	out.Packages = []declcfg.Package{{Name: p.Name, DefaultChannel: p.DefaultChannel}}
@@ -148,7 +148,7 @@ func (l *legacy) said(p legacyPackage) (declcfg.DeclarativeConfig, error) {
 	return out, nil
 }
 
-// entries are those of the channel that a ClusterServiceVersion is the newest of.
+// entries returns the entries of a channel with that head.
 func (l *legacy) entries(newest string) []declcfg.ChannelEntry {
 	var out []declcfg.ChannelEntry
 	seen := map[string]bool{}
@@ -189,14 +189,14 @@ func (l *legacy) bundle(packageName string, csv legacyObject) (declcfg.Bundle, e
 	return out, nil
 }
 
-// texts are the ClusterServiceVersion of a bundle and the CustomResourceDefinitions that it owns.
+// texts returns the ClusterServiceVersion of a bundle and the CustomResourceDefinitions that it owns.
 func (l *legacy) texts(b *catalog.BundleRequest) ([]text, error) {
 	csv, ok := l.csvs[b.Name]
 	if !ok {
 		return nil, notOffered(b)
 	}
 	out := []text{{name: b.Name, data: csv.raw}}
-	versions := map[string][]string{} // it is owned once for every version
+	versions := map[string][]string{} // owned once per version
 	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
 		versions[owned.Name] = append(versions[owned.Name], owned.Version)
 	}
@@ -208,8 +208,8 @@ func (l *legacy) texts(b *catalog.BundleRequest) ([]text, error) {
 	return out, nil
 }
 
-// serving is the last of the CustomResourceDefinitions of one name that has the most of those versions, as OLM has the later one
-// of a version replace the earlier.
+// serving returns the CustomResourceDefinition with the most of those versions; of several, the last one, since in OLM
+// a later definition of a version replaces an earlier one.
 func serving(crds []legacyObject, versions []string) legacyObject {
 	var out legacyObject
 	most := -1

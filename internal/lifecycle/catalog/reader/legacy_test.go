@@ -71,8 +71,8 @@ func TestLegacyConfigMap(t *testing.T) {
 	}
 }
 
-// TestLegacyCRDsOfOneName: a CustomResourceDefinition may be there in several states. Each ClusterServiceVersion gets the one that has
-// the versions that it owns.
+// TestLegacyCRDsOfOneName verifies that each ClusterServiceVersion gets the CustomResourceDefinition with the versions
+// that it owns, if there are several states of one name.
 func TestLegacyCRDsOfOneName(t *testing.T) {
 	files := bytesOf(map[string]string{
 		keyCRDs: `

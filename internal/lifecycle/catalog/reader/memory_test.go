@@ -21,7 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// large writes a catalog of packages with versions to a folder, each version with objects of that many bytes.
+// large writes a catalog with packages and versions to a folder. Each version has objects of that many bytes.
 func large(t testing.TB, packages, versions, bytes int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -52,7 +52,7 @@ func large(t testing.TB, packages, versions, bytes int) (dir string) {
 	return dir
 }
 
-// heapDuring is the most that was live or not yet collected while f ran, and what stays of its result.
+// heapDuring returns the peak heap usage while f runs, including garbage, and the heap that its result keeps.
 func heapDuring(f func() any) (peak, kept uint64) {
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -140,7 +140,7 @@ func FuzzUnpack(f *testing.F) {
 		s := &session{Request: catalog.Request{Image: "example.com/fuzz", Limits: catalog.DefaultLimits}, scratch: scratch}
 		size, err := s.extract(context.Background(), image, "/configs")
 		if err != nil {
-			return // it may be refused
+			return // an error is fine
 		}
 		if _, err := zip.NewReader(scratch, size); err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 			t.Fatalf("what was unpacked cannot be read: %v", err)

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// newPackage makes a Package of what was said of it.
+// newPackage converts the blobs of a package.
 func newPackage(said declcfg.DeclarativeConfig) (*catalog.Package, error) {
 	out := &catalog.Package{Channels: map[string]*catalog.Channel{}}
 	for _, p := range said.Packages {
@@ -93,7 +93,8 @@ func deprecate(p *catalog.Package, bundles map[string]*catalog.Bundle, d declcfg
 	}
 }
 
-// replacesCycle are the names of entries that replace each other in a circle, the first twice; nil where none do.
+// replacesCycle returns the names of entries that replace each other in a cycle, starting and ending with the same
+// name; nil if there is no cycle.
 func replacesCycle(entries []declcfg.ChannelEntry) []string {
 	replaces := map[string]string{}
 	for _, e := range entries {
@@ -115,8 +116,8 @@ func replacesCycle(entries []declcfg.ChannelEntry) []string {
 	return nil
 }
 
-// validate checks what a file-based catalog says of a package, as strictly as opm does, with plain words for what is
-// often wrong. It puts the parts in order, so that the same catalog gets the same words.
+// validate validates a package of a file-based catalog as strictly as opm does, with clearer messages for common
+// mistakes. It sorts channels and bundles, so that the same catalog causes the same message.
 func validate(name string, said *declcfg.DeclarativeConfig) error {
 	slices.SortFunc(said.Channels, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(said.Bundles, func(a, b declcfg.Bundle) int { return cmp.Compare(a.Name, b.Name) })
@@ -165,7 +166,7 @@ func defaultChannelThere(said *declcfg.DeclarativeConfig) error {
 	return fmt.Errorf("its default channel %s is not there (it has %s)", want, messages.List(names, 5, ", "))
 }
 
-// oneHead checks that each channel has exactly one bundle that no other replaces or skips.
+// oneHead returns an error unless each channel has exactly one head, which no other bundle replaces or skips.
 func oneHead(said *declcfg.DeclarativeConfig) error {
 	for _, c := range said.Channels {
 		if cycle := replacesCycle(c.Entries); cycle != nil {
@@ -197,7 +198,7 @@ func oneHead(said *declcfg.DeclarativeConfig) error {
 	return nil
 }
 
-// plain makes one sorted line of the tree that declcfg draws of what is wrong.
+// plain converts the tree in an error of declcfg to a sorted list in one line.
 func plain(packageName, tree string) string {
 	const perLevel = 4 // runes
 	var path, out []string

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is what a catalog reads of an object in a bundle.
+// manifest has the fields of an object in a bundle that a catalog uses.
 type manifest struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -21,7 +21,7 @@ type manifest struct {
 	} `json:"metadata"`
 	Spec struct {
 		// Of a ClusterServiceVersion.
-		Version                   string      `json:"version"` // and of an old CustomResourceDefinition
+		Version                   string      `json:"version"` // also of an old CustomResourceDefinition
 		Replaces                  string      `json:"replaces"`
 		Skips                     []string    `json:"skips"`
 		CustomResourceDefinitions definitions `json:"customresourcedefinitions"`
@@ -50,7 +50,7 @@ type definition struct {
 	Kind    string `json:"kind"`
 }
 
-// gvk of a definition. That of a CustomResourceDefinition has its group in its name only.
+// gvk returns the kind of a definition. For a CustomResourceDefinition, the group is only in the name.
 func (d definition) gvk() property.GVK {
 	out := property.GVK{Group: d.Group, Version: d.Version, Kind: d.Kind}
 	if out.Group == "" {
@@ -59,7 +59,7 @@ func (d definition) gvk() property.GVK {
 	return out
 }
 
-// parseManifest reads JSON, or YAML.
+// parseManifest decodes JSON or YAML.
 func parseManifest(data []byte) (manifest, error) {
 	var out manifest
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
@@ -76,7 +76,7 @@ const (
 	kindCRD = "CustomResourceDefinition"
 )
 
-// provides are the kinds that an object brings.
+// provides returns the kinds that an object provides.
 func (m manifest) provides() []property.GVK {
 	var out []property.GVK
 	switch m.Kind {
@@ -95,7 +95,7 @@ func (m manifest) provides() []property.GVK {
 	return out
 }
 
-// providedBy are the kinds that the objects in a bundle's properties bring.
+// providedBy returns the kinds that the objects in a bundle's properties provide.
 func providedBy(properties []property.Property) ([]property.GVK, error) {
 	var out []property.GVK
 	for _, p := range properties {
@@ -105,7 +105,7 @@ func providedBy(properties []property.Property) ([]property.GVK, error) {
 			if err := json.Unmarshal(p.Value, &object); err != nil {
 				return nil, fmt.Errorf("reading an %s: %w", property.TypeBundleObject, err)
 			}
-			if m, err := parseManifest(object.Data); err == nil { // else it is told of when the bundle is asked for
+			if m, err := parseManifest(object.Data); err == nil { // otherwise reported when the bundle is read
 				out = append(out, m.provides()...)
 			}
 		case property.TypeCSVMetadata:
@@ -124,7 +124,7 @@ func providedBy(properties []property.Property) ([]property.GVK, error) {
 	return sorted(out), nil
 }
 
-// sorted is a list of kinds in order, each once.
+// sorted sorts kinds and removes duplicates, in place.
 func sorted(kinds []property.GVK) []property.GVK {
 	slices.SortFunc(kinds, func(a, b property.GVK) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))

@@ -30,25 +30,25 @@ type puller struct {
 	transport      http.RoundTripper
 }
 
-// resolved is what an image's reference stood for when it was looked at.
+// resolved is an image whose reference has been resolved.
 type resolved struct {
 	image string
 
 	reference name.Reference
 
-	// credentials that the registry accepts.
+	// credentials that the registry accepted.
 	credentials authn.Authenticator
 
-	// Digest of the image, or of the list of images for several platforms.
+	// Digest of the image, or of its index if it is for several platforms.
 	digest string
 
 	descriptor *remote.Descriptor
 }
 
-// answerTimeout is how long a registry may take to say what an image's reference stands for. The content may take longer.
+// answerTimeout limits the time to resolve an image. Pulling the content may take longer.
 const answerTimeout = 30 * time.Second
 
-// resolve asks the registry what an image's reference stands for. The answer ends with ctx.
+// resolve resolves the reference of an image. The result is only usable until ctx is done.
 func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	var options []name.Option
 	if p.plaintext {
@@ -86,12 +86,12 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	return nil, pullFailure(image, err, problems...)
 }
 
-// options of each request to a registry.
+// options returns the options of each request to a registry.
 func (p puller) options(ctx context.Context) []remote.Option {
 	return []remote.Option{remote.WithContext(ctx), remote.WithUserAgent("operator-status"), remote.WithTransport(p.transport)}
 }
 
-// refused is true where a registry wants other credentials.
+// refused reports whether a registry rejected the credentials.
 func refused(err error) bool {
 	var answer *transport.Error
 	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
@@ -113,8 +113,8 @@ func pullFailure(image string, err error, problems ...string) error {
 	return catalog.Errorf(v1alpha1.ReasonImagePullFailed, "pulling image %s: %w", image, err)
 }
 
-// answered describes an error response without quoting its body: the server need not be a registry, and a reader of the CatalogSource's
-// status may not be allowed to read from that server.
+// answered describes an error response without quoting its body: the server need not be a registry, and a reader of the
+// CatalogSource's status may not be allowed to read from that server.
 func answered(answer *transport.Error) string {
 	out := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	for _, d := range answer.Errors {
@@ -132,10 +132,10 @@ var registryCodes = []transport.ErrorCode{
 	transport.UnavailableErrorCode,
 }
 
-// largestConfig is how many bytes the config of an image may have, which tells what is in it.
+// largestConfig limits the size of an image's config, in bytes.
 const largestConfig = 4 << 20
 
-// open is the image itself: that of our platform where there are several, or else the first.
+// open returns the image and its config. Of an index, it chooses the image for our platform, or else the first image.
 func (p puller) open(r *resolved) (v1.Image, *v1.ConfigFile, error) {
 	image, err := p.choose(r)
 	if err != nil {
@@ -152,7 +152,7 @@ func (p puller) open(r *resolved) (v1.Image, *v1.ConfigFile, error) {
 	switch c := manifest.Config.Size; {
 	case packed > p.limits.Image:
 		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s: it has %s", r.image, messages.Size(p.limits.Image), messages.Size(packed))
-	case c < 0 || c > largestConfig: // below 0 it would be read to its end, wherever that is
+	case c < 0 || c > largestConfig: // a negative size would not limit reading
 		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: its config is larger than the limit of %s", r.image, messages.Size(largestConfig))
 	}
 	config, err := image.ConfigFile()

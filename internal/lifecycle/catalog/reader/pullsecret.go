@@ -12,19 +12,19 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
 )
 
-// pullSecrets are the Secrets that a CatalogSource names.
+// pullSecrets are the usable pull secrets of a CatalogSource, and why others are not usable.
 type pullSecrets struct {
 	all      []catalog.PullSecret
 	problems []string
 }
 
-// credentials returns those that the Secrets hold for a repository, in the order of the Secrets, or anonymous ones if they hold none,
-// and the reasons that Secrets cannot be used.
+// credentials returns the credentials for a repository in the order of the Secrets, or anonymous ones if there are
+// none, and why Secrets are not usable.
 func (s pullSecrets) credentials(repository name.Repository) (out []authn.Authenticator, problems []string) {
 	problems = slices.Clone(s.problems)
 	for _, secret := range s.all {
 		found, err := config.LoadFromReader(strings.NewReader(secret.Config))
-		if err != nil { // which may quote credentials
+		if err != nil { // the error may quote credentials
 			problems = append(problems, "pull secret "+secret.Name+", which spec.secrets names, holds no credentials in the form of docker's config.json")
 			continue
 		}
@@ -38,8 +38,8 @@ func (s pullSecrets) credentials(repository name.Repository) (out []authn.Authen
 	return out, problems
 }
 
-// match is what a Secret holds for a repository: under its own name, that of a part of its path, or its registry's. A
-// credential store or helper that it names is no matter: it would run in the manager.
+// match returns the credentials of a Secret for a repository: those of the longest key that is the repository, a parent
+// path or the registry. Credential stores and helpers are ignored, since they would run in the manager.
 func match(file *configfile.ConfigFile, repository name.Repository) authn.Authenticator {
 	auths := map[string]authn.AuthConfig{}
 	for key, c := range file.AuthConfigs {
@@ -56,7 +56,7 @@ func match(file *configfile.ConfigFile, repository name.Repository) authn.Authen
 	return nil
 }
 
-// registryKey is a key of docker's config.json without what differs between the ways to write one registry.
+// registryKey normalizes a key of docker's config.json.
 func registryKey(key string) string {
 	for _, scheme := range []string{"https://", "http://"} {
 		key = strings.TrimPrefix(key, scheme)

@@ -1,5 +1,5 @@
-// Package reader reads catalogs and bundles, in a process of its own that can do nothing else. What it reads is written by others: all of
-// its parsing happens here, and none in the manager.
+// Package reader reads catalogs and bundles in a confined process. All parsing of their untrusted content happens here,
+// and none in the manager.
 package reader
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// Serve answers the requests of the process that started this one, until there are no more. Call it first of all.
+// Serve answers the requests of the parent process until there are no more. It must be called before anything else.
 func Serve() error {
 	child, err := sandbox.Enter()
 	if err != nil {
@@ -40,7 +40,7 @@ func Serve() error {
 	}
 }
 
-// session is the answer to one request. The process that asked ends it by ending this process.
+// session answers one request. To cancel it, the parent ends this process.
 type session struct {
 	catalog.Request
 
@@ -51,7 +51,7 @@ type session struct {
 	receive func(any) error
 }
 
-// dialer asks for a connection.
+// dialer requests a connection from the parent.
 type dialer func(context.Context, sandbox.Address) (net.Conn, error)
 
 func newSession(request catalog.Request, dial dialer, scratch *os.File, send, receive func(any) error) *session {
@@ -64,7 +64,7 @@ func newSession(request catalog.Request, dial dialer, scratch *os.File, send, re
 	}
 }
 
-// answer sends what is asked for.
+// answer sends the requested content, except for the last answer.
 func answer(ctx context.Context, s *session) error {
 	if s.Bundle != nil {
 		return s.bundle(ctx)
@@ -81,7 +81,7 @@ func answer(ctx context.Context, s *session) error {
 	return nil
 }
 
-// content reads the catalog; nil if it is not wanted any more.
+// content reads the catalog; nil if the manager does not need it after the image was resolved.
 func (s *session) content(ctx context.Context) (*catalog.Content, error) {
 	switch {
 	case s.Image != "":
@@ -118,7 +118,8 @@ func (s *session) bundle(ctx context.Context) error {
 	return nil
 }
 
-// wanted resolves an image, sends its digest and its signatures, and returns it if it is to be read; nil if it is not.
+// wanted resolves an image and sends its digest and signatures. It returns nil if the manager decides not to read the
+// image.
 func (s *session) wanted(ctx context.Context, image string) (*resolved, error) {
 	r, err := s.puller.resolve(ctx, image)
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *session) wanted(ctx context.Context, image string) (*resolved, error) {
 	return r, nil
 }
 
-// texts returns the objects of a bundle as they are written; none if its image is not to be read.
+// texts returns the objects of a bundle before they are decoded; none if the manager decides not to read its image.
 func (s *session) texts(ctx context.Context) ([]text, error) {
 	switch {
 	case !s.Bundle.Inlined:

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// direct connects to where it is asked to.
+// direct connects to the requested address.
 func direct(ctx context.Context, to sandbox.Address) (net.Conn, error) {
 	if to.Plaintext {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", to.Host)
@@ -21,12 +21,12 @@ func direct(ctx context.Context, to sandbox.Address) (net.Conn, error) {
 	return (&tls.Dialer{}).DialContext(ctx, "tcp", to.Host)
 }
 
-// newPuller returns one that connects to where it wants to.
+// newPuller returns a puller that may connect to any address.
 func newPuller(limits catalog.Limits) puller {
 	return puller{limits: limits, transport: newTransport(direct)}
 }
 
-// ask returns the answers to a request, which passes every verdict.
+// ask returns the answers to a request, and accepts every image.
 func ask(t testing.TB, request catalog.Request) ([]catalog.Answer, error) {
 	t.Helper()
 	scratch, err := os.Create(filepath.Join(t.TempDir(), "scratch"))

@@ -21,24 +21,25 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Where cosign keeps signatures: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, and BUNDLE_SPEC.md for those of
-// version 3.
+// Where cosign stores signatures: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md, and
+// BUNDLE_SPEC.md since version 3.
 const (
 	annotationSignature = "dev.cosignproject.cosign/signature"
 	sigstoreBundle      = "application/vnd.dev.sigstore.bundle"
 
-	// emptyConfig is what a registry reports as the type of an artifact if it does not know the field of the manifest.
+	// emptyConfig is the artifact type that a registry reports if it does not know the manifest's artifactType field.
 	emptyConfig = "application/vnd.oci.empty.v1+json"
 )
 
-// Limits on the signatures of one image, of which there are a few, each of a few KiB. Whoever may push to the repository can add more.
+// Limits for the signatures of one image. Usually there are a few, of a few KiB each, but any user who can push to the
+// repository can add more.
 const (
 	maxSignatures     = 50
 	largestSignature  = 256 << 10
 	largestSignatures = 4 << 20
 )
 
-// signatures returns those that the registry has for an image. They are not verified.
+// signatures returns the signatures that the registry has for an image. They are not verified.
 func (p puller) signatures(ctx context.Context, r *resolved) ([]catalog.Signature, error) {
 	of := r.reference.Context().Digest(r.digest)
 	s := signatures{image: r.image, left: largestSignatures, options: append(p.options(ctx), remote.WithAuth(r.credentials))}
@@ -51,7 +52,7 @@ func (p puller) signatures(ctx context.Context, r *resolved) ([]catalog.Signatur
 	return s.found, nil
 }
 
-// signatures are being collected.
+// signatures collects signatures.
 type signatures struct {
 	image   string
 	options []remote.Option
@@ -59,7 +60,8 @@ type signatures struct {
 	left    int64
 }
 
-// tagged collects those of cosign before version 3, which are the layers of an image whose tag names the digest.
+// tagged collects signatures of cosign before version 3, which are the layers of an image whose tag contains the
+// digest.
 func (s *signatures) tagged(of name.Digest) error {
 	image, err := remote.Image(of.Context().Tag(strings.Replace(of.DigestStr(), ":", "-", 1)+".sig"), s.options...)
 	if err != nil {
@@ -72,7 +74,7 @@ func (s *signatures) tagged(of name.Digest) error {
 	for _, layer := range manifest.Layers {
 		signature, err := base64.StdEncoding.DecodeString(layer.Annotations[annotationSignature])
 		if err != nil || len(signature) == 0 {
-			continue // it is something else
+			continue // not a signature
 		}
 		payload, err := s.blob(of, layer)
 		if err != nil {
@@ -85,7 +87,7 @@ func (s *signatures) tagged(of name.Digest) error {
 	return nil
 }
 
-// referring collects those of cosign since version 3, which are artifacts that refer to the image.
+// referring collects signatures of cosign since version 3, which are artifacts that refer to the image.
 func (s *signatures) referring(of name.Digest) error {
 	index, err := remote.Referrers(of, s.options...)
 	if err != nil {
@@ -114,7 +116,7 @@ func (s *signatures) referring(of name.Digest) error {
 	return nil
 }
 
-// bundle collects the signature of a Sigstore bundle.
+// bundle collects the signatures of a Sigstore bundle.
 func (s *signatures) bundle(of name.Digest, artifact v1.Image) error {
 	manifest, err := artifact.Manifest()
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *signatures) bundle(of name.Digest, artifact v1.Image) error {
 			} `json:"dsseEnvelope"`
 		}
 		if json.Unmarshal(text, &bundle) != nil {
-			continue // whatever it is, it signs nothing
+			continue // not a signature
 		}
 		e := bundle.Envelope
 		for _, signature := range e.Signatures {
@@ -151,7 +153,7 @@ func (s *signatures) bundle(of name.Digest, artifact v1.Image) error {
 	return nil
 }
 
-// add adds a signature, within the limit.
+// add adds a signature. It returns an Error if there are too many.
 func (s *signatures) add(signature catalog.Signature) error {
 	if len(s.found) == maxSignatures {
 		return s.tooMany()
@@ -178,14 +180,15 @@ func (s *signatures) blob(of name.Digest, layer v1.Descriptor) ([]byte, error) {
 	if err != nil {
 		return nil, pullFailure(s.image, err)
 	}
-	out, err := io.ReadAll(io.LimitReader(content, layer.Size+1)) // to its end, where its digest is compared
+	out, err := io.ReadAll(io.LimitReader(content, layer.Size+1)) // read to the end, since the digest is verified there
 	if err := errors.Join(err, content.Close()); err != nil {
 		return nil, pullFailure(s.image, fmt.Errorf("reading a signature: %w", err))
 	}
 	return out, nil
 }
 
-// absent returns nil if a registry has no such artifact. Some answer a name that they do not have as if it were forbidden.
+// absent returns nil if a registry does not have the artifact. Some registries respond to an unknown name with 401 or
+// 403.
 func (s *signatures) absent(err error) error {
 	answer, ok := errors.AsType[*transport.Error](err)
 	if ok && slices.Contains([]int{http.StatusNotFound, http.StatusForbidden, http.StatusUnauthorized}, answer.StatusCode) {

@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// newTransport returns a transport whose connections are asked for. TLS ends on the other side.
+// newTransport returns a transport that requests its connections from the parent. The parent terminates TLS.
 func newTransport(dial dialer) http.RoundTripper {
 	out := remote.DefaultTransport.(*http.Transport).Clone()
 	out.Proxy = nil
@@ -25,7 +25,7 @@ func newTransport(dial dialer) http.RoundTripper {
 	return bounded{out}
 }
 
-// connect returns an Error with the reason that a connection is not allowed, if it is not.
+// connect converts the error of a connection that is not allowed to an Error with the reason.
 func (d dialer) connect(ctx context.Context, to sandbox.Address) (net.Conn, error) {
 	conn, err := d(ctx, to)
 	if refused, ok := errors.AsType[*sandbox.DialError](err); ok && refused.Code != "" {

@@ -15,7 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// TestRedirected: a connection is asked for after a redirect as well, and the reason it is not had is that of the answer.
+// TestRedirected verifies that the connection for a redirect is also requested from the parent, and that the reason for
+// rejecting it is returned.
 func TestRedirected(t *testing.T) {
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v2/" {
@@ -35,7 +36,7 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
-// TestEndlessAnswer: of a manifest, or of a refusal, no more is read than a registry would take of one.
+// TestEndlessAnswer verifies that the size of manifests and error responses is limited.
 func TestEndlessAnswer(t *testing.T) {
 	for name, code := range map[string]int{"manifest": http.StatusOK, "refusal": http.StatusBadRequest} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestEndlessAnswer(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			<-ended
-			if wrote.Load() > 32<<20 { // what is on the way is more than what is read
+			if wrote.Load() > 32<<20 { // more may be in flight than is read
 				t.Errorf("it reads on: %d MiB", wrote.Load()>>20)
 			}
 		})
@@ -101,13 +102,13 @@ func asReason(err error) string {
 	return catalog.AsError(err, "").Reason
 }
 
-// TestPlaintextRegistry: a registry without TLS is read if it may be, whatever its name.
+// TestPlaintextRegistry verifies that a registry without TLS is only read if that is allowed, regardless of its name.
 func TestPlaintextRegistry(t *testing.T) {
 	registry := catalogtest.NewRegistry(t, "")
 	registry.Push(t, "catalog", nil, catalogtest.Files("configs/foo/catalog.yaml", catalogtest.FBC("foo", "1.0.0")))
 	for _, plaintext := range []bool{true, false} {
 		p := puller{limits: catalog.DefaultLimits, plaintext: plaintext, transport: newTransport(func(ctx context.Context, to sandbox.Address) (net.Conn, error) {
-			to.Host = registry.Host // as if that were the address of registry.example.com
+			to.Host = registry.Host // as if DNS resolved registry.example.com to it
 			return direct(ctx, to)
 		})}
 		if _, err := p.resolve(t.Context(), "registry.example.com/catalog"); (err == nil) != plaintext {

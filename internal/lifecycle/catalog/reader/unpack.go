@@ -19,34 +19,35 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// file is a regular file or a link of an image.
+// file is a regular file or a link in an image.
 type file struct {
 	// path from the root of the image, without a leading slash.
 	path string
 
-	// size is below 0 for a link.
+	// size in bytes; negative for a link.
 	size int64
 }
 
-// isLink is true for a link, which has no content and is never followed.
+// isLink reports whether the file is a link. A link has no content and is never followed.
 func (f file) isLink() bool { return f.size < 0 }
 
-// below is the path of a file from a folder on, and whether the file is in it.
+// below returns the path of a file relative to a folder, and whether the file is in it.
 func (f file) below(folder string) (string, bool) {
 	folder = strings.Trim(path.Clean("/"+folder), "/")
 	if folder == "" {
 		return f.path, true
 	}
 	if f.isLink() && holds(f.path, folder) {
-		return "", true // the folder itself is a link, or in one
+		return "", true // the folder itself, or a parent of it, is a link
 	}
 	return strings.CutPrefix(f.path, folder+"/")
 }
 
-// holds is true where a path is that of a folder, or of one that it is in.
+// holds reports whether a path is that of a folder or one of its parents.
 func holds(outer, folder string) bool { return outer == folder || strings.HasPrefix(folder, outer+"/") }
 
-// concerns says which paths have to do with a folder of an image: those in it, and those of the folders that it is in.
+// concerns returns a function that reports whether a path is in a folder, or is that of the folder or one of its
+// parents.
 func concerns(folder string) func(path string) bool {
 	folder = strings.Trim(path.Clean("/"+folder), "/")
 	return func(p string) bool {
@@ -54,28 +55,28 @@ func concerns(folder string) func(path string) bool {
 	}
 }
 
-// unpacker puts the layers of an image on top of each other. What it remembers and what it reads is bounded, whatever the
-// image is made of.
+// unpacker merges the layers of an image. Both the memory and the bytes that it reads are limited, regardless of the
+// image.
 type unpacker struct {
-	// wanted tells which paths matter; nil for all. Of others nothing is remembered.
+	// wanted reports whether a path is relevant; nil means that all are. Irrelevant paths use no memory.
 	wanted func(path string) bool
 
-	// paths is how many that matter there may be, and bytes how many all layers may have together, unpacked.
+	// paths is the maximum number of relevant paths, and bytes the maximum size of all layers together, unpacked.
 	paths int
 	bytes int64
 
-	// take is given every regular file and link that matters and that no upper layer hides.
+	// take is called with each relevant regular file and link that no upper layer hides.
 	take func(file, io.Reader) error
 
-	// hidden are the paths that an upper layer has a file at, or has removed: what a lower one has there, or below it, is
-	// gone. emptied are the folders that an upper layer has emptied.
+	// hidden are the paths at which an upper layer has a file or a whiteout: these and all paths below them are hidden
+	// in lower layers. emptied are the folders that an upper layer made opaque.
 	hidden, emptied map[string]bool
 }
 
-// longestPath is how long a path can be on the systems that images are for.
+// longestPath is the maximum length of a path on the systems that images are for, in bytes.
 const longestPath = 4096
 
-// unpack goes through the layers, the uppermost first.
+// unpack reads the layers, starting with the uppermost.
 func (u *unpacker) unpack(ctx context.Context, image v1.Image) error {
 	layers, err := image.Layers()
 	if err != nil {
@@ -95,15 +96,15 @@ func (u *unpacker) layer(ctx context.Context, layer v1.Layer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = packed.Close() }() // only read
+	defer func() { _ = packed.Close() }() // opened for reading
 	content, err := decompressed(packed)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = content.Close() }() // only read
+	defer func() { _ = content.Close() }() // opened for reading
 	counted := &capped{ctx: ctx, r: content, left: &u.bytes}
 	archive := tar.NewReader(counted)
-	var emptied []string // in the layers below this one
+	var emptied []string // applies to the layers below this one
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -124,12 +125,12 @@ func (u *unpacker) layer(ctx context.Context, layer v1.Layer) error {
 	for _, folder := range emptied {
 		u.emptied[folder] = true
 	}
-	_, err = io.Copy(io.Discard, counted) // at its very end it turns out whether the layer is what the manifest says
+	_, err = io.Copy(io.Discard, counted) // read to the end, where the digest is verified
 	return err
 }
 
-// noArchive is why a layer is of no use that is no archive, once it has been read to its end: it may be that it was not
-// what was asked for.
+// noArchive returns the error for a layer that is not an archive. It reads the rest first: if the digest does not
+// match, that is the error.
 func noArchive(rest io.Reader) error {
 	if _, err := io.Copy(io.Discard, rest); err != nil {
 		return err
@@ -137,11 +138,10 @@ func noArchive(rest io.Reader) error {
 	return unfit("a layer of the image is no archive of files")
 }
 
-// largestWindow is how much of what was there before an archive in zstd may refer to, all of which has to be in memory.
-// Builders of images use a quarter of that.
+// largestWindow limits the window of zstd in bytes, which has to fit into memory. Image builders use a quarter of it.
 const largestWindow = 32 << 20
 
-// decompressed is an archive without what it is packed in: gzip, zstd or nothing.
+// decompressed decompresses a layer: gzip, zstd or none.
 func decompressed(packed io.Reader) (io.ReadCloser, error) {
 	in := bufio.NewReader(packed)
 	magic, err := in.Peek(4)
@@ -161,13 +161,13 @@ func decompressed(packed io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(in), nil
 }
 
-// Names by which a layer removes a file of those below it, or all that is in a folder of those.
+// Names of whiteouts: for a file of a lower layer, and for the whole content of a folder in lower layers.
 const (
 	whiteout = ".wh."
 	emptying = ".wh..wh..opq"
 )
 
-// entry takes one entry of a layer. It returns the folder that it empties, if it does.
+// entry processes one entry of a layer. It returns the folder that the entry makes opaque, if any.
 func (u *unpacker) entry(header *tar.Header, content io.Reader) (emptied []string, err error) {
 	name := path.Clean(header.Name)
 	if name == ".." || strings.HasPrefix(name, "../") {
@@ -182,7 +182,7 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) (emptied []strin
 		name = folder + base
 	}
 	if header.Typeflag == tar.TypeDir || name == "" || u.wanted != nil && !u.wanted(name) {
-		return nil, nil // folders come with their files
+		return nil, nil // folders are implied by their files
 	}
 	if len(name) > longestPath {
 		return nil, unfit(fmt.Sprintf("the image has an entry whose name is %d bytes long: %s", len(name), messages.Clip(name, 200)))
@@ -203,10 +203,10 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) (emptied []strin
 	case tar.TypeSymlink, tar.TypeLink:
 		return nil, u.take(file{path: name, size: -1}, nil)
 	}
-	return nil, nil // devices are no content
+	return nil, nil // devices have no content
 }
 
-// remember counts what has to be remembered.
+// remember counts a path against the limit.
 func (u *unpacker) remember() error {
 	if u.paths--; u.paths < 0 {
 		return errTooMany
@@ -214,7 +214,7 @@ func (u *unpacker) remember() error {
 	return nil
 }
 
-// isHidden is true where an upper layer hides a path.
+// isHidden reports whether an upper layer hides a path.
 func (u *unpacker) isHidden(name string) bool {
 	if u.hidden[name] {
 		return true
@@ -229,20 +229,20 @@ func (u *unpacker) isHidden(name string) bool {
 	}
 }
 
-// unfit is an archive that no image should be made of, in words.
+// unfit is an error about an archive that is not valid in an image.
 type unfit string
 
 func (u unfit) Error() string { return string(u) }
 
 var (
-	// errTooMuch is that something has more bytes than were to be read.
+	// errTooMuch means that the layers have more bytes than the limit.
 	errTooMuch = errors.New("more than was to be read")
 
-	// errTooMany is that an image has more files than were to be read.
+	// errTooMany means that an image has more files than the limit.
 	errTooMany = errors.New("more files than were to be read")
 )
 
-// capped reads until ctx ends or there is more than is left.
+// capped reads until ctx is done or the limit is exceeded. It decrements left by the bytes read.
 type capped struct {
 	ctx  context.Context
 	r    io.Reader

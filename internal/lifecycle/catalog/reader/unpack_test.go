@@ -48,7 +48,7 @@ func TestUnpack(t *testing.T) {
 			reason: "An upper layer removes files and folders, the catalog's own included.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b/c", "2"), catalogtest.Files("configs/.wh.b", ""), catalogtest.Files(".wh.configs", "", "configs/d", "3")},
 			folder: "/configs",
-			want:   nil, // what comes after a removal in the same archive is not there either
+			want:   nil, // entries after a whiteout in the same archive are removed too
 		},
 		"emptied": {
 			reason: "A folder that an upper layer empties keeps what that layer has in it, whichever comes first.",
@@ -130,7 +130,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// unpacked are the files of a folder and what they hold; of 64 KiB and 4 paths at most.
+// unpacked returns the files of a folder with their content. The limits are 64 KiB and 4 paths.
 func unpacked(image v1.Image, folder string) (out []string, err error) {
 	u := unpacker{wanted: concerns(folder), paths: 4, bytes: 64 << 10}
 	u.take = func(f file, r io.Reader) error {
@@ -165,7 +165,7 @@ func TestDecompressed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = io.WriteString(w, text)
-		if err := errors.Join(err, w.Flush(), w.Close()); err != nil { // flushed, so that the writer cannot know that it is all
+		if err := errors.Join(err, w.Flush(), w.Close()); err != nil { // flushed first, so that the writer cannot know that this is all
 			t.Fatal(err)
 		}
 		return out.Bytes()
@@ -202,7 +202,7 @@ func TestDecompressed(t *testing.T) {
 	}
 }
 
-// TestUnpackReadsToTheEnd: only at the end of a layer does it turn out that it is not what the manifest says.
+// TestUnpackReadsToTheEnd verifies that a layer is read to its end, where its digest is verified.
 func TestUnpackReadsToTheEnd(t *testing.T) {
 	registry := catalogtest.NewRegistry(t, "")
 	p := newPuller(catalog.DefaultLimits)

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// accessLevels are the roles that people have, and what each may do with the APIs of an operator.
+// accessLevels are the access levels of users, with the verbs that each allows on the APIs of an operator.
 var accessLevels = []struct {
 	name  string
 	verbs []string
@@ -25,8 +25,9 @@ var accessLevels = []struct {
 	{"view", []string{"get", "list", "watch"}},
 }
 
-// apiRoles let the people who may administer, edit or view a namespace do so with the APIs that the CSV owns. Two CSVs in
-// different namespaces may own the same API, so the roles are the same for both and belong to neither.
+// apiRoles renders ClusterRoles by which users who administer, edit or view a namespace do the same with the APIs that
+// the CSV owns. CSVs in different namespaces may own the same API, so the roles are the same for all and belong to
+// none.
 func apiRoles(in Install, out *Rendered) {
 	seen := map[string]bool{}
 	for _, owned := range in.Grant.APIs {
@@ -69,7 +70,7 @@ func (in Install) apiRole(owned API, name, level string, rule rbacv1.PolicyRule)
 	return role
 }
 
-// aggregationLabel selects the roles of an access level for an API.
+// aggregationLabel returns the label that selects the roles of an access level for an API.
 func aggregationLabel(owned API, level string) string {
 	_, group, _ := strings.Cut(owned.CRD, ".")
 	sum := fnv.New64a()
@@ -77,8 +78,8 @@ func aggregationLabel(owned API, level string) string {
 	return fmt.Sprintf("olm.opgroup.permissions/aggregate-to-%x-%s", sum.Sum64(), level)
 }
 
-// GroupRoles are the cluster roles of an OperatorGroup, one an access level, to bind people to. Each gathers the roles
-// for the APIs of the CSVs in the group. They name no rules, which are the API server's to fill in.
+// GroupRoles returns the ClusterRoles of an OperatorGroup that users are bound to, one per access level. Each
+// aggregates the roles for the APIs of the CSVs in the group; its rules are empty, since the API server fills them in.
 func GroupRoles(group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.ClusterServiceVersion) []*rbacv1.ClusterRole {
 	var out []*rbacv1.ClusterRole
 	for _, level := range accessLevels {
@@ -105,7 +106,7 @@ func GroupRoles(group *operatorsv1.OperatorGroup, csvs map[string]*v1alpha1.Clus
 	return out
 }
 
-// GroupLabels select the cluster roles of an OperatorGroup.
+// GroupLabels returns the labels that select the ClusterRoles of an OperatorGroup.
 func GroupLabels(group metav1.Object) map[string]string {
 	return ownerLabels(group, operatorsv1.OperatorGroupKind)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// realCSVs are those of the folder that BUNDLES names, by file.
+// realCSVs returns the CSVs in the folder $BUNDLES, by file.
 func realCSVs(t *testing.T) map[string]*v1alpha1.ClusterServiceVersion {
 	t.Helper()
 	dir := os.Getenv("BUNDLES")
@@ -52,9 +52,9 @@ func realCSVs(t *testing.T) map[string]*v1alpha1.ClusterServiceVersion {
 	return out
 }
 
-// TestRealBundles holds of every real operator that it renders, or that it is said why not; twice the same, changing
-// nothing that it was given; without an object of which there are two, or of which the name is not valid; and, granted nothing,
-// with nothing beyond its namespace.
+// TestRealBundles verifies that every real operator either renders or yields an *Error with a reason; that rendering is
+// deterministic and does not modify its input; that objects are unique and have valid names; and that an operator
+// without a grant has no objects outside its namespace.
 func TestRealBundles(t *testing.T) {
 	for file, csv := range realCSVs(t) {
 		t.Run(file, func(t *testing.T) {

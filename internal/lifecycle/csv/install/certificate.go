@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// certValidFor is how long a certificate is valid.
+	// certValidFor is the validity of a certificate.
 	certValidFor = 2 * 365 * 24 * time.Hour
 
-	// certMinFresh is how long before its end it is replaced.
+	// certMinFresh is how long before its expiry a certificate is replaced.
 	certMinFresh = 24 * time.Hour
 
 	// certBackdated is how far the API server's clock may be behind.
@@ -34,23 +34,23 @@ const (
 	organization = "operator-status"
 )
 
-// Certificate is the serving certificate of a deployment, its key, and the certificate of the authority that signed it,
-// all in PEM. The authority's own key is thrown away once it has signed.
+// Certificate is the serving certificate of a Deployment with its key and its CA certificate, all in PEM. The CA's key
+// is discarded after it has signed.
 type Certificate struct {
 	CA, Cert, Key []byte
 
-	// Made and RotateAt are when it was made and when it is to be replaced.
+	// Made is when the certificate was created, RotateAt when it has to be replaced.
 	Made, RotateAt time.Time
 
-	// Renewed is true where it is not what was in the Secret before.
+	// Renewed is true if the certificate is not the one that was in the Secret.
 	Renewed bool
 }
 
-// Certificates are the serving certificates of deployments, by the deployment's name.
+// Certificates holds serving certificates by the name of their Deployment.
 type Certificates map[string]Certificate
 
-// Certify returns a certificate for each deployment of the CSV that serves webhooks. One in the Secret of the name
-// SecretName is kept while it is good; read are the Secrets of the CSV's namespace, as many as are there.
+// Certify returns a certificate for each Deployment of the CSV that serves webhooks. It keeps the one in the Secret
+// SecretName while that is valid. read holds the existing Secrets of the CSV's namespace.
 func Certify(csv *v1alpha1.ClusterServiceVersion, read []corev1.Secret, now time.Time) (Certificates, error) {
 	out := Certificates{}
 	for _, d := range servingDeployments(csv) {
@@ -67,7 +67,7 @@ func Certify(csv *v1alpha1.ClusterServiceVersion, read []corev1.Secret, now time
 	return out, nil
 }
 
-// complete says which certificate Certify would have made and was not asked for.
+// complete returns an error if a Deployment that serves webhooks has no certificate.
 func (c Certificates) complete(csv *v1alpha1.ClusterServiceVersion) error {
 	for _, d := range servingDeployments(csv) {
 		if _, ok := c[d.Name]; !ok {
@@ -77,7 +77,7 @@ func (c Certificates) complete(csv *v1alpha1.ClusterServiceVersion) error {
 	return nil
 }
 
-// LastUpdated is when the newest certificate was made, and nil where there is none.
+// LastUpdated returns when the newest certificate was created; nil if there is none.
 func (c Certificates) LastUpdated() *metav1.Time {
 	var last *metav1.Time
 	for _, cert := range c {
@@ -88,7 +88,7 @@ func (c Certificates) LastUpdated() *metav1.Time {
 	return last
 }
 
-// RotateAt is when the first certificate is to be replaced, and nil where there is none.
+// RotateAt returns when the first certificate has to be replaced; nil if there is none.
 func (c Certificates) RotateAt() *metav1.Time {
 	var first *metav1.Time
 	for _, cert := range c {
@@ -109,7 +109,7 @@ func hostnames(service, namespace string) []string {
 	return []string{name, name + ".svc", name + ".svc.cluster.local"}
 }
 
-// kept is the certificate in the Secret of that name, if it is good.
+// kept returns the certificate in the named Secret, if it is valid.
 func kept(read []corev1.Secret, name string, hosts []string, now time.Time) (Certificate, bool) {
 	for _, secret := range read {
 		if secret.Name == name {
@@ -120,7 +120,7 @@ func kept(read []corev1.Secret, name string, hosts []string, now time.Time) (Cer
 	return Certificate{}, false
 }
 
-// fromSecret reads a certificate, and says why it is good no more.
+// fromSecret returns the certificate in a Secret, or why it is no longer valid.
 func fromSecret(secret corev1.Secret, hosts []string, now time.Time) (Certificate, error) {
 	out := Certificate{CA: secret.Data[caKey], Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}
 	pair, err := tls.X509KeyPair(out.Cert, out.Key)
@@ -153,7 +153,7 @@ func fromSecret(secret corev1.Secret, hosts []string, now time.Time) (Certificat
 	return out, nil
 }
 
-// newCertificate is signed by an authority that is made for it alone.
+// newCertificate returns a certificate that is signed by a new CA of its own.
 func newCertificate(hosts []string, now time.Time) (Certificate, error) {
 	authority, err := sign(x509.Certificate{
 		Subject: pkix.Name{CommonName: "operator-status-selfsigned"},
@@ -183,13 +183,12 @@ func newCertificate(hosts []string, now time.Time) (Certificate, error) {
 	}, nil
 }
 
-// keyPair is a certificate and its key.
 type keyPair struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// sign makes a key, and a certificate for it after the template, signed by an authority or, without one, by itself.
+// sign creates a key and a certificate for it from a template, signed by by, or self-signed if by is nil.
 func sign(template x509.Certificate, now time.Time, by *keyPair) (*keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -202,7 +201,7 @@ func sign(template x509.Certificate, now time.Time, by *keyPair) (*keyPair, erro
 	template.NotBefore, template.NotAfter = now.Add(-certBackdated), now.Add(certValidFor)
 	template.BasicConstraintsValid = true
 	if by == nil {
-		// A name of its own for each authority, or one that was replaced would be taken for the one that replaced it.
+		// Each CA needs a unique name: clients could otherwise mistake a replaced CA for its replacement.
 		template.Subject.CommonName = fmt.Sprintf("%s-%x", template.Subject.CommonName, template.SerialNumber)
 		by = &keyPair{&template, key}
 	}

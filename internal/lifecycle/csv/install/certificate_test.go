@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// certified is the Secret of a certificate that was made at that time.
+// certified returns the Secret of a certificate that was created at the given time.
 func certified(t *testing.T, made time.Time) corev1.Secret {
 	t.Helper()
 	in := plain(t, hooked(validating()))

@@ -9,8 +9,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// operatorCondition is where the operator may say that it is not to be updated now, and the right to say it. Applied
-// server-side, it leaves alone what the operator and admins say there.
+// operatorCondition renders the OperatorCondition, by which the operator can block its upgrade, and the permission to
+// write it. It is applied with server-side apply, which preserves what the operator and admins set.
 func operatorCondition(in Install, out *Rendered) {
 	accounts := conditionAccounts(in.CSV)
 	var subjects []rbacv1.Subject
@@ -47,8 +47,8 @@ func operatorCondition(in Install, out *Rendered) {
 	)
 }
 
-// conditionAccounts are the service accounts that ask for permissions, as often as they do, cluster permissions first;
-// without any the default one.
+// conditionAccounts returns the service account of each permission, cluster permissions first, with duplicates. Without
+// permissions it returns the default one.
 func conditionAccounts(csv *v1alpha1.ClusterServiceVersion) []string {
 	strategy := csv.Spec.InstallStrategy.StrategySpec
 	var out []string

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// configure does to a deployment what the Subscription's config asks for. The config wins over the CSV, but for
-// annotations. Its containers are configured, its init containers are not, and config.selector selects nothing: so it is
-// in OLM.
+// configure applies the Subscription's config to a Deployment. The config takes precedence over the CSV, except for
+// annotations. As in OLM, init containers are not configured and config.selector is ignored.
 func configure(deployment *appsv1.Deployment, config *olm.SubscriptionConfig) {
 	if config == nil {
 		return
@@ -37,7 +36,8 @@ func configure(deployment *appsv1.Deployment, config *olm.SubscriptionConfig) {
 	deployment.Spec.Template.Annotations = under(deployment.Spec.Template.Annotations, config.Annotations)
 }
 
-// overlay replaces in have what more has too, and adds the rest. What have does not have is added as often as more has it.
+// overlay returns have with items replaced by their counterparts in more, and the other items of more appended.
+// Duplicates within more are all appended.
 func overlay[T any](have, more []T, same func(a, b T) bool) []T {
 	out := slices.Clone(have)
 	for _, item := range more {
@@ -52,7 +52,7 @@ func overlay[T any](have, more []T, same func(a, b T) bool) []T {
 
 func equal[T any](a, b T) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// under is have, with those of more that it does not have.
+// under merges two maps; have takes precedence.
 func under(have, more map[string]string) map[string]string {
 	if len(more) == 0 {
 		return have
@@ -62,7 +62,7 @@ func under(have, more map[string]string) map[string]string {
 	return out
 }
 
-// setEnv sets variables in every container. The last of a name wins, in the place of the first.
+// setEnv sets variables in every container. The last value of a name wins, at the position of the first.
 func setEnv(pod *corev1.PodSpec, env []corev1.EnvVar) {
 	for i := range pod.Containers {
 		c := &pod.Containers[i]
@@ -80,8 +80,8 @@ func setEnv(pod *corev1.PodSpec, env []corev1.EnvVar) {
 	}
 }
 
-// affinity is have, with what config says in place of the same part. A part that config has empty is taken away, and so
-// is all of it where config is empty.
+// affinity merges the config into have: each part that is set in config replaces that part. An empty part in config
+// removes the part, and an empty config removes everything.
 func affinity(have, config *corev1.Affinity) *corev1.Affinity {
 	if config == nil {
 		return have

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// envOperatorCondition tells an operator the name of its OperatorCondition.
+// envOperatorCondition is the environment variable with the name of the OperatorCondition.
 const envOperatorCondition = "OPERATOR_CONDITION_NAME"
 
-// deployments are those of the install strategy.
+// deployments renders the Deployments of the install strategy.
 func deployments(in Install, out *Rendered) {
 	for _, d := range in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
 		deployment := &appsv1.Deployment{
@@ -26,13 +26,13 @@ func deployments(in Install, out *Rendered) {
 		configure(deployment, in.Config.DeepCopy())
 		setEnv(&deployment.Spec.Template.Spec, []corev1.EnvVar{{Name: envOperatorCondition, Value: in.CSV.Name}})
 		one := int32(1)
-		deployment.Spec.RevisionHistoryLimit = &one // an operator is not rolled back
+		deployment.Spec.RevisionHistoryLimit = &one // operators are not rolled back
 		out.add("deployment "+d.Name, deployment)
 	}
 }
 
-// templateAnnotations are those of the CSV, and of its OperatorGroup. Those that say how the CSV came here are left out:
-// pods would restart whenever they changed.
+// templateAnnotations returns the annotations of the CSV and its OperatorGroup. It omits those about how the CSV was
+// installed, since pods would restart whenever they change.
 func (in Install) templateAnnotations() map[string]string {
 	out := maps.Clone(in.CSV.Annotations)
 	maps.DeleteFunc(out, func(key, _ string) bool {

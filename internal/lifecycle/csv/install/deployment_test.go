@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// pods changes what the CSV says of its pods.
+// pods edits the pod template of the CSV's Deployment.
 func pods(edit func(*corev1.PodTemplateSpec)) change {
 	return func(in *Install) { edit(&in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template) }
 }

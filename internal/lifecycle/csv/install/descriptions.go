@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// validateWebhooks says what is wrong with what the CSV says of its webhooks.
+// validateWebhooks returns an error if the webhook descriptions of the CSV are invalid.
 func validateWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
 	seen := map[string]bool{}
 	for _, d := range csv.Spec.WebhookDefinitions {
@@ -22,7 +22,7 @@ func validateWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
 			err = errors.New("it is described twice")
 		}
 		if errors.Is(err, errRules) {
-			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "%s", err) // word for word as OLM has it
+			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "%s", err) // the message is OLM's, verbatim
 		}
 		if err != nil {
 			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "Webhook %q cannot be used: %s", d.GenerateName, err)
@@ -55,10 +55,11 @@ func deploymentOf(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription)
 	return &deployments[i]
 }
 
-// errRules begins the messages of OLM on the rules of webhooks.
+// errRules is the prefix of OLM's messages about webhook rules.
 var errRules = errors.New("webhook rules cannot include")
 
-// validateRules refuses a webhook that would be asked about the objects that it is itself made and removed by.
+// validateRules rejects a webhook that would intercept requests for the objects by which it is itself created and
+// deleted.
 func validateRules(rules []admissionv1.RuleWithOperations) error {
 	for _, rule := range rules {
 		if slices.Contains(rule.APIGroups, "*") {
@@ -81,7 +82,7 @@ func validateRules(rules []admissionv1.RuleWithOperations) error {
 	return nil
 }
 
-// validateConversion refuses a webhook that would not answer for every custom resource in the cluster.
+// validateConversion rejects a webhook that would not convert every custom resource in the cluster.
 func validateConversion(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription) error {
 	for _, mode := range csv.Spec.InstallModes {
 		if mode.Supported != (mode.Type == olm.InstallModeTypeAllNamespaces) {
@@ -100,7 +101,7 @@ func validateConversion(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescri
 	return nil
 }
 
-// validatePorts refuses webhooks of one deployment that want a port of its Service to lead to different places.
+// validatePorts rejects webhooks of one Deployment that need the same Service port with different target ports.
 func validatePorts(csv *v1alpha1.ClusterServiceVersion) error {
 	type key struct {
 		deployment string

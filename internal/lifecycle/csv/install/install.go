@@ -1,9 +1,9 @@
-// Package install says what the cluster has to hold for a ClusterServiceVersion to be installed.
+// Package install renders the objects that a ClusterServiceVersion (CSV) consists of.
 //
-// Render is the whole of it: what is read goes in, objects in the order of their application come out. It has no
-// client, no clock and no randomness, so the same install renders to the same objects. What cannot be the same twice,
-// keys and certificates, is made by Certify, which keeps those that are still good. Names, labels, annotations and
-// rights are those of OLM wherever another object could depend on them.
+// Render is a pure function: it has no client, no clock and no randomness, so the same input renders the same objects,
+// in the order in which they are applied. Keys and certificates, which cannot be the same twice, are created by
+// Certify, which keeps those that are still valid. Names, labels, annotations and permissions are those of OLM wherever
+// another object could depend on them.
 package install
 
 import (
@@ -23,45 +23,45 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Install is everything that the objects of a ClusterServiceVersion depend on, read at one moment.
+// Install holds everything that the objects of a CSV depend on, read at one moment.
 type Install struct {
 	CSV *v1alpha1.ClusterServiceVersion
 
 	// Group is the OperatorGroup of the CSV's namespace.
 	Group *operatorsv1.OperatorGroup
 
-	// Targets are the namespaces that the operator looks after. Nil, or the empty one, means all.
+	// Targets are the target namespaces of the operator. Nil, or the empty string among them, means all.
 	Targets []string
 
-	// Config is that of the Subscription which the CSV was installed for, if it has one.
+	// Config is spec.config of the CSV's Subscription; nil if it has none.
 	Config *olm.SubscriptionConfig
 
-	// Grant is what the CSV may be given; the zero value where no InstallPlan has granted it anything.
+	// Grant is what the CSV may be granted; the zero value if no InstallPlan has granted it anything.
 	Grant Grant
 
-	// CRDs are the UIDs of the CustomResourceDefinitions that the CSV owns, by name. The roles for an API belong to
-	// its definition, so that they go with it.
+	// CRDs holds the UIDs of the CustomResourceDefinitions that the CSV owns, by name. They own the roles for their
+	// APIs, so that the roles are deleted with them.
 	CRDs map[string]types.UID
 
-	// Certificates are what Certify returned.
+	// Certificates is the result of Certify.
 	Certificates Certificates
 }
 
-// Grant is what an operator may be given. It is taken from a manifest that can be trusted to be what was approved, never
-// from the CSV in the cluster, which others may have changed since.
+// Grant is what an operator may be granted. It is taken from a manifest that is known to be the approved one, never
+// from the CSV in the cluster, which other users may have changed since.
 type Grant struct {
 	Permissions        []olm.StrategyDeploymentPermissions
 	ClusterPermissions []olm.StrategyDeploymentPermissions
 
-	// Webhooks may be registered, as they are described here. Those of the CSV that have no namesake of the same type and
-	// deployment here are not.
+	// Webhooks may be registered as described here. Those of the CSV without a counterpart of the same name, type and
+	// Deployment are not registered.
 	Webhooks []olm.WebhookDescription
 
-	// APIs are those for which people get roles: what the CSV owns.
+	// APIs are the owned kinds for which user roles are created.
 	APIs []API
 }
 
-// API is a kind that an operator offers.
+// API is a kind that an operator provides.
 type API struct {
 	// CRD is the name of its CustomResourceDefinition.
 	CRD     string `json:"crd"`
@@ -69,7 +69,7 @@ type API struct {
 	Kind    string `json:"kind"`
 }
 
-// GrantOf returns all that the manifest of a CSV asks for.
+// GrantOf returns everything that the manifest of a CSV asks for.
 func GrantOf(manifest *olm.ClusterServiceVersionSpec) Grant {
 	strategy := manifest.InstallStrategy.StrategySpec
 	return Grant{
@@ -80,7 +80,6 @@ func GrantOf(manifest *olm.ClusterServiceVersionSpec) Grant {
 	}
 }
 
-// apisOf are the kinds that a CSV owns.
 func apisOf(manifest *olm.ClusterServiceVersionSpec) []API {
 	var out []API
 	for _, d := range manifest.CustomResourceDefinitions.Owned {
@@ -89,64 +88,63 @@ func apisOf(manifest *olm.ClusterServiceVersionSpec) []API {
 	return out
 }
 
-// Object is one object to apply.
+// Object is an object to apply.
 type Object struct {
 	client.Object
 
-	// IfAbsent is true where an object of that name which is there already, and which no CSV of ours owns, serves as
-	// well and is left as it is. See Owners.
+	// IfAbsent is true if an existing object of that name that no CSV owns is used as it is. See Owners.
 	IfAbsent bool
 
-	// For says what the object is for, such as "permissions of service account foo".
+	// For is the purpose of the object, such as "permissions of service account foo".
 	For string
 
-	// Right is true for what grants the operator rights: its service accounts, and their roles and bindings.
+	// Right is true if the object grants the operator permissions: its service accounts, and their roles and bindings.
 	Right bool
 }
 
-// Phase is which objects can be applied at once: those of one phase do not depend on each other, and the objects of a Rendered are
-// in the order of their phases.
+// Phase returns the phase in which the object is applied. Objects of the same phase do not depend on each other, and
+// the objects of a Rendered are sorted by phase.
 func (o Object) Phase() int {
 	switch o.Object.(type) {
 	case *rbacv1.RoleBinding, *rbacv1.ClusterRoleBinding:
-		return 1 // nobody may bind a role that is not there, unless he may bind any
+		return 1 // the role has to exist, except for users who may bind any
 	case *appsv1.Deployment:
-		return 2 // with all that it needs to run
+		return 2 // after everything that it needs to run
 	case *admissionv1.ValidatingWebhookConfiguration, *admissionv1.MutatingWebhookConfiguration:
-		return 3 // after what serves them, or they would refuse what they are asked about
+		return 3 // after their servers, since the API server would reject the requests that they intercept
 	}
 	return 0
 }
 
-// Rendered is what an install comes to.
+// Rendered is the result of Render.
 type Rendered struct {
-	// Objects in the order of their application.
+	// Objects are in the order of application.
 	Objects []Object
 
-	// Conversions to set on CustomResourceDefinitions once the objects are there, ordered by name.
+	// Conversions are set on CustomResourceDefinitions after the objects are applied, sorted by name.
 	Conversions []Conversion
 
-	// LeftOut says what the CSV asks for and the grant does not give. Sorted, each said once.
+	// LeftOut describes what the CSV asks for but the grant does not contain, sorted and without duplicates.
 	LeftOut []string
 }
 
-// Error says why a CSV cannot be installed as it is written.
+// Error is the reason why a CSV cannot be installed as it is written.
 type Error struct {
-	// Reason for the status of the CSV.
+	// Reason is for the status of the CSV.
 	Reason olm.ConditionReason
 
-	// Message is a sentence for it.
+	// Message is a sentence for the status.
 	Message string
 }
 
-// Error implements error.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 func invalid(reason olm.ConditionReason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Render says what the cluster has to hold for in to be installed. The error is an *Error where the CSV is at fault.
+// Render returns the objects of an install. The error is an *Error if the CSV is at fault.
 func Render(in Install) (Rendered, error) {
 	if err := Validate(in.CSV); err != nil {
 		return Rendered{}, err
@@ -176,7 +174,7 @@ func Render(in Install) (Rendered, error) {
 	return *out, nil
 }
 
-// rights are what the operator is granted, for its service accounts.
+// rights renders the permissions of the operator's service accounts, as granted.
 func rights(in Install, out *Rendered) {
 	before := len(out.Objects)
 	serviceAccounts(in, out)
@@ -187,7 +185,7 @@ func rights(in Install, out *Rendered) {
 	}
 }
 
-// Permissions returns the objects by which the operator is granted its rights: those of Render that are Rights.
+// Permissions returns the objects that grant the operator its permissions: those of Render with Right set.
 func Permissions(in Install) []Object {
 	in.Targets = sorted(in.Targets)
 	out := &Rendered{}
@@ -195,25 +193,23 @@ func Permissions(in Install) []Object {
 	return out.Objects
 }
 
-// add adds objects that are for something. They share nothing with what they were made of, since applying an object writes the
-// answer into it.
+// add adds deep copies of objects with a purpose. They are copies because applying an object overwrites it with the
+// response.
 func (r *Rendered) add(what string, objects ...client.Object) {
 	for _, obj := range objects {
 		r.Objects = append(r.Objects, Object{Object: obj.DeepCopyObject().(client.Object), For: what})
 	}
 }
 
-// allNamespaces is true where the operator looks after every namespace.
+// allNamespaces reports whether the operator targets all namespaces.
 func (in Install) allNamespaces() bool {
 	return in.Targets == nil || slices.Contains(in.Targets, metav1.NamespaceAll)
 }
 
-// account is a service account of the CSV's namespace.
 func (in Install) account(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: in.CSV.Namespace, Name: name}
 }
 
-// sorted is a sorted copy without duplicates.
 func sorted(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)

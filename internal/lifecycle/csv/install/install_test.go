@@ -24,10 +24,11 @@ import (
 
 var now = time.Date(2030, time.May, 4, 12, 0, 0, 0, time.UTC)
 
-// change is what a case does to the plain install before it is rendered.
+// change modifies the plain install of a test case before it is rendered.
 type change func(*Install)
 
-// fooCSV is a CSV with one deployment of one container that runs as service account foo, and owns the API of Foos.
+// fooCSV returns a CSV that owns the API of Foos and has one Deployment with one container, which runs as service
+// account foo.
 func fooCSV() *v1alpha1.ClusterServiceVersion {
 	return &v1alpha1.ClusterServiceVersion{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "foo.v1", UID: "csv-uid"},
@@ -60,12 +61,10 @@ func grants(account string, rules ...rbacv1.PolicyRule) olm.StrategyDeploymentPe
 	return olm.StrategyDeploymentPermissions{ServiceAccountName: account, Rules: rules}
 }
 
-// asking has the CSV ask for permissions.
 func asking(permissions ...olm.StrategyDeploymentPermissions) change {
 	return func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.Permissions = permissions }
 }
 
-// askingCluster has the CSV ask for cluster permissions.
 func askingCluster(permissions ...olm.StrategyDeploymentPermissions) change {
 	return func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.ClusterPermissions = permissions }
 }
@@ -74,14 +73,14 @@ func targeting(namespaces ...string) change {
 	return func(in *Install) { in.Targets = namespaces }
 }
 
-// ungranted is an install of what no InstallPlan has granted anything.
+// ungranted returns an install to which no InstallPlan has granted anything.
 func ungranted(in Install) Install {
 	in.Grant = Grant{}
 	return in
 }
 
-// plain is an install of fooCSV, with changes, for all namespaces. All that it asks for is granted, and its certificates
-// are there.
+// plain returns an install of fooCSV with changes, for all namespaces. Everything that it asks for is granted, and it
+// has its certificates.
 func plain(t *testing.T, changes ...change) Install {
 	t.Helper()
 	in := Install{
@@ -110,7 +109,6 @@ func rendered(t *testing.T, in Install) Rendered {
 	return out
 }
 
-// found is the one object of that type and name.
 func found[T client.Object](t *testing.T, out Rendered, name string) T {
 	t.Helper()
 	for _, obj := range out.Objects {
@@ -123,10 +121,10 @@ func found[T client.Object](t *testing.T, out Rendered, name string) T {
 	return none
 }
 
-// generated is the end of a name that is a hash.
+// generated matches the hash at the end of a name.
 var generated = regexp.MustCompile(`-([0-9A-Za-z]{36,38}|[0-9a-f]{10})$`)
 
-// listing is the kind, namespace and name of each object, in their order, with * for a hash.
+// listing returns the kind, namespace and name of each object in order, with * for a hash.
 func listing(out Rendered) []string {
 	var list []string
 	for _, obj := range out.Objects {
@@ -135,7 +133,7 @@ func listing(out Rendered) []string {
 	return list
 }
 
-// always is what every install of fooCSV comes to.
+// always lists the objects of every install of fooCSV.
 var always = []string{
 	"ClusterRole /foos.example.com-v1-admin",
 	"ClusterRole /foos.example.com-v1-edit",
@@ -147,7 +145,7 @@ var always = []string{
 	"Deployment operators/foo-manager",
 }
 
-// inWaves puts lines of a listing into the order of application: first what depends on nothing.
+// inWaves sorts lines of a listing by the phase of their kind.
 func inWaves(lines []string) []string {
 	waves := []string{"", "RoleBinding ClusterRoleBinding", "Deployment", "ValidatingWebhookConfiguration MutatingWebhookConfiguration"}
 	wave := func(line string) int {
@@ -164,7 +162,7 @@ func TestRender(t *testing.T) {
 		reason  string
 		changes []change
 		want    []string // before always, if that is rendered
-		instead []string // of all that
+		instead []string // instead of want and always
 		leftOut []string
 	}{
 		"nothing asked": {
@@ -245,7 +243,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestRenderGrant holds that rights come from the grant alone.
+// TestRenderGrant verifies that permissions come from the grant alone.
 func TestRenderGrant(t *testing.T) {
 	in := plain(t, asking(grants("foo", rule("get", "pods"))), targeting("operators"))
 	asking(grants("foo", rule("*", "*")))(&in)
@@ -263,7 +261,7 @@ func TestRenderGrant(t *testing.T) {
 	}
 }
 
-// TestOwnership holds that an object belongs to its CSV by label, and by reference only where that is in its namespace.
+// TestOwnership verifies that an object belongs to its CSV by label, and by owner reference only in the same namespace.
 func TestOwnership(t *testing.T) {
 	in := plain(t, asking(grants("foo", rule("get", "pods"))), targeting("operators", "a"))
 	no := false
@@ -363,7 +361,8 @@ func TestRenderRejects(t *testing.T) {
 	}
 }
 
-// TestUngranted: what no InstallPlan granted gets no rights and reaches nobody, in its own namespace or elsewhere.
+// TestUngranted verifies that an operator without a grant gets no permissions and no webhooks, in its namespace or
+// elsewhere.
 func TestUngranted(t *testing.T) {
 	in := ungranted(plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("a", "operators")))
 	want := []string{"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1", "Deployment operators/foo-manager"}
@@ -372,7 +371,7 @@ func TestUngranted(t *testing.T) {
 	}
 }
 
-// TestPermissions: what an InstallPlan applies of an operator's rights is what the operator is kept at.
+// TestPermissions verifies that the permissions that an InstallPlan applies are the ones that the CSV controller keeps.
 func TestPermissions(t *testing.T) {
 	in := plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("b", "a", "operators"))
 	var want, got []Object

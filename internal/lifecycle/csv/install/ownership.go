@@ -23,7 +23,7 @@ import (
 	"github.com/operator-status/operator-status/internal/drift"
 )
 
-// Labels, as OLM sets them, of what belongs to a ClusterServiceVersion or an OperatorGroup.
+// Labels on objects that belong to a CSV or an OperatorGroup, as OLM sets them.
 const (
 	LabelOwner          = "olm.owner"
 	LabelOwnerNamespace = "olm.owner.namespace"
@@ -31,32 +31,32 @@ const (
 	LabelManaged        = "olm.managed"
 )
 
-// AnnotationBundled on an object that came in a bundle names the InstallPlan that applied it.
+// AnnotationBundled on an object from a bundle names the InstallPlan that applied it.
 const AnnotationBundled = "operatorstatus.io/bundled-by"
 
-// IsRendered reports whether an object was rendered for a CSV, and did not come in its bundle.
+// IsRendered reports whether an object was rendered for a CSV, as opposed to being part of its bundle.
 func IsRendered(o metav1.Object) bool {
 	_, applied := o.GetAnnotations()[AnnotationApplied]
 	return applied
 }
 
-// IsOwned reports whether an object belongs to one CSV. The roles for an API belong to its CustomResourceDefinition.
+// IsOwned reports whether an object belongs to a CSV. The roles for an API belong to its CustomResourceDefinition.
 func IsOwned(o metav1.Object) bool {
 	return o.GetLabels()[LabelOwnerKind] == v1alpha1.ClusterServiceVersionKind
 }
 
-// FieldOwner is the field manager of what operators consist of.
+// FieldOwner is the field manager of the objects that operators consist of.
 const FieldOwner = client.FieldOwner("operator-status-csv")
 
-// AnnotationApplied on an object that a CSV consists of is the hash of what was applied, so that what is not desired any more is
-// noticed.
+// AnnotationApplied on an object is the hash of what was applied. It shows whether fields that are no longer desired
+// have to be removed.
 const AnnotationApplied = "operatorstatus.io/applied"
 
-// maxName is about how long the names of roles are at most, as in OLM.
+// maxName is the approximate maximum length of role names, as in OLM.
 const maxName = 63
 
-// OwnerLabels select what is rendered for a CSV, in every namespace and outside of them. Only the roles for its APIs,
-// which belong to their CustomResourceDefinitions, do not have them.
+// OwnerLabels returns the labels that select all objects that are rendered for a CSV, namespaced or not, except the
+// roles for its APIs: those belong to their CustomResourceDefinitions.
 func OwnerLabels(csv *v1alpha1.ClusterServiceVersion) map[string]string {
 	return ownerLabels(csv, v1alpha1.ClusterServiceVersionKind)
 }
@@ -69,7 +69,7 @@ func ownerLabels(owner metav1.Object, kind string) map[string]string {
 	}
 }
 
-// OwnerReference is the one by which an object in the namespace of a CSV belongs to it. An object may belong to several.
+// OwnerReference returns a reference to a CSV for objects in its namespace, which may belong to several.
 func OwnerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
 	no := false
 	return metav1.OwnerReference{
@@ -79,7 +79,8 @@ func OwnerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
 	}
 }
 
-// Owners are the CSVs that an object belongs to, by reference or by label. None means that it is someone else's.
+// Owners returns the CSVs that an object belongs to, by reference or by label. If there are none, the object is not
+// ours.
 func Owners(obj metav1.Object) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, ref := range obj.GetOwnerReferences() {
@@ -99,8 +100,8 @@ func Owners(obj metav1.Object) []types.NamespacedName {
 	return append(out, labelled)
 }
 
-// owned is the metadata of something that belongs to the CSV: by label, and by reference where it is in the same
-// namespace. The garbage collector would take anything else that referred to the CSV.
+// owned returns the metadata of an object that belongs to the CSV: by label, and by owner reference if it is in the
+// same namespace. The garbage collector would delete other objects that refer to the CSV.
 func (in Install) owned(namespace, name string, labels ...map[string]string) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{}}
 	for _, more := range labels {
@@ -114,12 +115,11 @@ func (in Install) owned(namespace, name string, labels ...map[string]string) met
 	return out
 }
 
-// own is the metadata of something in the CSV's own namespace.
 func (in Install) own(name string, labels ...map[string]string) metav1.ObjectMeta {
 	return in.owned(in.CSV.Namespace, name, labels...)
 }
 
-// groupAnnotations are those by which a CSV and its pods know their OperatorGroup.
+// groupAnnotations returns the annotations of a CSV and its pods about their OperatorGroup.
 func (in Install) groupAnnotations() map[string]string {
 	if in.Group == nil {
 		return nil
@@ -131,7 +131,7 @@ func (in Install) groupAnnotations() map[string]string {
 	}
 }
 
-// generateName is base, cut where it has to be, and the hash of what distinguishes the object.
+// generateName returns base, truncated if necessary, followed by a hash of distinguishes.
 func generateName(base string, distinguishes any) string {
 	sum := hash(distinguishes)
 	if len(base)+len(sum) > maxName {
@@ -140,16 +140,16 @@ func generateName(base string, distinguishes any) string {
 	return base + "-" + sum
 }
 
-// clusterName is base, cut where it has to be, and a short hash of what distinguishes the object from its namesakes of
-// other namespaces.
+// clusterName returns base, truncated if necessary, followed by a short hash of what distinguishes the object from
+// those of other namespaces.
 func clusterName(base string, distinguishes ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(distinguishes, "/")))
 	suffix := "-" + hex.EncodeToString(sum[:5])
 	return base[:min(len(base), validation.DNS1123SubdomainMaxLength-len(suffix))] + suffix
 }
 
-// hash is the SHA-224 of a value as a JSON line, in base 62: OLM's, so that what it is part of has the name it has there.
-// It is given strings, and structs and lists of them, which can always be marshalled.
+// hash returns the SHA-224 of a value's JSON line in base 62. It is OLM's hash, so that generated names are the same.
+// value must be marshalable: callers pass strings, and structs and lists of them.
 func hash(value any) string {
 	raw, _ := json.Marshal(value)
 	return base62(append(raw, '\n'))
@@ -162,13 +162,13 @@ func base62(raw []byte) string {
 
 type objects = []client.Object
 
-// typeMeta is set on every object, since they are applied as they are.
+// typeMeta returns the type of an object, which server-side apply requires.
 func typeMeta(gv schema.GroupVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
 }
 
-// Sealed returns an object as it is applied: without what the API server sets, and annotated with a hash of what it is, so that
-// what is not desired any more is noticed.
+// Sealed returns an object as it is applied: without fields that the API server sets, and with the hash of its content
+// in AnnotationApplied.
 func Sealed(o client.Object) (*unstructured.Unstructured, error) {
 	o = o.DeepCopyObject().(client.Object)
 	if err := drift.Seal(o, AnnotationApplied); err != nil {
@@ -193,5 +193,5 @@ func Annotate(o metav1.Object, name, value string) {
 	o.SetAnnotations(annotations)
 }
 
-// Hash returns a short hash of a text that a label or an annotation may end with.
+// Hash returns a short hash of a text, valid at the end of a label or annotation.
 func Hash(text string) string { return base62([]byte(text)) }

@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// defaultAccount is in every namespace without being made.
+	// defaultAccount exists in every namespace.
 	defaultAccount = "default"
 
-	// labelContentHash says of a role or binding what it grants.
+	// labelContentHash on a role or binding is a hash of what it grants.
 	labelContentHash = "olm.permissions.hash"
 )
 
-// viewNamespaces is what an operator that looks after all namespaces needs to find them.
+// viewNamespaces is the rule that an operator needs to list its namespaces if it targets all.
 var viewNamespaces = rbacv1.PolicyRule{
 	Verbs: []string{"get", "list", "watch"}, APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"},
 }
 
-// serviceAccounts are those that something is granted to. One that a deployment names without that is not made.
+// serviceAccounts renders the service accounts that are granted anything. Others that a Deployment names are not
+// created.
 func serviceAccounts(in Install, out *Rendered) {
 	var names []string
 	for _, p := range slices.Concat(in.Grant.Permissions, in.Grant.ClusterPermissions) {
@@ -43,7 +44,7 @@ func serviceAccounts(in Install, out *Rendered) {
 	}
 }
 
-// permissions are granted in the CSV's namespace, and in every target namespace.
+// permissions renders the namespaced permissions, in the CSV's namespace and in every target namespace.
 func permissions(in Install, out *Rendered) {
 	lift := in.liftsPermissions()
 	for _, p := range distinct(in.Grant.Permissions) {
@@ -69,8 +70,8 @@ func permissions(in Install, out *Rendered) {
 	}
 }
 
-// liftsPermissions is true where the permissions have to be granted beyond the CSV's namespace. They are, all of them,
-// unless the cluster permissions hold all that they ask for.
+// liftsPermissions reports whether the namespaced permissions have to be granted outside the CSV's namespace, too. All
+// of them are, unless the cluster permissions cover them all.
 func (in Install) liftsPermissions() bool {
 	for _, p := range in.Grant.Permissions {
 		var have []rbacv1.PolicyRule
@@ -86,7 +87,6 @@ func (in Install) liftsPermissions() bool {
 	return false
 }
 
-// clusterPermissions are granted everywhere.
 func clusterPermissions(in Install, out *Rendered) {
 	for _, p := range distinct(in.Grant.ClusterPermissions) {
 		name := generateName(in.CSV.Name, struct {
@@ -98,7 +98,6 @@ func clusterPermissions(in Install, out *Rendered) {
 	}
 }
 
-// role and its binding.
 func (in Install) role(namespace, name string, p olm.StrategyDeploymentPermissions) objects {
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
 	subjects := []rbacv1.Subject{subject(in.account(p.ServiceAccountName))}
@@ -116,7 +115,6 @@ func (in Install) role(namespace, name string, p olm.StrategyDeploymentPermissio
 	}
 }
 
-// clusterRole and its binding.
 func (in Install) clusterRole(name string, p olm.StrategyDeploymentPermissions) objects {
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 	subjects := []rbacv1.Subject{subject(in.account(p.ServiceAccountName))}
@@ -139,7 +137,7 @@ func subject(account types.NamespacedName) rbacv1.Subject {
 }
 
 func rulesHash(rules []rbacv1.PolicyRule) map[string]string {
-	raw, _ := json.Marshal(rules) // of strings alone: it cannot fail
+	raw, _ := json.Marshal(rules) // cannot fail: it has only strings
 	return map[string]string{labelContentHash: base62(raw)}
 }
 
@@ -151,7 +149,7 @@ func bindingHash(ref rbacv1.RoleRef, subjects []rbacv1.Subject) map[string]strin
 	return map[string]string{labelContentHash: base62(raw)}
 }
 
-// distinct leaves out what is asked for twice in the very same words.
+// distinct removes duplicates, and permissions without a service account.
 func distinct(list []olm.StrategyDeploymentPermissions) []olm.StrategyDeploymentPermissions {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(p olm.StrategyDeploymentPermissions) bool {

@@ -12,8 +12,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// The names that OLM generates for these permissions of this CSV, v0.46 as v0.40 did. They change with whatever the hash is
-// over.
+// Names that OLM v0.40 and v0.46 generate for these permissions of this CSV. They change with the input of the hash.
 const (
 	roleName        = "foo.v1-foo-3Hq1ApBIEIZ7bqFEdfbFc1yDLimecOobM9Gmgc"
 	clusterRoleName = "foo.v1-4FYgUQ6j1hlZK2v7ZESwZHpy2GducKLWDooNuE"

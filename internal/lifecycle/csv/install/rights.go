@@ -15,13 +15,13 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Missing are the rules of need that have does not cover, each broken down to one verb of one resource.
+// Missing returns the rules in need that have does not cover, each broken down to one verb on one resource.
 func Missing(have, need []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	_, missing := validation.Covers(have, need)
 	return missing
 }
 
-// Rights are the roles and bindings that were read.
+// Rights holds the roles and bindings that were read.
 type Rights struct {
 	Roles               []rbacv1.Role
 	RoleBindings        []rbacv1.RoleBinding
@@ -29,7 +29,8 @@ type Rights struct {
 	ClusterRoleBindings []rbacv1.ClusterRoleBinding
 }
 
-// Of is what a service account may do in a namespace; in all of them and with what is in none, where namespace is empty.
+// Of returns the rules of a service account in a namespace. For the empty namespace it returns those that apply to all
+// namespaces and to cluster-scoped resources.
 func (r Rights) Of(account types.NamespacedName, namespace string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, b := range r.ClusterRoleBindings {
@@ -62,7 +63,8 @@ func (r Rights) rules(ref rbacv1.RoleRef, namespace string) []rbacv1.PolicyRule 
 	return nil
 }
 
-// binds is true where one of the subjects of a binding in a namespace is the account or a group that it is in.
+// binds reports whether the subjects of a binding include an account or one of its groups. namespace is that of the
+// binding.
 func binds(subjects []rbacv1.Subject, account types.NamespacedName, namespace string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
@@ -80,9 +82,9 @@ func binds(subjects []rbacv1.Subject, account types.NamespacedName, namespace st
 	})
 }
 
-// PermissionStatuses says of each service account that the CSV asks permissions for whether it is there and has them,
-// given the accounts of the CSV's namespace, and whether all are. It is for a CSV whose rights others give; those that
-// the operator needs in other target namespaces are not looked at, as in OLM.
+// PermissionStatuses returns, for each service account that the CSV asks permissions for, whether it exists and has
+// them, and whether all do. accounts are those of the CSV's namespace. It is for a CSV whose permissions other users
+// grant. As in OLM, permissions in other target namespaces are not checked.
 func PermissionStatuses(csv *v1alpha1.ClusterServiceVersion, accounts []corev1.ServiceAccount, rights Rights) (bool, []olm.RequirementStatus) {
 	strategy := csv.Spec.InstallStrategy.StrategySpec
 	var names []string
@@ -104,7 +106,7 @@ func PermissionStatuses(csv *v1alpha1.ClusterServiceVersion, accounts []corev1.S
 	return met, out
 }
 
-// accountStatus says whether a service account is there, and not another CSV's.
+// accountStatus returns whether a service account exists and does not belong to another CSV.
 func accountStatus(csv *v1alpha1.ClusterServiceVersion, name string, accounts []corev1.ServiceAccount) olm.RequirementStatus {
 	out := olm.RequirementStatus{
 		Version: corev1.SchemeGroupVersion.Version, Kind: "ServiceAccount", Name: name,
@@ -123,14 +125,14 @@ func accountStatus(csv *v1alpha1.ClusterServiceVersion, name string, accounts []
 	return out
 }
 
-// ruleStatuses adds a dependent for each rule that the account is to have.
+// ruleStatuses adds a dependent for each rule that the account must have.
 func ruleStatuses(status *olm.RequirementStatus, permissions []olm.StrategyDeploymentPermissions, have []rbacv1.PolicyRule, scope string) {
 	for _, p := range permissions {
 		if p.ServiceAccountName != status.Name {
 			continue
 		}
 		for _, rule := range p.Rules {
-			raw, _ := json.Marshal(rule) // of strings alone: it cannot fail
+			raw, _ := json.Marshal(rule) // cannot fail: it has only strings
 			dependent := olm.DependentStatus{
 				Group: rbacv1.GroupName, Version: rbacv1.SchemeGroupVersion.Version, Kind: "PolicyRule",
 				Status:  olm.DependentStatusReasonSatisfied,

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// given are a role and a cluster role of each kind of right, bound to a subject.
+// given returns two Roles and a ClusterRole, bound to a subject, and a binding whose Role does not exist.
 func given(subject rbacv1.Subject) Rights {
 	namespaced := metav1.ObjectMeta{Namespace: "operators", Name: "r"}
 	other := metav1.ObjectMeta{Namespace: "other", Name: "r"}

@@ -14,13 +14,14 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// annotationCAHash on a pod template changes when the certificate does, so that the pods are replaced.
+// annotationCAHash on a pod template changes with the certificate, so that the pods are replaced.
 const annotationCAHash = "olmcahash"
 
-// caKey is where the serving Secret holds the certificate authority's certificate.
+// caKey is the key of the CA certificate in the serving Secret.
 const caKey = "olmCAKey"
 
-// serving is what a deployment needs to serve webhooks: a Service, its certificate, and the right to check who asks.
+// serving renders what a Deployment needs to serve webhooks: a Service, its certificate, and the permission to
+// authenticate clients.
 func serving(in Install, out *Rendered) {
 	for _, d := range servingDeployments(in.CSV) {
 		what := "webhooks of deployment " + d.Name
@@ -36,7 +37,7 @@ func serving(in Install, out *Rendered) {
 	}
 }
 
-// servingDeployments are the deployments that serve webhooks, in their order.
+// servingDeployments returns the Deployments that serve webhooks, in order.
 func servingDeployments(csv *v1alpha1.ClusterServiceVersion) []olm.StrategyDeploymentSpec {
 	var out []olm.StrategyDeploymentSpec
 	for _, d := range csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
@@ -51,7 +52,7 @@ func serviceName(deployment string) string {
 	return strings.ReplaceAll(deployment, ".", "-") + "-service"
 }
 
-// SecretName is the name of the Secret with the serving certificate of a deployment.
+// SecretName returns the name of the Secret with the serving certificate of a Deployment.
 func SecretName(deployment string) string {
 	return serviceName(deployment) + "-cert"
 }
@@ -93,7 +94,7 @@ func (in Install) secret(deployment string) *corev1.Secret {
 	return secret
 }
 
-// secretRole lets the deployment read its certificate.
+// secretRole returns the permission to read the serving certificate.
 func (in Install) secretRole(d olm.StrategyDeploymentSpec) objects {
 	name := SecretName(d.Name)
 	return objects{
@@ -113,8 +114,8 @@ func (in Install) secretRole(d olm.StrategyDeploymentSpec) objects {
 	}
 }
 
-// authenticationBindings let the deployment ask the API server who a request comes from. Their names tell the namespace,
-// since deployments of the same name may be in several.
+// authenticationBindings returns the permission to authenticate clients through the API server. The names depend on the
+// namespace, since several namespaces may have Deployments of the same name.
 func (in Install) authenticationBindings(d olm.StrategyDeploymentSpec) objects {
 	service := serviceName(d.Name)
 	subjects := []rbacv1.Subject{subject(in.account(accountOf(d)))}
@@ -137,7 +138,7 @@ func (in Install) authenticationBindings(d olm.StrategyDeploymentSpec) objects {
 	}
 }
 
-// accountOf is the service account that a deployment's pods run as.
+// accountOf returns the service account of a Deployment's pods.
 func accountOf(d olm.StrategyDeploymentSpec) string {
 	if name := d.Spec.Template.Spec.ServiceAccountName; name != "" {
 		return name
@@ -145,8 +146,8 @@ func accountOf(d olm.StrategyDeploymentSpec) string {
 	return defaultAccount
 }
 
-// mountCertificate puts the serving certificate where operators look for it: the directory of an API server's, and that
-// of controller-runtime.
+// mountCertificate mounts the serving certificate in the directories that API servers and controller-runtime read it
+// from.
 func mountCertificate(template *corev1.PodTemplateSpec, deployment string, cert Certificate) {
 	pod := &template.Spec
 	if pod.ServiceAccountName == "" {
@@ -170,7 +171,7 @@ func mountCertificate(template *corev1.PodTemplateSpec, deployment string, cert 
 	}
 }
 
-// mount mounts a volume, unless it is mounted already, and in place of another at the same path.
+// mount adds a volume mount unless the volume is mounted already. It replaces another mount at the same path.
 func mount(c *corev1.Container, m corev1.VolumeMount) {
 	i := slices.IndexFunc(c.VolumeMounts, func(have corev1.VolumeMount) bool { return have.Name == m.Name || have.MountPath == m.MountPath })
 	switch {

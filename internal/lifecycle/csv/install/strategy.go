@@ -8,7 +8,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Validate says what is wrong with the install strategy or the webhooks of a CSV. The error, if any, is an *Error.
+// Validate returns an error if the install strategy or the webhooks of a CSV are invalid. The error is an *Error.
 func Validate(csv *v1alpha1.ClusterServiceVersion) error {
 	for _, check := range []func(*v1alpha1.ClusterServiceVersion) error{
 		validateStrategy,
@@ -51,7 +51,7 @@ func validateStrategy(csv *v1alpha1.ClusterServiceVersion) error {
 	return nil
 }
 
-// validateAPIServices refuses a CSV that brings API services of its own, which nothing here registers.
+// validateAPIServices rejects a CSV that owns API services, which are not supported.
 func validateAPIServices(csv *v1alpha1.ClusterServiceVersion) error {
 	var owned []string
 	for _, d := range csv.Spec.APIServiceDefinitions.Owned {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TargetsAnnotation is the value of the annotation olm.targetNamespaces: sorted, and empty for all namespaces.
+// TargetsAnnotation returns the value of the annotation olm.targetNamespaces: sorted, and empty for all namespaces.
 func TargetsAnnotation(targets []string) string {
 	if slices.Contains(targets, metav1.NamespaceAll) {
 		return ""
@@ -17,9 +17,10 @@ func TargetsAnnotation(targets []string) string {
 	return strings.Join(sorted(targets), ",")
 }
 
-// namespaceSelector selects the target namespaces for a webhook; nil selects all. Namespaces that are listed by name are selected by
-// the label that the API server sets on each, and not, as OLM does, by that of the OperatorGroup: no namespace has to be labelled first,
-// and no one who may label a namespace takes it out of the webhook's reach, or into it.
+// namespaceSelector returns the selector of a webhook for the target namespaces; nil selects all. Namespaces that are
+// listed by name are selected by the label that the API server sets on each, not, as in OLM, by the label of the
+// OperatorGroup. No namespace has to be labeled first, and users who may label a namespace cannot move it out of or
+// into the webhook's scope.
 func (in Install) namespaceSelector() *metav1.LabelSelector {
 	switch {
 	case in.allNamespaces():
@@ -27,7 +28,7 @@ func (in Install) namespaceSelector() *metav1.LabelSelector {
 	case in.Group != nil && len(in.Group.Spec.TargetNamespaces) == 0 && in.Group.Spec.Selector != nil:
 		return in.Group.Spec.Selector.DeepCopy()
 	}
-	// The API server refuses a selector with a name that no namespace can have, or with none at all.
+	// The API server rejects a selector with an invalid namespace name or without values.
 	names := slices.DeleteFunc(slices.Clone(in.Targets), func(name string) bool { return len(validation.IsDNS1123Label(name)) > 0 })
 	named := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: names}
 	if len(names) == 0 {

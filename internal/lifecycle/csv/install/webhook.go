@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// labelWebhook on a webhook configuration is the name that the CSV gave it.
+	// labelWebhook on a webhook configuration is its name in the CSV.
 	labelWebhook = "olm.webhook-description-generate-name"
 
 	defaultWebhookPort = 443
 )
 
-// Conversion is how the custom resources of a CustomResourceDefinition are converted between versions.
+// Conversion is the conversion of a CustomResourceDefinition's custom resources between versions.
 type Conversion struct {
 	CRD  string
 	Spec apiextensionsv1.CustomResourceConversion
@@ -35,8 +35,8 @@ func (c Conversion) ApplyTo(crd *apiextensionsv1.CustomResourceDefinition) error
 	return nil
 }
 
-// ConversionCRDs are the CustomResourceDefinitions that a CSV converts, sorted. When the CSV goes and nothing replaces
-// it, nothing answers for them, and their conversion has to be set to None.
+// ConversionCRDs returns the CustomResourceDefinitions that a CSV converts, sorted. If the CSV is deleted without a
+// replacement, their conversion has to be set to None, since nothing serves it.
 func ConversionCRDs(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for _, d := range csv.Spec.WebhookDefinitions {
@@ -47,8 +47,8 @@ func ConversionCRDs(csv *v1alpha1.ClusterServiceVersion) []string {
 	return sorted(out)
 }
 
-// withGrantedWebhooks is the CSV with the webhooks as they were granted, and with their ports. Those that were not stay
-// as they are; they are served, but not registered.
+// withGrantedWebhooks returns the CSV with its webhooks as they were granted, and with ports. Others stay as they are:
+// they are served, but not registered.
 func (in Install) withGrantedWebhooks() *v1alpha1.ClusterServiceVersion {
 	out := in.CSV.DeepCopy()
 	for i, d := range out.Spec.WebhookDefinitions {
@@ -60,7 +60,7 @@ func (in Install) withGrantedWebhooks() *v1alpha1.ClusterServiceVersion {
 	return out
 }
 
-// grantedWebhook is the one of that name, type and deployment that was granted; nil if there is none.
+// grantedWebhook returns the granted webhook with the same name, type and Deployment; nil if there is none.
 func (in Install) grantedWebhook(d olm.WebhookDescription) *olm.WebhookDescription {
 	for i, granted := range in.Grant.Webhooks {
 		if granted.GenerateName == d.GenerateName && granted.Type == d.Type && granted.DeploymentName == d.DeploymentName {
@@ -77,7 +77,6 @@ func port(d olm.WebhookDescription) int32 {
 	return defaultWebhookPort
 }
 
-// webhookConfigurations register the admission webhooks.
 func webhookConfigurations(in Install, out *Rendered) {
 	selector := in.namespaceSelector()
 	for _, d := range in.CSV.Spec.WebhookDefinitions {
@@ -106,13 +105,13 @@ func webhookConfigurations(in Install, out *Rendered) {
 	}
 }
 
-// webhookName does not depend on the CSV's own name: the next version takes the registration over, rather than having
-// every request asked about twice.
+// webhookName returns a name that does not depend on the CSV's: the next version takes over the configuration, so that
+// requests are not sent to both.
 func (in Install) webhookName(d olm.WebhookDescription) string {
 	return clusterName(d.GenerateName, in.CSV.Namespace, d.DeploymentName, d.GenerateName, string(d.Type))
 }
 
-// conversions are those that the CSV's webhooks do.
+// conversions renders the conversions of the CSV's webhooks.
 func conversions(in Install, out *Rendered) {
 	found := map[string]Conversion{}
 	for _, d := range in.CSV.Spec.WebhookDefinitions {

@@ -17,7 +17,6 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// hooked has the CSV describe webhooks.
 func hooked(webhooks ...olm.WebhookDescription) change {
 	return func(in *Install) { in.CSV.Spec.WebhookDefinitions = webhooks }
 }
@@ -26,7 +25,7 @@ func over(group, resource string) []admissionv1.RuleWithOperations {
 	return []admissionv1.RuleWithOperations{{Rule: admissionv1.Rule{APIGroups: []string{group}, Resources: []string{resource}}}}
 }
 
-// validating is a webhook that fooCSV serves.
+// validating returns a validating webhook that fooCSV serves.
 func validating(edits ...func(*olm.WebhookDescription)) olm.WebhookDescription {
 	target := intstr.FromInt32(9443)
 	out := olm.WebhookDescription{
@@ -39,7 +38,7 @@ func validating(edits ...func(*olm.WebhookDescription)) olm.WebhookDescription {
 	return out
 }
 
-// converting is a webhook that converts Foos.
+// converting turns a webhook into one that converts Foos.
 func converting(d *olm.WebhookDescription) {
 	d.GenerateName, d.Type, d.Rules, d.ConversionCRDs = "cfoo.example.com", olm.ConversionWebhook, nil, []string{"foos.example.com"}
 }
@@ -48,7 +47,7 @@ func mutating(d *olm.WebhookDescription) {
 	d.GenerateName, d.Type = "mfoo.example.com", olm.MutatingAdmissionWebhook
 }
 
-// serves is what a deployment that serves webhooks has besides.
+// serves lists the additional objects of a Deployment that serves webhooks.
 var serves = []string{
 	"Service operators/foo-manager-service",
 	"Secret operators/foo-manager-service-cert",
@@ -90,7 +89,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// TestWebhookName holds that an update takes the registration over, and that no two operators share one.
+// TestWebhookName verifies that an update takes over the webhook configuration, and that no two operators share one.
 func TestWebhookName(t *testing.T) {
 	name := plain(t).webhookName(validating())
 	if next := plain(t, func(in *Install) { in.CSV.Name = "foo.v2" }).webhookName(validating()); next != name {
@@ -252,9 +251,9 @@ func TestMountedCertificate(t *testing.T) {
 	api := corev1.VolumeMount{Name: "apiservice-cert", MountPath: "/apiserver.local.config/certificates"}
 	hook := corev1.VolumeMount{Name: "webhook-cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}
 	for i, want := range [][]corev1.VolumeMount{
-		{hook, api}, // in place of what the CSV mounts at that path
+		{hook, api}, // replaces the CSV's mount at that path
 		{api, hook},
-		{{Name: "webhook-cert", MountPath: "/elsewhere"}, api}, // where the CSV has it
+		{{Name: "webhook-cert", MountPath: "/elsewhere"}, api}, // stays where the CSV mounts it
 	} {
 		if diff := cmp.Diff(want, template.Spec.Containers[i].VolumeMounts); diff != "" {
 			t.Errorf("container %d: -want, +got:\n%s", i, diff)
