@@ -45,44 +45,44 @@ var commands = map[string]func() error{
 func run() error {
 	var o manager.Options
 	flag.StringVar(&o.MetricsAddress, "metrics-bind-address", "0",
-		"Address to serve metrics on, over HTTPS, to those who may get /metrics; 0 for none.")
+		"Address of the metrics endpoint, which uses HTTPS and requires permission to get /metrics; 0 disables it.")
 	flag.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "",
-		"Directory of the tls.crt and tls.key to serve metrics with; a self-signed certificate if empty.")
+		"Directory with the tls.crt and tls.key of the metrics endpoint; a self-signed certificate if empty.")
 	flag.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081",
-		"Address to serve /healthz and /readyz on; 0 for none.")
+		"Address of the /healthz and /readyz endpoints; 0 disables them.")
 	flag.BoolVar(&o.LeaderElect, "leader-elect", false,
-		"Have one of several managers act.")
+		"Enable leader election: only one of several managers is active.")
 	flag.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
-		"Namespace of the leader election lease; the manager's own if empty, which outside a cluster there is none of.")
+		"Namespace of the leader election lease; the namespace of the manager's pod if empty. Required outside a cluster.")
 	controllers := flag.String("controllers", string(manager.ControllersAll),
-		"Controllers that run in this process: all; lifecycle, the built-in loops of Subscriptions, InstallPlans and ClusterServiceVersions; or status, all others.")
+		"Controllers to run in this process: all; lifecycle for the built-in loops of Subscriptions, InstallPlans and ClusterServiceVersions; status for all others.")
 	mode := flag.String("lifecycle", string(lifecycle.ModeAuto),
-		"Who runs the loops of Subscriptions, InstallPlans and ClusterServiceVersions: auto, builtin, olm or off.")
+		"Who reconciles Subscriptions, InstallPlans and ClusterServiceVersions: builtin, olm, off, or auto to detect it.")
 	flag.StringVar(&o.GlobalCatalogNamespace, "global-catalog-namespace", manager.DefaultGlobalCatalogNamespace,
-		"Namespace of the CatalogSources that every namespace can see, and whose bundles may reach beyond theirs.")
+		"Namespace of the CatalogSources that are visible in every namespace and trusted with the cluster.")
 	flag.StringVar(&o.TrustedCatalogs, "trusted-catalogs", "",
-		"Catalogs besides the global ones that are trusted with the cluster: their bundles are installed as the manager where the OperatorGroup names no service account. "+
+		"Other catalogs that are trusted with the cluster: if the OperatorGroup names no service account, their bundles are installed with the permissions of the manager. "+
 			"A list of <namespace>/<name>, or * for all, as OLM does.")
 	flag.StringVar(&o.CatalogAllowCIDR, "catalog-allow-cidr", "",
-		"Addresses of the manager's own host, of its network and of the API server that catalogs which are not trusted may point to all the same: a list of CIDRs.")
+		"Loopback, link-local and API server addresses that untrusted catalogs may point to: a list of CIDRs.")
 	flag.BoolVar(&o.RequireDigests, "require-digests", false,
-		"Reject images of catalogs and bundles that are referred to by a tag.")
+		"Reject images of catalogs and bundles that are referenced by tag.")
 	flag.StringVar(&o.CatalogPlaintext, "catalog-plaintext", "",
-		"Hosts, each as <host> or <host>:<port>, that catalogs and images are read from without TLS. A Service in the catalog's own namespace needs no mention as spec.address.")
+		"Hosts, as <host> or <host>:<port>, that catalogs and images are read from without TLS. Services in the catalog's own namespace are always allowed as spec.address.")
 	flag.StringVar(&o.Namespace, "namespace", "",
-		"Namespace where the manager keeps what no tenant may write; that of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
+		"Namespace in which the manager stores data that tenants must not change; the namespace of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
-		"Catalog of PlatformOperators that name none, as <namespace>/<name>; "+manager.DefaultCatalog+" of the global catalog namespace if empty.")
+		"Default catalog of PlatformOperators, as <namespace>/<name>; "+manager.DefaultCatalog+" in the global catalog namespace if empty.")
 	flag.StringVar(&o.DefaultResourcesAccount, "default-resources-account", "",
-		"Service account that applies spec.resources of PlatformOperators that name none, as <namespace>/<name>; the manager itself if empty, which applies no objects of RBAC.")
+		"Default service account that applies spec.resources of PlatformOperators, as <namespace>/<name>. If empty, the manager applies them itself, except RBAC objects.")
 	flag.StringVar(&o.ReservedNamespaces, "reserved-namespaces", manager.DefaultReservedNamespaces,
-		"Namespaces that PlatformOperators cannot install in, besides the manager's own: a list of names and patterns; empty for none.")
+		"Namespaces that PlatformOperators cannot install into, in addition to the manager's own: a list of names and patterns.")
 	flag.BoolVar(&o.HideForeignNames, "hide-foreign-names", false,
-		"Count the custom resources outside a Probe's namespace in its status, and in all that repeats it, instead of naming them.")
+		"Count custom resources outside a Probe's namespace instead of naming them, in its status and in every message that repeats it.")
 	flag.DurationVar(&o.DegradedInertia, "degraded-inertia", manager.DefaultDegradedInertia,
-		"How long a PlatformOperator has to have been failing until the ClusterOperator is Degraded, and must not fail until that is over.")
+		"How long a PlatformOperator must fail before the ClusterOperator is Degraded, and must be healthy before it no longer is.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",
-		"Folder to keep the content of catalog images in; one in the system's folder for temporary files if empty.")
+		"Directory for the contents of catalog images; a subdirectory of the system's temporary directory if empty.")
 	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // the text of an error states where it occurred
 	logs.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -116,7 +116,7 @@ func run() error {
 
 // release releases all updates held beside an OLM, before operator-status is uninstalled, or undoes that.
 func release() error {
-	undo := flag.Bool("undo", false, "Take back what was released: the Probes decide again.")
+	undo := flag.Bool("undo", false, "Revert a release: Probes hold updates again.")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: see release --help", flag.Arg(0))

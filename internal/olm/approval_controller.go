@@ -88,7 +88,7 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 	if verdict.Gate.Overridden {
 		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", verdict.Gate.Message)
 	}
-	log.FromContext(ctx).Info("Approved an InstallPlan of OLM", "installs", plan.Spec.ClusterServiceVersionNames)
+	log.FromContext(ctx).Info("Approved InstallPlan", "installs", plan.Spec.ClusterServiceVersionNames)
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.Opera
 	if err != nil {
 		return false, fmt.Errorf("setting Upgradeable in OperatorCondition %s: %w", client.ObjectKeyFromObject(condition), err)
 	}
-	log.FromContext(ctx).Info("Told OLM whether the operator may be updated", "conditions", desired)
+	log.FromContext(ctx).Info("Updated Upgradeable in OperatorCondition", "conditions", desired)
 	return true, nil
 }
 

@@ -127,7 +127,7 @@ func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscr
 	}
 	h.replaced, h.mine, h.wrote, h.wanting = sub.ResourceVersion, out.ResourceVersion, r.Now(), time.Time{}
 	r.histories.Store(client.ObjectKeyFromObject(sub), h)
-	log.FromContext(ctx).Info("Told on a Subscription of OLM how it stands", "upToDate", out.Status.GetCondition(v1alpha1.SubscriptionUpToDate))
+	log.FromContext(ctx).Info("Updated Subscription conditions", "upToDate", out.Status.GetCondition(v1alpha1.SubscriptionUpToDate))
 	return nil
 }
 

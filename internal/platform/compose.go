@@ -100,7 +100,7 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	case err != nil:
 		return nil, err
 	case live == nil:
-		log.FromContext(ctx).Info("Creating what a PlatformOperator consists of", "object", titleOf(desired))
+		log.FromContext(ctx).Info("Creating object of PlatformOperator", "object", titleOf(desired))
 	case !controls(c.op, live) && !consents(c.op, live):
 		return nil, &conflict{live}
 	case drift.Within(fields(desired), fields(live)) && controls(c.op, live):
@@ -175,7 +175,7 @@ func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Objec
 	if out.Problem != nil || out.Live.GetDeletionTimestamp() != nil {
 		return out, nil
 	}
-	log.FromContext(ctx).Info("Deleting what a PlatformOperator does not consist of any more", "object", titleOf(out.Live), "as", as.String())
+	log.FromContext(ctx).Info("Deleting object that the PlatformOperator no longer contains", "object", titleOf(out.Live), "as", as.String())
 	uid := out.Live.GetUID()
 	if err := as.writer.Delete(ctx, out.Live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		if out.Problem = problemOf(out.Live, as, err); out.Problem == nil {

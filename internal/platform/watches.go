@@ -75,7 +75,7 @@ func (w *Watches) Start(ctx context.Context, kind schema.GroupVersionKind) {
 		err = w.controller.Watch(&source.Informer{Informer: informer, Handler: w.handler})
 	}
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Watching a kind that is composed", "kind", kind)
+		log.FromContext(ctx).Error(err, "Watching a composed kind", "kind", kind)
 		return // the next object of the kind retries
 	}
 	w.started[kind] = informer
@@ -91,7 +91,7 @@ func (w *Watches) Stop(ctx context.Context, kinds ...schema.GroupVersionKind) {
 		}
 		delete(w.started, kind)
 		if err := w.cache.RemoveInformer(ctx, of(kind)); err != nil {
-			log.FromContext(ctx).Error(err, "Ending the watch of a kind that is served no more", "kind", kind)
+			log.FromContext(ctx).Error(err, "Stopping the watch of a kind that is no longer served", "kind", kind)
 		}
 	}
 }

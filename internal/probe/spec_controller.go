@@ -91,7 +91,7 @@ func annotated(probe *v1alpha1.Probe) bool {
 func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) error {
 	switch {
 	case err == nil:
-		log.FromContext(ctx).Info("Followed the CRD annotations", "by", what, "probe", client.ObjectKeyFromObject(probe))
+		log.FromContext(ctx).Info("Updated Probe from CRD annotations", "by", what, "probe", client.ObjectKeyFromObject(probe))
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		return nil

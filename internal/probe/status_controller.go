@@ -344,7 +344,7 @@ func (r *StatusReconciler) targeting(ctx context.Context, namespace client.Objec
 	}
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that a namespace may be in")
+		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that may select a namespace")
 		return out
 	}
 	for i := range list.Items {

@@ -188,7 +188,7 @@ func (r reading) failed(err error) {
 		if !news {
 			return
 		}
-		s.log.Info("Cannot read, and will try again", "error", err.Error())
+		s.log.Info("Failed to read, retrying", "error", err.Error())
 		s.notify()
 	})
 }

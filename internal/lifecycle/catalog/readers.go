@@ -126,7 +126,7 @@ func (r *readers) start(ctx context.Context) (*sandbox.Process, error) {
 	}
 	if p.Unconfined != "" {
 		r.unconfined.Do(func() {
-			log.FromContext(ctx).Info("Catalogs are read by processes that are not confined, since the system cannot confine them", "reason", p.Unconfined)
+			log.FromContext(ctx).Info("Catalog readers are not confined, since the system does not support it", "reason", p.Unconfined)
 		})
 	}
 	return p, nil

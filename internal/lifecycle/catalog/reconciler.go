@@ -233,7 +233,7 @@ func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *fe
 			err = r.disk.forget(key)
 		}
 		if err != nil {
-			log.FromContext(ctx).Error(err, "Remembering what a catalog uses", "catalogSource", key)
+			log.FromContext(ctx).Error(err, "Recording the Secrets and ConfigMaps of a CatalogSource", "catalogSource", key)
 		}
 	}
 	r.Store.record(key, read, o)
@@ -327,7 +327,7 @@ func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status ol
 func logTransition(ctx context.Context, before, after []metav1.Condition) {
 	was, is := meta.FindStatusCondition(before, v1alpha1.ConditionHealthy), meta.FindStatusCondition(after, v1alpha1.ConditionHealthy)
 	if was == nil || was.Status != is.Status || was.Message != is.Message {
-		log.FromContext(ctx).Info("Looked at a catalog", "healthy", is.Status, "reason", is.Reason, "message", is.Message)
+		log.FromContext(ctx).Info("Updated CatalogSource health", "healthy", is.Status, "reason", is.Reason, "message", is.Message)
 	}
 }
 
@@ -380,7 +380,7 @@ func (r *Reconciler) Seed(ctx context.Context) error {
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	list, err := r.list(ctx)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Looking for the CatalogSources that an ImagePolicy may be about")
+		log.FromContext(ctx).Error(err, "Listing the CatalogSources that an ImagePolicy may apply to")
 		return nil
 	}
 	return requests(list.Items)
@@ -398,7 +398,7 @@ func requests(of []olm.CatalogSource) []reconcile.Request {
 func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
 	list, err := r.list(ctx, client.InNamespace(cm.GetNamespace()))
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Looking for the CatalogSources of a ConfigMap")
+		log.FromContext(ctx).Error(err, "Listing the CatalogSources of a ConfigMap")
 		return nil
 	}
 	return requests(slices.DeleteFunc(list.Items, func(cs olm.CatalogSource) bool { return cs.Spec.ConfigMap != cm.GetName() }))

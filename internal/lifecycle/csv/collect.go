@@ -119,7 +119,7 @@ func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types
 	if err := as.Delete(ctx, live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %s %s, which ClusterServiceVersion %s left: %w", ref.Kind, ref.Name, csv, err)
 	}
-	log.FromContext(ctx).Info("Deleted what a ClusterServiceVersion left", "kind", ref.Kind, "name", ref.Name)
+	log.FromContext(ctx).Info("Deleted object of a deleted ClusterServiceVersion", "kind", ref.Kind, "name", ref.Name)
 	return nil
 }
 

@@ -193,7 +193,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 		return nil
 	}
 	if status.Phase != s.csv.Status.Phase {
-		log.FromContext(ctx).Info("Changed phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
+		log.FromContext(ctx).Info("Changed ClusterServiceVersion phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
 	}
 	out := s.csv.DeepCopy() // the API server ignores everything but its status
 	out.Status = status

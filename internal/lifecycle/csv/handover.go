@@ -87,7 +87,7 @@ func (r *Reconciler) retire(ctx context.Context, s *situation) error {
 	}
 	err := r.Client.Delete(ctx, s.csv, client.Preconditions{UID: &s.csv.UID})
 	if err == nil {
-		log.FromContext(ctx).Info("Collected a ClusterServiceVersion that was replaced", "by", heir.Name)
+		log.FromContext(ctx).Info("Deleted replaced ClusterServiceVersion", "by", heir.Name)
 	}
 	return client.IgnoreNotFound(err)
 }

@@ -66,7 +66,7 @@ func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Ob
 	if err := as.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("%s, which ClusterServiceVersion %s does not consist of any more: %w", client.ObjectKeyFromObject(o), s.csv.Name, err)
 	}
-	log.FromContext(ctx).Info("Deleted what a ClusterServiceVersion does not consist of any more", "object", client.ObjectKeyFromObject(o))
+	log.FromContext(ctx).Info("Deleted object that the ClusterServiceVersion no longer contains", "object", client.ObjectKeyFromObject(o))
 	return nil
 }
 

@@ -532,7 +532,7 @@ func (r *Reconciler) remake(ctx context.Context, plan *olm.InstallPlan, reason, 
 		return r.write(ctx, plan, before)
 	}
 	r.Recorder.Eventf(plan, nil, corev1.EventTypeNormal, reason, v1alpha1.EventActionRemake, "%s: it is made again", message)
-	log.FromContext(ctx).Info("Deleted InstallPlan to have it made again", "reason", reason, "message", message)
+	log.FromContext(ctx).Info("Deleted InstallPlan to create it again", "reason", reason, "message", message)
 	if err := r.Client.Delete(ctx, plan, client.Preconditions{UID: &plan.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting InstallPlan %s: %w", client.ObjectKeyFromObject(plan), err)
 	}

@@ -220,7 +220,7 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 		return nil, fmt.Errorf("making InstallPlan %s: %w", desired.Name, err)
 	}
 	if err == nil {
-		log.FromContext(ctx).Info("Made an InstallPlan", "subscription", sub.Name, "plan", desired.Name, "installs", desired.Spec.ClusterServiceVersionNames)
+		log.FromContext(ctx).Info("Created InstallPlan", "subscription", sub.Name, "plan", desired.Name, "installs", desired.Spec.ClusterServiceVersionNames)
 	}
 	n.plans[desired.Name] = desired
 	return desired, nil
@@ -261,7 +261,7 @@ func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Su
 		} else if err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("Deleted InstallPlan that was overtaken", "subscription", sub.Name, "plan", plan.Name, "by", wanted.Name)
+		log.FromContext(ctx).Info("Deleted superseded InstallPlan", "subscription", sub.Name, "plan", plan.Name, "by", wanted.Name)
 	}
 	for name := range n.incomplete {
 		csv := n.csvs[name]
@@ -272,7 +272,7 @@ func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Su
 		if err := r.Client.Delete(ctx, csv.DeepCopy(), client.Preconditions{UID: &csv.UID}); client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("Deleted ClusterServiceVersion that was never installed whole", "subscription", sub.Name, "csv", name, "by", wanted.Name)
+		log.FromContext(ctx).Info("Deleted ClusterServiceVersion that was never installed completely", "subscription", sub.Name, "csv", name, "by", wanted.Name)
 	}
 	return nil
 }
