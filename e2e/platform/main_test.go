@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 var composed = &rbacv1.ClusterRole{
 	ObjectMeta: metav1.ObjectMeta{Name: "composed", Labels: map[string]string{"operatorstatus.io/aggregate-to-compose": "true"}},
 	Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{"", "widget.example.com", "olm.operatorframework.io"},
-		Resources: []string{"configmaps", "widgets", "clusterextensions"},
+		APIGroups: []string{"", "widget.example.com", "calm.example.com", "olm.operatorframework.io"},
+		Resources: []string{"configmaps", "services", "widgets", "calms", "clusterextensions"},
 		Verbs:     []string{"*"},
 	}},
 }

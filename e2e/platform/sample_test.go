@@ -24,9 +24,16 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), "```yaml\n"+string(sample)+"```\n") {
-		t.Error("the README does not show the sample as it is")
+	role, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "samples", "platform_v1alpha1_platformoperator_role.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, shown := range [][]byte{sample, role} {
+		if !strings.Contains(string(readme), "```yaml\n"+string(shown)+"```\n") {
+			t.Errorf("the README does not show the sample as it is:\n%s", shown)
+		}
+	}
+	cluster.Apply(t, "", string(role))
 	newStage(t, publish(t, "foo", "1.0.0"))
 	op := create(t, "foo", func(op *v1alpha1.PlatformOperator) {
 		if err := yaml.UnmarshalStrict(sample, op); err != nil {

@@ -59,16 +59,6 @@ var (
 func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	t.Helper()
 	m := &Manager{}
-	t.Cleanup(func() {
-		if !t.Failed() {
-			m.Kill(t)
-			return
-		}
-		for _, p := range m.processes {
-			p.quit()
-			p.logTail(t)
-		}
-	})
 	flags = append([]string{"--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)
 	err := c.Client.Get(t.Context(), LifecycleAccount, &corev1.ServiceAccount{})
 	switch {
@@ -118,6 +108,14 @@ func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags
 		c.running.Add(-1)
 	}()
 	go p.sampleMemory()
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.quit()
+			p.logTail(t)
+			return
+		}
+		(&Manager{processes: []*process{p}}).Kill(t)
+	})
 	return p
 }
 
