@@ -39,7 +39,7 @@ func TestController(t *testing.T) {
 	t.Log("the object comes with the installation, whose status is ours alone")
 	c.InstallClusterOperator(t)
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 2 of 2 PlatformOperators to be installed: "+
-		"bar has not been looked at yet; foo has not been looked at yet",
+		"bar has not been reconciled yet; foo has not been reconciled yet",
 		"Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
 
 	t.Log("a package that does not exist fails the installation, two minutes after the first bad moment")

@@ -64,7 +64,7 @@ func TestRelease(t *testing.T) {
 			current:   first,
 			operators: []platformv1alpha1.PlatformOperator{healthy("bar")},
 			want:      "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling Degraded=False/AsExpected",
-			words:     "Waiting to be told the release of the cluster",
+			words:     "Waiting for the release of the cluster to be known",
 		},
 		"not known, later": {
 			reason:    "A version that was reached is not erased.",

@@ -193,7 +193,7 @@ func available(p platform, out *configv1.ClusterOperatorStatus) {
 		c.reason, c.message = platformv1alpha1.ClusterReasonInstalled, "Every PlatformOperator is installed"
 	default:
 		c.reason = platformv1alpha1.ClusterReasonInstalled
-		c.message = "Every PlatformOperator had been installed once; Progressing says which is not now"
+		c.message = "Every PlatformOperator had been installed once; see Progressing for those that no longer are"
 	}
 	p.set(out, configv1.OperatorAvailable, c)
 }

@@ -84,7 +84,7 @@ func TestStatus(t *testing.T) {
 			reason: "One that has just been created has no status, and is not installed.",
 			bar:    healthy("bar", unread),
 			first:  installing + fine, later: moving + fine + release,
-			words: said{"Progressing": "PlatformOperators: bar has not been looked at yet"},
+			words: said{"Progressing": "PlatformOperators: bar has not been reconciled yet"},
 		},
 		"updating": {
 			reason: "One that is being updated is installed: it does not hold the version up, and the cluster sees the update.",
@@ -99,7 +99,7 @@ func TestStatus(t *testing.T) {
 			reason: "Nobody knows yet what a changed spec brings. What was installed still is.",
 			bar:    healthy("bar", outdated),
 			first:  moving + fine + release, later: moving + fine + release,
-			words: said{"Progressing": "PlatformOperators: bar has changed, and has not been looked at since"},
+			words: said{"Progressing": "PlatformOperators: bar has changed and has not been reconciled since"},
 		},
 		"healthy": {
 			reason: "The installation of the cluster succeeds with the last of them: that is when the version is written.",

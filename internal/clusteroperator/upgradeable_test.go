@@ -51,7 +51,7 @@ func TestUpgradeable(t *testing.T) {
 			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
 		},
 		"asks, and has no status": {
-			reason:  "Nor does what has not been looked at yet.",
+			reason:  "Nor does what has not been reconciled yet.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, unread)},
 			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
 		},

@@ -26,7 +26,7 @@ func (p platform) waiting(whom group, what string) string {
 	case p.settles:
 		return "Waiting for the PlatformOperators of the release to be created"
 	case whom.size == 0:
-		return "Waiting to be told the release of the cluster"
+		return "Waiting for the release of the cluster to be known"
 	}
 	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", whom.size, len(p.names), what, whom.list(operator.whyMoving))
 }
@@ -51,13 +51,13 @@ func (o operator) whyMoving() string {
 	case o.failsNow():
 		return o.whyFailing()
 	case o.installed.status == "":
-		return o.name + " has not been looked at yet"
+		return o.name + " has not been reconciled yet"
 	case !o.isInstalled():
 		return sentence(o.name, o.installed.reason, o.installed.message, "is not installed")
 	case o.progressing.status == metav1.ConditionTrue:
 		return sentence(o.name, o.progressing.reason, o.progressing.message, "is being updated")
 	}
-	return o.name + " has changed, and has not been looked at since"
+	return o.name + " has changed and has not been reconciled since"
 }
 
 func (o operator) whyFailing() string {

@@ -51,10 +51,10 @@ func TestWholeStatus(t *testing.T) {
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "False", seconds, "PlatformOperatorsInstalling",
 						"Waiting for 2 of 4 PlatformOperators to be installed: "+
-							"bar (PackageNotFound): There is no package bar in catalog olm/operators; new has not been looked at yet"),
+							"bar (PackageNotFound): There is no package bar in catalog olm/operators; new has not been reconciled yet"),
 					condition("Progressing", "True", seconds, "PlatformOperatorsInstalling",
 						"Waiting for 3 of 4 PlatformOperators: bar (PackageNotFound): There is no package bar in catalog olm/operators; "+
-							"moving (Updating): bar.v2 is being installed; new has not been looked at yet"),
+							"moving (Updating): bar.v2 is being installed; new has not been reconciled yet"),
 					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
 						"Failing for 2m or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators"),
 				},
@@ -80,7 +80,7 @@ func TestWholeStatus(t *testing.T) {
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "True", past, "PlatformOperatorsInstalled",
-						"Every PlatformOperator had been installed once; Progressing says which is not now"),
+						"Every PlatformOperator had been installed once; see Progressing for those that no longer are"),
 					condition("Progressing", "True", seconds, "PlatformOperatorsUpdating",
 						"Waiting for 1 of 2 PlatformOperators: bar is not installed"),
 					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",

@@ -71,7 +71,7 @@ func Evaluate(in Inputs) Decision {
 	override := overrideOf(in.OperatorCondition)
 	if override != nil && override.Status == metav1.ConditionFalse {
 		return Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-			"The update to %s is held: spec.overrides of OperatorCondition %s says Upgradeable=False%s. It goes on when that is removed or True",
+			"The update to %s is held: spec.overrides of OperatorCondition %s sets Upgradeable=False%s. It continues when that is removed or set to True",
 			in.Target, nameOf(in.OperatorCondition), quote(override.Message))}
 	}
 	objections := objectionsOf(in)
@@ -83,7 +83,7 @@ func Evaluate(in Inputs) Decision {
 			"The update to %s goes on, since %s allows it. It would be held: %s", in.Target, by, sentences(objections))}
 	}
 	return Decision{Held: true, Reason: objections[0].Reason, Message: fmt.Sprintf(
-		"The update to %s is held: %s. %sTo update all the same: %s", in.Target, sentences(objections), doubt(in.Running), command(in))}
+		"The update to %s is held: %s. %sTo update anyway: %s", in.Target, sentences(objections), doubt(in.Running), command(in))}
 }
 
 // EvaluatePlan returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all: the
@@ -129,7 +129,7 @@ func ProbeObjection(in Inputs) *condition.Problem {
 	switch {
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
 		return &condition.Problem{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: fmt.Sprintf(
-			"Probe %s says Upgradeable=False%s", nameOf(probe), quote(upgradeable.Message))}
+			"Probe %s reports Upgradeable=False%s", nameOf(probe), quote(upgradeable.Message))}
 	case writtenByOperator(probe):
 		if upgradeable != nil || !in.OptedIn {
 			return nil
@@ -182,7 +182,7 @@ func operatorObjection(oc *operatorsv2.OperatorCondition) *condition.Problem {
 		return nil
 	}
 	return &condition.Problem{Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-		"OperatorCondition %s says Upgradeable=False%s", nameOf(oc), quote(c.Message))}
+		"OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), quote(c.Message))}
 }
 
 // overrideOf returns an administrator's override in the OperatorCondition; nil if there is none.

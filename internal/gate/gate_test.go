@@ -76,7 +76,7 @@ func TestEvaluate(t *testing.T) {
 	)
 	holds := func(reason, message string) Decision { return Decision{Held: true, Reason: reason, Message: message} }
 	unread := func(p *v1alpha1.Probe) Inputs { return Inputs{Probe: p} }
-	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches. To update all the same: "+allow)
+	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches. To update anyway: "+allow)
 	probeSaysNo := probe(synced(yes), upgradeable(no, waiting))
 	list := func(conditions ...metav1.Condition) []metav1.Condition { return conditions }
 
@@ -92,7 +92,7 @@ func TestEvaluate(t *testing.T) {
 			reason: "The Probe's sentence names the resource, and is quoted.",
 			in:     Inputs{Probe: probeSaysNo},
 			want: holds("ProbeNotUpgradeable",
-				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow),
+				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
 		},
 		"ProbeSaysYes":      {reason: "An operator that allows it is updated.", in: unread(probe(synced(yes), upgradeable(yes, "")))},
 		"NoStatusYet":       {reason: "What was never read is waited for.", in: unread(probe()), want: notRead},
@@ -105,14 +105,14 @@ func TestEvaluate(t *testing.T) {
 			reason: "But an outdated no is a no.",
 			in:     Inputs{Probe: observed(probe(synced(yes), upgradeable(no, waiting)), 0)},
 			want: holds("ProbeNotUpgradeable",
-				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow),
+				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
 		},
 		"LastWordYes": {reason: "Where reading fails the last word stands.", in: unread(probe(synced(no), upgradeable(yes, "")))},
 		"NeverReadable": {
 			reason: "Where it never was read the message says why.",
 			in:     Inputs{Probe: manager(probe(synced(no), upgradeable(unknown, "")), v1alpha1.ManagerCRDAnnotations)},
 			want: holds("ProbeNotRead",
-				"The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches: False it is. To update all the same: "+allow),
+				"The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches: False it is. To update anyway: "+allow),
 		},
 		"OwnStatusSilent":      {reason: "An operator that writes its status itself, and has not, has nothing against it.", in: unread(manager(probe(), v1alpha1.ManagerOperator))},
 		"OwnStatusSilentNoOne": {reason: "Nor has one whose Probe has no spec.", in: unread(noSpec(probe()))},
@@ -121,13 +121,13 @@ func TestEvaluate(t *testing.T) {
 		"OwnStatusNo": {
 			reason: "Its no is as good as any.",
 			in:     Inputs{Probe: noSpec(probe(upgradeable(no, "")))},
-			want:   holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False. To update all the same: "+allow),
+			want:   holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: "+allow),
 		},
 		"OperatorSaysNo": {
 			reason: "The operator's own word in its OperatorCondition holds, whatever generation it is of.",
 			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
 			want: holds("OperatorConditionNotUpgradeable",
-				"The update to foo.v2 is held: OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing. To update all the same: "+allow),
+				"The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
 		},
 		"OperatorSaysYes":     {reason: "Its yes does not.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)}},
 		"OperatorSaysUnknown": {reason: "Unknown does not hold here either.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(unknown, "")), nil)}},
@@ -136,27 +136,27 @@ func TestEvaluate(t *testing.T) {
 		"BothSayNo": {
 			reason: "Both are heard, the Probe first.",
 			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
-			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+
-				"; OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing. To update all the same: "+allow),
+			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+
+				"; OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
 		},
 		"YesIsNoOverride": {
 			reason: "The operator's yes does not outvote its Probe.",
 			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)},
 			want: holds("ProbeNotUpgradeable",
-				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow),
+				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
 		},
 		"Annotated": {
 			reason: "An administrator lets this one update go on, and what is overridden is told.",
 			in:     Inputs{Probe: probeSaysNo}, annotation: "foo.v2",
 			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since annotation " +
 				"operatorstatus.io/allow-upgrade of Subscription default/foo allows it. It would be held: " +
-				"Probe default/foo.v1 says Upgradeable=False: " + waiting},
+				"Probe default/foo.v1 reports Upgradeable=False: " + waiting},
 		},
 		"AnnotatedForAnother": {
 			reason: "What was allowed for another version is not allowed for this one.",
 			in:     Inputs{Probe: probeSaysNo}, annotation: "foo.v1",
 			want: holds("ProbeNotUpgradeable",
-				"The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+". To update all the same: "+allow+" --overwrite"),
+				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow+" --overwrite"),
 		},
 		"AnnotatedForNothing": {reason: "Where nothing holds there is nothing to override.", in: Inputs{}, annotation: "foo.v2"},
 		"OverriddenTrue": {
@@ -164,7 +164,7 @@ func TestEvaluate(t *testing.T) {
 			in:     Inputs{Probe: probe(), OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(yes, "")))},
 			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since spec.overrides of " +
 				"OperatorCondition default/foo.v1 allows it. It would be held: waiting to read what Probe default/foo.v1 watches; " +
-				"OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing"},
+				"OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing"},
 		},
 		"OverriddenFalse": {
 			reason: "Or holds it, whoever allows it: it has the last word, and no annotation helps.",
@@ -174,19 +174,19 @@ func TestEvaluate(t *testing.T) {
 			},
 			annotation: "foo.v2",
 			want: holds("OperatorConditionNotUpgradeable", "The update to foo.v2 is held: spec.overrides of OperatorCondition "+
-				"default/foo.v1 says Upgradeable=False: Not on Fridays. It goes on when that is removed or True"),
+				"default/foo.v1 sets Upgradeable=False: Not on Fridays. It continues when that is removed or set to True"),
 		},
 		"OverriddenUnknown": {
 			reason: "An override that says nothing overrides nothing.",
 			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(unknown, "")))},
 			want: holds("OperatorConditionNotUpgradeable",
-				"The update to foo.v2 is held: OperatorCondition default/foo.v1 says Upgradeable=False: Rebalancing. To update all the same: "+allow),
+				"The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
 		},
 		"DeadHolder": {
 			reason: "What a dead operator says may be long past; that is said, and nothing is overridden for it.",
 			in:     Inputs{Probe: probeSaysNo}, phase: olm.CSVPhaseFailed,
-			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: "+waiting+
-				". But foo.v1 itself is Failed, so that this may be out of date. To update all the same: "+allow),
+			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+
+				". But foo.v1 itself is Failed, so that this may be out of date. To update anyway: "+allow),
 		},
 	}
 	for name, tc := range cases {
@@ -358,7 +358,7 @@ func TestNotKnown(t *testing.T) {
 			if got.Held != (tc.held != "") || got.Reason != tc.held || !strings.Contains(got.Message, tc.endedBy) {
 				t.Errorf("%s\ngot %+v\nwant %q by %q", tc.reason, got, tc.held, tc.endedBy)
 			}
-			if got.Held && !strings.HasSuffix(got.Message, "To update all the same: "+allow) {
+			if got.Held && !strings.HasSuffix(got.Message, "To update anyway: "+allow) {
 				t.Errorf("The message does not end with the override: %s", got.Message)
 			}
 			in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}

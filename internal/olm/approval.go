@@ -156,6 +156,6 @@ func planName(sub *v1alpha1.Subscription) string {
 // missing returns the message that a user has to approve a plan.
 func missing(plan *olm.InstallPlan, subs []string) string {
 	return fmt.Sprintf(
-		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a person has to approve it, by %s",
+		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a user has to approve it with %s",
 		plan.Namespace, plan.Name, subscription.Named(subs), subscription.HowToApprove(plan))
 }

@@ -87,7 +87,7 @@ func aloneRows() map[string]verdictRow {
 		"Held": {
 			reason: "An update that the operator does not allow is not approved.",
 			n:      alone(byGate(foo()), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
-			says: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True",
+			says: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"NotRead": {
 			reason: "What a Probe said before this process began is not relied on.",
@@ -102,7 +102,7 @@ func aloneRows() map[string]verdictRow {
 		"OperatorSaysNo": {
 			reason: "The operator's own word counts as the Probe's does.",
 			n:      objecting(alone(byGate(foo()), probing("foo.v1", yes)), no, false), want: judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
-			says: "OperatorCondition default/foo.v1 says Upgradeable=False: it is busy",
+			says: "OperatorCondition default/foo.v1 reports Upgradeable=False: it is busy",
 		},
 		"Annotated": {
 			reason: "What an administrator allows is approved, and the Event can say what was overridden.",
@@ -345,8 +345,8 @@ func TestHeldByOLM(t *testing.T) {
 	pending := named(beingReplaced(), heldBack())
 	byProbe := gate.Decision{
 		Held: true, Reason: "ProbeNotUpgradeable", Approved: true,
-		Message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-			"To update all the same: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2" + after,
+		Message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+			"To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2" + after,
 	}
 	byOLM := gate.Decision{
 		Held: true, Reason: "OperatorConditionNotUpgradeable", Approved: true,

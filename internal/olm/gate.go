@@ -61,9 +61,9 @@ func upgradeableOf(in gate.Inputs) *metav1.Condition {
 	case objection != nil && in.OptedIn:
 		out.Status, out.Reason, out.Message = metav1.ConditionFalse, objection.Reason, objection.Message
 	case in.Probe == nil:
-		out.Reason, out.Message = v1alpha1.ReasonProbeGone, "There is no Probe any more that could hold the update"
+		out.Reason, out.Message = v1alpha1.ReasonProbeGone, "The Probe that could hold the update no longer exists"
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionTrue:
-		out.Reason, out.Message = v1alpha1.ReasonProbeUpgradeable, "Probe "+in.Probe.Name+" says that the operator may be updated"
+		out.Reason, out.Message = v1alpha1.ReasonProbeUpgradeable, "Probe "+in.Probe.Name+" reports that the operator may be updated"
 	default:
 		return nil
 	}

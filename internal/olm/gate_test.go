@@ -43,8 +43,8 @@ func owned(p *v1alpha1.Probe) *v1alpha1.Probe {
 func TestGate(t *testing.T) {
 	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "Theirs"}
 	no := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True", 2000)
-	yes := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable, "Probe foo.v1 says that the operator may be updated", 2000)
-	gone := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeGone, "There is no Probe any more that could hold the update", 2000)
+	yes := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable, "Probe foo.v1 reports that the operator may be updated", 2000)
+	gone := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeGone, "The Probe that could hold the update no longer exists", 2000)
 	hidden := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for a custom resource whose name is not shown", 2000)
 	partly := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True; and 7 more, not shown", 2000)
 	waiver := &Waiver{v1alpha1.ReasonOverridden, "an admin says so"}

@@ -24,7 +24,7 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writ
 		if held == nil || held.Status == metav1.ConditionTrue && held.Reason == v1alpha1.ReasonReleased {
 			return false, nil
 		}
-		setEntry(o, v1alpha1.ReasonReleased, "operator-status has let go of it, to be uninstalled", now)
+		setEntry(o, v1alpha1.ReasonReleased, "Released by operator-status, which is being uninstalled", now)
 		_, err := fmt.Fprintf(tell, "released OperatorCondition %s/%s\n", o.Namespace, o.Name)
 		return true, err
 	}); err != nil {
@@ -39,7 +39,7 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writ
 		if !sub.IsGated() {
 			continue
 		}
-		if _, err := fmt.Fprintf(tell, "Subscription %s/%s will wait for approvals that nobody gives: set spec.installPlanApproval to Automatic, or approve its InstallPlans yourself\n",
+		if _, err := fmt.Fprintf(tell, "Subscription %s/%s will wait for approval: set spec.installPlanApproval to Automatic, or approve its InstallPlans yourself\n",
 			sub.Namespace, sub.Name); err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func csvRows() map[string]row {
 			in:         with(settled(), func(in *BridgeInputs) { in.CSVs = nil }),
 			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=True/CSVMissing"),
 			messages: map[string]string{
-				"InstalledCSVMissing": "ClusterServiceVersion default/foo.v1 was installed and is gone: the operator is not there until it is installed again",
+				"InstalledCSVMissing": "ClusterServiceVersion default/foo.v1 was installed and no longer exists: the operator is missing until it is installed again",
 			},
 		},
 	}
@@ -170,8 +170,8 @@ func planRows() map[string]row {
 			in:         with(updating(planning([]string{"foo.v2"}, "sub")), manually),
 			conditions: conditions(behind, replacement, "InstallPlanAwaitingManualApproval=True/RequiresApproval"),
 			messages: map[string]string{
-				"UpToDate":                          "InstallPlan default/install-2 for foo.v2 waits for a person to approve it: " + command,
-				"InstallPlanAwaitingManualApproval": "InstallPlan default/install-2 for foo.v2 waits for a person to approve it: " + command,
+				"UpToDate":                          "InstallPlan default/install-2 for foo.v2 is waiting for a user to approve it: " + command,
+				"InstallPlanAwaitingManualApproval": "InstallPlan default/install-2 for foo.v2 is waiting for a user to approve it: " + command,
 			},
 		},
 		"AwaitingApprovalToInstall": {
@@ -188,7 +188,7 @@ func planRows() map[string]row {
 				in.Verdict = Judge(in.Plan, world(in.CSVs, byGate(in.Subscription)))
 			}),
 			conditions: conditions(behind, replacement),
-			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which is to install foo.v2"},
+			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which installs foo.v2"},
 		},
 		"AwaitingNeighbour": {
 			reason: "A first install that is in one plan with what is held says so.",
@@ -198,8 +198,8 @@ func planRows() map[string]row {
 			}),
 			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
 			messages: map[string]string{"UpToDate": "InstallPlan default/install-2 installs others too, all of it or nothing: The update to bar.v2 is held: " +
-				"Probe default/bar.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update all the same: kubectl annotate subscription -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
+				"Probe default/bar.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update anyway: kubectl annotate subscription -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
 		},
 		"Approved": {
 			reason:     "A plan that a person has approved waits for nobody.",
@@ -210,7 +210,7 @@ func planRows() map[string]row {
 			reason:     "Something newer is known before it is there.",
 			in:         updating(approved(planning([]string{"foo.v2"}, "sub"), olm.InstallPlanPhaseInstalling)),
 			conditions: conditions(behind, replacement),
-			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which is to install foo.v2"},
+			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which installs foo.v2"},
 		},
 		"PlanGone": {
 			reason:     "Of a plan that is gone nobody can say that it waits.",
@@ -408,8 +408,8 @@ func TestUpgradeHeld(t *testing.T) {
 		"ByApprovalGate": {
 			reason: "An update that is not approved says who does not allow it, and how to update all the same.",
 			in:     byPlan(waiting, saidBy(world(waiting.CSVs, waiting.Subscription), saysNo)), want: "True/ProbeNotUpgradeable",
-			message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update all the same: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 		},
 		"Allowed": {
 			reason: "One that its operator allows is not held.",
@@ -420,7 +420,7 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "That an administrator allowed it is told while it is under way.",
 			in:     byPlan(annotated, saidBy(world(annotated.CSVs, annotated.Subscription), saysNo)), want: "False/Overridden",
 			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/sub allows it. " +
-				"It would be held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True",
+				"It would be held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"ApprovedAlready": {
 			reason: "What is approved is held by the approval gate no more.",
@@ -435,8 +435,8 @@ func TestUpgradeHeld(t *testing.T) {
 		"ByOLM": {
 			reason: "But it may be held by OLM, which knows whom it waits for, and what that costs.",
 			in:     byOLM(held, saysNo), want: "True/ProbeNotUpgradeable",
-			message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update all the same: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2. " +
+			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2. " +
 				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
 				"and nothing else in the namespace is installed or updated meanwhile",
 		},
@@ -458,14 +458,14 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "An update that only a person may approve, for the sake of another one, names that.",
 			in:     byPlan(both, world(both.CSVs, both.Subscription, other)), want: "True/ApprovalMissing",
 			message: "InstallPlan default/install-2 is for Subscription default/other too, whose approval is Manual, and OLM installs all of it or nothing: " +
-				"a person has to approve it, by " + patch,
+				"a user has to approve it with " + patch,
 			awaits: true,
 		},
 		"ApprovalMissingAndHeld": {
 			reason: "To approve what is held would be of no use: the hold is what is said.",
 			in:     byPlan(both, saidBy(world(both.CSVs, both.Subscription, other), saysNo)), want: "True/ProbeNotUpgradeable",
-			message: "The update to foo.v2 is held: Probe default/foo.v1 says Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update all the same: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 			awaits: true,
 		},
 		"GateNeedsManual": {

@@ -27,7 +27,7 @@ func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.
 	switch len(list.Items) {
 	case 0:
 		return nil, &condition.Problem{Reason: v1alpha1.ReasonOperatorGroupMissing, Message: fmt.Sprintf(
-			"Namespace %s has no OperatorGroup, which says what namespaces its operators look after: create one", namespace)}, nil
+			"Namespace %s has no OperatorGroup, which selects the namespaces that its operators watch: create one", namespace)}, nil
 	case 1:
 		return &list.Items[0], nil, nil
 	}

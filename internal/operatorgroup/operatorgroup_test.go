@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 			reason: "One in another namespace says nothing of this one.",
 			there:  []client.Object{elsewhere},
 			problem: &condition.Problem{Reason: "OperatorGroupMissing", Message: "Namespace default has no OperatorGroup, " +
-				"which says what namespaces its operators look after: create one"},
+				"which selects the namespaces that its operators watch: create one"},
 		},
 		"One": {
 			reason: "There is one, so that is it.",

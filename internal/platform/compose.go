@@ -267,18 +267,18 @@ func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*Obje
 // conflict is the error for an object that belongs to another owner.
 type conflict struct{ live *unstructured.Unstructured }
 
-func (c *conflict) Error() string { return titleOf(c.live) + " belongs to somebody else" }
+func (c *conflict) Error() string { return titleOf(c.live) + " belongs to another owner" }
 
 // words returns a message with the owner of the object, or how to hand the object over to adopter if it has none.
 func (c *conflict) words(adopter string) string {
 	if ref := metav1.GetControllerOf(c.live); ref != nil {
-		return fmt.Sprintf("%s belongs to %s %s, and is left alone", titleOf(c.live), ref.Kind, ref.Name)
+		return fmt.Sprintf("%s belongs to %s %s, and is not changed", titleOf(c.live), ref.Kind, ref.Name)
 	}
 	namespace := ""
 	if c.live.GetNamespace() != "" {
 		namespace = " -n " + c.live.GetNamespace()
 	}
-	return fmt.Sprintf("%s is there already and is left alone. To hand it over: kubectl annotate%s %s %s %s=%s", titleOf(c.live), namespace,
+	return fmt.Sprintf("%s already exists and is not changed. To hand it over: kubectl annotate%s %s %s %s=%s", titleOf(c.live), namespace,
 		resourceName(c.live), c.live.GetName(), v1alpha1.AnnotationAdopt, adopter)
 }
 
@@ -302,7 +302,7 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *Problem {
 	status, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case meta.IsNoMatchError(err):
-		return &Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not know the kind %s", titleOf(o), o.GroupVersionKind())}
+		return &Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", titleOf(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
 	case lacksRight(err):

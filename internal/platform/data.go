@@ -245,7 +245,7 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 	if d.unread != "" {
 		said = append(said, d.unread)
 	}
-	return fmt.Sprintf("Waiting for users to delete what would go with the operator, or be left without it: %s. To uninstall the operator all the same, and leave that: "+
+	return fmt.Sprintf("Waiting for users to delete what would go with the operator, or be left without it: %s. To uninstall the operator anyway, and leave that: "+
 		"kubectl annotate platformoperator %s %s=true", strings.Join(said, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
 }
 

@@ -56,7 +56,7 @@ func TestIsUsers(t *testing.T) {
 }
 
 func TestDataMessage(t *testing.T) {
-	const anyway = ". To uninstall the operator all the same, and leave that: kubectl annotate platformoperator foo operatorstatus.io/delete-anyway=true"
+	const anyway = ". To uninstall the operator anyway, and leave that: kubectl annotate platformoperator foo operatorstatus.io/delete-anyway=true"
 	const waiting = "Waiting for users to delete what would go with the operator, or be left without it: "
 	var many []found
 	for i := range maxFound {
@@ -128,7 +128,7 @@ func TestOnDeletion(t *testing.T) {
 		},
 		"Orphan": {
 			"The policy leaves all.", runs(asked(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })),
-			"Nothing is deleted, since deletionPolicy is Orphan: the operator runs on with nobody looking after it",
+			"Nothing is deleted, since deletionPolicy is Orphan: the operator keeps running and is no longer managed",
 		},
 		"Observe": {
 			"Who only observes has made nothing.", runs(asked(func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })),

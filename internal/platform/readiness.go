@@ -51,7 +51,7 @@ type Readiness struct {
 func ReadinessOf(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) Readiness {
 	switch {
 	case o == nil || o.Object == nil:
-		return notReady(v1alpha1.ResourceNotFound, "It is not there")
+		return notReady(v1alpha1.ResourceNotFound, "Not found")
 	case beingDeleted(o):
 		return notReady(v1alpha1.ResourceTerminating, "It is being deleted"+waitingForFinalizers(o))
 	case len(checks) == 0:

@@ -144,13 +144,13 @@ func objectRows() map[string]readinessRow {
 		return setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 	}
 	return map[string]readinessRow{
-		"None": {reason: "What is not there is not ready.", want: unready("NotFound", "It is not there")},
+		"None": {reason: "What is not there is not ready.", want: unready("NotFound", "Not found")},
 		"Empty": {
 			reason: "Nor is what was never filled in.", o: &unstructured.Unstructured{},
-			want: unready("NotFound", "It is not there"),
+			want: unready("NotFound", "Not found"),
 		},
 		"NoneWithChecks": {
-			reason: "Whatever the checks.", checks: checking(noCheck), want: unready("NotFound", "It is not there"),
+			reason: "Whatever the checks.", checks: checking(noCheck), want: unready("NotFound", "Not found"),
 		},
 		"Deleting": {
 			reason: "What is going away cannot be relied on any more.",

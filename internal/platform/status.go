@@ -145,7 +145,7 @@ func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now m
 // set sets a condition. Its lastTransitionTime changes only with its status.
 func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
 	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
-	c.Message = messages.Clip(cmp.Or(c.Message, fmt.Sprintf("%s is %s, and nobody says why", c.Type, c.Status)), maxMessage)
+	c.Message = messages.Clip(cmp.Or(c.Message, fmt.Sprintf("%s is %s, without a message", c.Type, c.Status)), maxMessage)
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
@@ -167,7 +167,7 @@ func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		out.OnDeletion = "Nothing is deleted, since managementPolicy is Observe"
 		return
 	case in.Operator.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
-		out.OnDeletion = "Nothing is deleted, since deletionPolicy is Orphan: the operator runs on with nobody looking after it"
+		out.OnDeletion = "Nothing is deleted, since deletionPolicy is Orphan: the operator keeps running and is no longer managed"
 		return
 	}
 	does, waits := "Uninstalls the operator", []string{}
@@ -197,7 +197,7 @@ func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue,
-		Reason: v1alpha1.ReasonSynced, Message: "Every object is there as it should be",
+		Reason: v1alpha1.ReasonSynced, Message: "Every object exists as declared",
 	}
 	if in.observes() {
 		c.Reason, c.Message = v1alpha1.ReasonObserveOnly, "Nothing is made or changed, since managementPolicy is Observe"
@@ -308,10 +308,10 @@ func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Con
 		}
 		return metav1.Condition{
 			Type: t, Status: metav1.ConditionUnknown, Reason: operatorsv1alpha1.ReasonNotRead,
-			Message: fmt.Sprintf("Probe %s/%s does not say yet", in.Probe.Namespace, in.Probe.Name),
+			Message: fmt.Sprintf("Probe %s/%s does not report it yet", in.Probe.Namespace, in.Probe.Name),
 		}
 	}
-	return metav1.Condition{Type: t, Status: otherwise, Reason: v1alpha1.ReasonNoProbe, Message: "The operator has no Probe, and says nothing of it"}
+	return metav1.Condition{Type: t, Status: otherwise, Reason: v1alpha1.ReasonNoProbe, Message: "The operator has no Probe, so this is not known"}
 }
 
 // upToDate sets UpToDate: whether the newest version is installed and runs.
@@ -383,12 +383,12 @@ func (in Inputs) operatorTrouble() *Problem {
 		return &Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
 	case in.observes() && in.Observed > 1:
 		return &Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
-			"There are %d Subscriptions to package %s: say in spec.namespace which is meant", in.Observed, in.Operator.Spec.Package.Name)}
+			"There are %d Subscriptions to package %s: set spec.namespace to select one", in.Observed, in.Operator.Spec.Package.Name)}
 	case in.observes() && in.Subscription == nil:
 		return &Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
 	case in.modesUnsupported():
 		return &Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
-			"The operator can look after neither all namespaces nor its own: make an OperatorGroup in namespace %s that fits its install modes, "+
+			"The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace %s that fits its install modes, "+
 				"and name the namespace in spec.namespace", in.Operator.GetNamespaceToInstallIn())}
 	case in.Subscription == nil:
 		return nil

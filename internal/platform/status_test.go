@@ -344,8 +344,8 @@ func installRows() map[string]statusRow {
 		noBundle  = "Bundle foo.v1 is no registry+v1 bundle: it has two ClusterServiceVersions"
 		refused   = `InstallPlan foo/install-1 for foo.v1 failed: Role foo/foo: forbidden. Once that is put right, delete the InstallPlan`
 		rollout   = "ClusterServiceVersion foo/foo.v1 is Failed (InstallCheckFailed): Deployment foo is not available"
-		approve   = "InstallPlan foo/install-1 for foo.v1 waits for a person to approve it: kubectl patch installplan -n foo install-1"
-		neither   = "The operator can look after neither all namespaces nor its own: make an OperatorGroup in namespace foo that fits " +
+		approve   = "InstallPlan foo/install-1 for foo.v1 is waiting for a user to approve it: kubectl patch installplan -n foo install-1"
+		neither   = "The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace foo that fits " +
 			"its install modes, and name the namespace in spec.namespace"
 	)
 	failed := func(reason, message string, changes ...given) statusRow {
@@ -405,8 +405,8 @@ func installRows() map[string]statusRow {
 		"BundleInvalid": reasoned("Nor where the bundle makes no sense.",
 			failed("BundleInvalid", noBundle, subscribed("", "", noBundle, "ResolutionFailed=True/BundleInvalid: "+noBundle))),
 		"PlanRunning": reasoned("An InstallPlan at work is waited for.",
-			waiting("Waiting for InstallPlan foo/install-1, which is to install foo.v1",
-				subscribed("foo.v1", "", "Waiting for InstallPlan foo/install-1, which is to install foo.v1"))),
+			waiting("Waiting for InstallPlan foo/install-1, which installs foo.v1",
+				subscribed("foo.v1", "", "Waiting for InstallPlan foo/install-1, which installs foo.v1"))),
 		"PlanFailed": reasoned("A manifest that is refused is told, with what helps.",
 			failed("InstallPlanFailed", refused, subscribed("foo.v1", "", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused))),
 		"AwaitingApproval": reasoned("Whoever has it Manual is told whose word is missing, and nothing is wrong.",
@@ -430,8 +430,8 @@ func installRows() map[string]statusRow {
 					"0 of 1 pods are available",
 				"Progressing": "ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
 				"UpToDate":    "Waiting for ClusterServiceVersion foo/foo.v1, which is Installing",
-				"Synced":      "Every object is there as it should be",
-				"Upgradeable": "The operator has no Probe, and says nothing of it",
+				"Synced":      "Every object exists as declared",
+				"Upgradeable": "The operator has no Probe, so this is not known",
 			},
 			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available"),
 		},
@@ -485,7 +485,7 @@ func runRows() map[string]statusRow {
 			reason: "Of one that has not spoken yet nobody knows what it will say.",
 			in:     runs(probed()), want: how("Upgradeable=Unknown/NotRead", "Important=Unknown/NotRead"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not say yet"},
+			says: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not report it yet"},
 		},
 	}
 }
@@ -494,11 +494,11 @@ func runRows() map[string]statusRow {
 func updateRows() map[string]statusRow {
 	const (
 		available = "InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2 is to replace foo.v1"
-		held      = "The update to foo.v2 is held: Probe foo/foo.v1 says Upgradeable=False: Foo foo/example: Migrating is True"
+		held      = "The update to foo.v2 is held: Probe foo/foo.v1 reports Upgradeable=False: Foo foo/example: Migrating is True"
 		unread    = "The update to foo.v2 is held: waiting to read what Probe foo/foo.v1 watches"
-		objects   = "The update to foo.v2 is held: OperatorCondition foo/foo.v1 says Upgradeable=False: it is busy"
-		neighbour = "InstallPlan foo/install-2 waits for a person to approve it for Subscription foo/bar"
-		approve   = "InstallPlan foo/install-2 for foo.v2 waits for a person to approve it: kubectl patch installplan -n foo install-2"
+		objects   = "The update to foo.v2 is held: OperatorCondition foo/foo.v1 reports Upgradeable=False: it is busy"
+		neighbour = "InstallPlan foo/install-2 is waiting for a user to approve it for Subscription foo/bar"
+		approve   = "InstallPlan foo/install-2 for foo.v2 is waiting for a user to approve it: kubectl patch installplan -n foo install-2"
 		broken    = "ClusterServiceVersion foo/foo.v2 is Failed (InstallCheckFailed): Deployment foo is not available"
 		refused   = "InstallPlan foo/install-2 for foo.v2 failed: CustomResourceDefinition foos.example.com: refused"
 	)
@@ -610,7 +610,7 @@ func updateRows() map[string]statusRow {
 
 // regressRows cover an operator that ran, and does not run any more.
 func regressRows() map[string]statusRow {
-	const gone = "ClusterServiceVersion foo/foo.v1 was installed and is gone: the operator is not there until it is installed again"
+	const gone = "ClusterServiceVersion foo/foo.v1 was installed and no longer exists: the operator is missing until it is installed again"
 	unwell := func(phase olm.ClusterServiceVersionPhase, message string) *clusterServiceVersion {
 		return because(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, phase), olm.CSVReasonComponentUnhealthy, message)
 	}
@@ -704,11 +704,11 @@ func regressRows() map[string]statusRow {
 // resourceRows cover the other objects of an operator.
 func resourceRows() map[string]statusRow {
 	const (
-		kindless  = "Foo example: the cluster does not know the kind example.com/v1, Kind=Foo"
+		kindless  = "Foo example: the cluster does not serve the kind example.com/v1, Kind=Foo"
 		forbidden = "Foo example: foos.example.com is forbidden"
 		refused   = "Foo example: spec.size: Invalid value"
-		conflicts = "Subscription foo/foo is there already and is left alone. To hand it over: kubectl annotate -n foo"
-		taken     = "OperatorGroup foo/foo belongs to PlatformOperator bar, and is left alone"
+		conflicts = "Subscription foo/foo already exists and is not changed. To hand it over: kubectl annotate -n foo"
+		taken     = "OperatorGroup foo/foo belongs to PlatformOperator bar, and is not changed"
 	)
 	example := func(conditions ...string) given { return consisting("example", saying(conditions...)) }
 	waiting := example("Ready=False/Provisioning: 1 of 3 nodes are there")
@@ -877,7 +877,7 @@ func resourceRows() map[string]statusRow {
 		"NotThere": {
 			reason: "What is not there is not ready.",
 			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Live = nil }), want: notYet("Creating"), version: "1.0.0",
-			resources: whole("", "example (NotFound): It is not there"),
+			resources: whole("", "example (NotFound): Not found"),
 		},
 		"Checks": {
 			reason: "The checks of an entry decide where it has any.",
@@ -924,7 +924,7 @@ func observeRows() map[string]statusRow {
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionAmbiguous",
 			says: map[string]string{
-				"Installed": "There are 2 Subscriptions to package foo: say in spec.namespace which is meant",
+				"Installed": "There are 2 Subscriptions to package foo: set spec.namespace to select one",
 			},
 		},
 		"Regressed": {
@@ -951,8 +951,8 @@ func othersRows() map[string]statusRow {
 	younger := "Package foo is also that of PlatformOperator bar: delete all but one. Nothing is made for this one, which is younger"
 	noOLM := func(in *Inputs) { in.NoOLM = true }
 	lacksKinds := func(in *Inputs) {
-		problem("operatorgroup", "KindNotFound", "OperatorGroup foo/foo: the cluster does not know the kind")(in)
-		problem("subscription", "KindNotFound", "Subscription foo/foo: the cluster does not know the kind")(in)
+		problem("operatorgroup", "KindNotFound", "OperatorGroup foo/foo: the cluster does not serve the kind")(in)
+		problem("subscription", "KindNotFound", "Subscription foo/foo: the cluster does not serve the kind")(in)
 	}
 	const install = "The cluster has no Subscriptions: install an OLM, or the loops of operator-status " +
 		"(kubectl apply -k config/lifecycle)"
@@ -985,7 +985,7 @@ func othersRows() map[string]statusRow {
 			want: onItsWay("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: []string{
-				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not know the kind",
+				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
 				"subscription (OLMNotFound): " + install,
 			},
 			failing: "OLMNotFound",
@@ -1007,7 +1007,7 @@ func othersRows() map[string]statusRow {
 			want: onItsWay("Synced=False/KindNotFound", "Ready=False/Degraded", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: []string{
-				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not know the kind",
+				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
 				"subscription (OLMNotFound): " + install,
 			},
 			failing: "OLMNotFound",

@@ -31,7 +31,7 @@ func catalogRows() map[string]row {
 			in: with(fresh(), problem(v1alpha1.ReasonCatalogSourceNotVisible),
 				func(in *Inputs) { in.Subscription.Spec.CatalogSourceNamespace = "other" }),
 			state:   "/InvalidCatalog",
-			message: "CatalogSource other/operators cannot be seen from here: spec.sourceNamespace must be default or global",
+			message: "CatalogSource other/operators is not visible in this namespace: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "ResolutionFailed=True/CatalogSourceNotVisible", "PackageChannelInvalid="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
@@ -125,7 +125,7 @@ func catalogRows() map[string]row {
 		"NoSpec": {
 			reason: "A Subscription without a spec is answered too.",
 			in:     with(fresh(), func(in *Inputs) { in.Subscription.Spec, in.Resolution = nil, nil }),
-			state:  "/InvalidCatalog", message: "CatalogSource / cannot be seen from here: spec.sourceNamespace must be default or global",
+			state:  "/InvalidCatalog", message: "CatalogSource / is not visible in this namespace: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "PackageChannelInvalid=", "ResolutionFailed="})...),
 			why: v1alpha1.ReasonNewestNotKnown,

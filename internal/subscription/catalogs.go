@@ -95,7 +95,7 @@ func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	name := spec.CatalogSourceNamespace + "/" + spec.CatalogSource
 	switch source := in.source(); {
 	case source != nil && source.Read:
-		c.Status, c.Reason, c.Message = corev1.ConditionFalse, v1alpha1.ReasonCatalogSourceValid, "What CatalogSource "+name+" offers is known"
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, v1alpha1.ReasonCatalogSourceValid, "CatalogSource "+name+" has been read"
 	case source != nil:
 		health := source.health()
 		if health.Status != metav1.ConditionFalse {
@@ -106,7 +106,7 @@ func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		c.Message = fmt.Sprintf("CatalogSource %s cannot be read: %s%s", name, health.Reason, quote(health.Message))
 	case spec.CatalogSourceNamespace != namespace && in.GlobalNamespace != "" && spec.CatalogSourceNamespace != in.GlobalNamespace:
 		c.Reason = v1alpha1.ReasonCatalogSourceNotVisible
-		c.Message = fmt.Sprintf("CatalogSource %s cannot be seen from here: spec.sourceNamespace must be %s", name, either(namespace, in.GlobalNamespace))
+		c.Message = fmt.Sprintf("CatalogSource %s is not visible in this namespace: spec.sourceNamespace must be %s", name, either(namespace, in.GlobalNamespace))
 	default:
 		c.Reason = v1alpha1.ReasonCatalogSourceNotFound
 		c.Message = "There is no CatalogSource " + name + ": create it, or correct spec.source and spec.sourceNamespace"

@@ -40,7 +40,7 @@ func givenUp(in Inputs, out *v1alpha1.SubscriptionStatus) bool {
 func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVMissing, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonCSVPresent, Message: "The installed ClusterServiceVersion is there",
+		Reason: v1alpha1.ReasonCSVPresent, Message: "The installed ClusterServiceVersion exists",
 	}
 	switch {
 	case out.InstalledCSV == "":
@@ -48,7 +48,7 @@ func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		return
 	case in.csv(out.InstalledCSV) == nil:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonCSVMissing
-		c.Message = fmt.Sprintf("ClusterServiceVersion %s/%s was installed and is gone: the operator is not there until it is installed again",
+		c.Message = fmt.Sprintf("ClusterServiceVersion %s/%s was installed and no longer exists: the operator is missing until it is installed again",
 			in.Subscription.Namespace, out.InstalledCSV)
 	}
 	set(in, out, c)

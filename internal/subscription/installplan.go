@@ -69,13 +69,13 @@ func installPlanMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 func installPlanAwaitingManualApproval(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonNotAwaitingApproval, Message: "No InstallPlan waits for a person to approve it",
+		Reason: v1alpha1.ReasonNotAwaitingApproval, Message: "No InstallPlan is waiting for approval",
 	}
 	switch plan := in.plan(out.CurrentCSV); {
 	case plan != nil && plan.Spec.Approval == olm.ApprovalManual && !plan.Spec.Approved &&
 		plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonRequiresApproval
-		c.Message = fmt.Sprintf("InstallPlan %s for %s waits for a person to approve it: %s", nameOf(plan), out.CurrentCSV, HowToApprove(plan))
+		c.Message = fmt.Sprintf("InstallPlan %s for %s is waiting for a user to approve it: %s", nameOf(plan), out.CurrentCSV, HowToApprove(plan))
 	case plan == nil && !arrived(out):
 		unknown(out, c.Type)
 		return

@@ -32,7 +32,7 @@ func planRows() map[string]row {
 			reason:  "What the InstallPlan brings is the target; nothing is installed for being planned.",
 			in:      with(fresh(), func(in *Inputs) { in.Plan = approved(plan(olm.InstallPlanPhaseInstalling, "bar.v1", "foo.v1")) }),
 			current: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v1",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v1",
 			conditions: conditions(append(nothingInstalled, "InstallPlanPending=True/Installing")...),
 		},
 		"NotItsPlan": {
@@ -48,7 +48,7 @@ func planRows() map[string]row {
 			reason:  "Whom a first install waits for is said, with the command that ends it.",
 			in:      with(fresh(), func(in *Inputs) { in.Plan = manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v1")) }),
 			current: "foo.v1", state: "UpgradePending",
-			message: "InstallPlan default/install-1 for foo.v1 waits for a person to approve it: " +
+			message: "InstallPlan default/install-1 for foo.v1 is waiting for a user to approve it: " +
 				`kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`,
 			conditions: conditions(append(nothingInstalled, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval")...),
 		},
@@ -56,14 +56,14 @@ func planRows() map[string]row {
 			reason:  "A plan that a person has approved waits for nobody.",
 			in:      with(updating(approved(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/RequiresApproval"),
 		},
 		"ManualNotReady": {
 			reason:  "Nobody is asked to approve a plan that is still being made.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhasePlanning, "foo.v2")))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/Planning"),
 		},
 		"PlanFailed": {
@@ -95,7 +95,7 @@ func planRows() map[string]row {
 				in.Plan.Status.Message = "ServiceMonitor foo: no such kind"
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v1: ServiceMonitor foo: no such kind",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v1: ServiceMonitor foo: no such kind",
 			conditions: conditions("InstallPlanPending=True/Installing"),
 		},
 		"PlanForbidden": {
@@ -107,14 +107,14 @@ func planRows() map[string]row {
 				return p
 			}()),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2: Role foo: forbidden",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2: Role foo: forbidden",
 			conditions: conditions(replacement, "InstallPlanPending=True/Forbidden"),
 		},
 		"PlanNew": {
 			reason:  "A plan that nobody has looked at has no phase: OLM has a word for that.",
 			in:      updating(plan(olm.InstallPlanPhaseNone, "foo.v2")),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/InstallPlanNotYetReconciled"),
 		},
 		"PlanGone": {
@@ -237,7 +237,7 @@ func csvRows() map[string]row {
 			reason:  "One that somebody deleted is missing.",
 			in:      with(running(), func(in *Inputs) { in.Installed, in.Current = nil, nil }),
 			current: "foo.v1", installed: "foo.v1", state: "",
-			message:    "ClusterServiceVersion default/foo.v1 was installed and is gone: the operator is not there until it is installed again",
+			message:    "ClusterServiceVersion default/foo.v1 was installed and no longer exists: the operator is missing until it is installed again",
 			conditions: conditions("InstalledCSVMissing=True/CSVMissing", "InstalledCSVFailed="),
 		},
 		"ReplacementAvailable": {
@@ -333,7 +333,7 @@ func heldRows() map[string]row {
 			reason:  "What is approved is not held any more, whatever the operator says while it is being replaced.",
 			in:      with(updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/Installing"),
 		},
 		"NothingToHold": {
@@ -348,7 +348,7 @@ func heldRows() map[string]row {
 				in.Gate = gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "Allowed", Overridden: true}
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "Waiting for InstallPlan default/install-1, which is to install foo.v2",
+			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "UpgradeHeld=False/Overridden", "InstallPlanPending=True/Installing"),
 		},
 	}

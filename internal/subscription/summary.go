@@ -93,7 +93,7 @@ func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	case out.UpToDate:
 		return ""
 	case plan != nil && !whole(plan):
-		return fmt.Sprintf("Waiting for InstallPlan %s, which is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
+		return fmt.Sprintf("Waiting for InstallPlan %s, which installs %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
 	case target != nil && !succeeded(target):
 		return fmt.Sprintf("Waiting for %s, which is %s", title(target), words(target))
 	case in.Resolution == nil || !isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid):

@@ -289,7 +289,7 @@ func (r *Reconciler) approve(ctx context.Context, plan *olm.InstallPlan, p *prop
 		return r.untilRead(decision), nil
 	case plan.Spec.Approval != olm.ApprovalAutomatic && !plan.Spec.Approved:
 		awaiting(&plan.Status, fmt.Sprintf(
-			"Waiting for a person to approve: kubectl patch installplan -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", plan.Namespace, plan.Name))
+			"Waiting for a user to approve: kubectl patch installplan -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", plan.Namespace, plan.Name))
 		return 0, nil
 	}
 	if decision.Overridden {
@@ -517,7 +517,7 @@ func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, er
 // unknown.
 func (r *Reconciler) contentGone(ctx context.Context, plan *olm.InstallPlan) error {
 	before := plan.Status.DeepCopy()
-	failed(&plan.Status, v1alpha1.PlanReasonContentGone, "What the plan installs was kept in Secrets of the manager's namespace, and is gone. "+
+	failed(&plan.Status, v1alpha1.PlanReasonContentGone, "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted. "+
 		"Not known to be written: "+listed(missing(plan.Status.Plan)), metav1.NewTime(r.Now()))
 	return r.write(ctx, plan, before)
 }
