@@ -145,6 +145,22 @@ func TestReaderKilled(t *testing.T) {
 	s.installed(t, sub, versions[1].CSV())
 }
 
+// TestOneProcess verifies that one process with the permissions of config/rbac runs all controllers: it acts as the service
+// account of the loops, and holds an update.
+func TestOneProcess(t *testing.T) {
+	m := cluster.StartOneProcess(t, "--catalog-dir="+t.TempDir())
+	versions := testcatalog.Holding("alone", "1.0.0", "2.0.0")
+	s := newStage(t, "alone", publish(t, versions[0]))
+	sub := s.subscribe(t, "alone")
+	s.installed(t, sub, versions[0].CSV())
+	busy := s.custom(t, "alone", "busy", `[{type: Migrating, status: "True"}]`)
+	s.offer(t, publish(t, versions...))
+	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	migrated(t, busy)
+	s.installed(t, sub, versions[1].CSV())
+	m.CheckAlive(t)
+}
+
 // TestProbeOfAnother verifies that an update is held, with advice, if another user's Probe has the CSV's name.
 func TestProbeOfAnother(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -46,6 +47,7 @@ type loops struct {
 	accounts *accounts
 	options  Options
 	mode     *lifecycle.Switch
+	newCache cache.NewCacheFunc
 
 	// probeReader returns the identity of the process that reads custom resources.
 	probeReader func(context.Context) (string, error)
@@ -59,8 +61,12 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	done()
 	around := func(r reconcile.Reconciler) reconcile.Reconciler { return l.mode.While(lifecycle.Builtin, r) }
-	c, reader, global := l.mgr.GetClient(), l.mgr.GetAPIReader(), l.options.GlobalCatalogNamespace
-	asks, err := discovery.NewDiscoveryClientForConfig(l.config)
+	mgr, err := asLifecycle(ctx, l.mgr, l.options, cacheOptions(), l.newCache)
+	if err != nil {
+		return err
+	}
+	c, reader, global := mgr.GetClient(), mgr.GetAPIReader(), l.options.GlobalCatalogNamespace
+	asks, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("making a discovery client: %w", err)
 	}
@@ -72,14 +78,14 @@ func (l *loops) start(ctx context.Context) error {
 	impersonate := l.accounts.installer
 	reach := catalog.Reach{Trusts: l.options.trust.Trusts, Allowed: l.options.allowed, Plaintext: catalog.ParsePlaintext(l.options.CatalogPlaintext),
 		RequireDigests: l.options.RequireDigests}
-	if reach.APIServer, err = apiServerAddresses(ctx, l.config, reader); err != nil {
+	if reach.APIServer, err = apiServerAddresses(ctx, mgr.GetConfig(), reader); err != nil {
 		return err
 	}
 	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
 	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
-	rights := apply.NewRights(l.mgr)
-	recorder := l.mgr.GetEventRecorder(UserAgent)
+	rights := apply.NewRights(mgr)
+	recorder := mgr.GetEventRecorder(UserAgent)
 	plans := &installplan.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Catalogs: store, Records: records, Trust: l.options.trust, Rights: rights,
 		ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
@@ -90,12 +96,12 @@ func (l *loops) start(ctx context.Context) error {
 		Recorder: recorder, Kubernetes: *kubernetes, Discovery: asks, Now: time.Now,
 	}
 	for _, setup := range []func() error{
-		func() error { return catalogs.SetupWithManager(l.mgr, around) },
+		func() error { return catalogs.SetupWithManager(mgr, around) },
 		func() error { return catalogs.Seed(ctx) },
-		func() error { return subscriptions.SetupWithManager(l.mgr, around) },
-		func() error { return plans.SetupWithManager(l.mgr, store.Changes, around) },
-		func() error { return groups.SetupWithManager(l.mgr, around) },
-		func() error { return csvs.SetupWithManager(ctx, l.mgr, around) },
+		func() error { return subscriptions.SetupWithManager(mgr, around) },
+		func() error { return plans.SetupWithManager(mgr, store.Changes, around) },
+		func() error { return groups.SetupWithManager(mgr, around) },
+		func() error { return csvs.SetupWithManager(ctx, mgr, around) },
 	} {
 		if err := setup(); err != nil {
 			return fmt.Errorf("adding the built-in loops: %w", err)

@@ -249,10 +249,11 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err != nil {
 		return nil, fmt.Errorf("registering a metric: %w", err)
 	}
+	newCache := informer.NewCache(undecodable, v1alpha1.GroupVersion.Group, platformv1alpha1.GroupVersion.Group, configv1.GroupName)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:   scheme,
-		NewCache: informer.NewCache(undecodable, v1alpha1.GroupVersion.Group, platformv1alpha1.GroupVersion.Group, configv1.GroupName),
-		Cache:    cache.Options{DefaultTransform: strip, ByObject: managed()},
+		NewCache: newCache,
+		Cache:    cacheOptions(),
 		Metrics: metricsserver.Options{
 			BindAddress:    orNone(o.MetricsAddress),
 			SecureServing:  true,
@@ -272,8 +273,10 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err := addHealthChecks(mgr); err != nil {
 		return nil, err
 	}
-	return mgr, addControllers(ctx, mgr, config, o, identity)
+	return mgr, addControllers(ctx, mgr, config, o, newCache, identity)
 }
+
+func cacheOptions() cache.Options { return cache.Options{DefaultTransform: strip, ByObject: managed()} }
 
 func orNone(address string) string {
 	if address == "" {
@@ -301,7 +304,7 @@ func addHealthChecks(mgr ctrl.Manager) error {
 }
 
 // addControllers adds the controllers. Those that need kinds that may not be installed start once these are.
-func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, identity string) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, newCache cache.NewCacheFunc, identity string) error {
 	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
 	if err := mode.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding what decides who runs the loops: %w", err)
@@ -313,7 +316,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	as := &accounts{config: config, mgr: mgr}
 	if o.Controllers != ControllersStatus {
 		addLoops(ctx, installed, &loops{
-			mgr: mgr, config: config, accounts: as, options: o, mode: mode, probeReader: probeReader(mgr, o, identity),
+			mgr: mgr, config: config, accounts: as, options: o, mode: mode, newCache: newCache, probeReader: probeReader(mgr, o, identity),
 		})
 	}
 	if o.Controllers == ControllersLifecycle {

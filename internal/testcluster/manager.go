@@ -76,6 +76,14 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	return m
 }
 
+// StartOneProcess starts one bin/manager that runs all controllers with the token of the service account of config/rbac.
+// Apart from that it is like StartManager.
+func (c *Cluster) StartOneProcess(t testing.TB, flags ...string) *Manager {
+	t.Helper()
+	flags = append([]string{"--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)
+	return &Manager{processes: []*process{c.startProcess(t, ManagerAccount, flags)}}
+}
+
 // expireLeases deletes the leases that killed managers left behind, so that a new one need not wait until they expire.
 // It does nothing if a manager is running.
 func (c *Cluster) expireLeases(t testing.TB) {
