@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/testcatalog"
 )
 
@@ -59,4 +61,33 @@ func TestCleanup(t *testing.T) {
 	finalizers("[]") // as the operator does
 	here.AwaitGone(t, mine)
 	cluster.AwaitGone(t, csv)
+}
+
+// TestCleanupWithoutOperatorGroup verifies that custom resources stay if nothing tells in which namespaces the operator
+// worked, and that an Event states it.
+func TestCleanupWithoutOperatorGroup(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := testcatalog.Foo{Name: "adrift", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(csv.Object, true, "spec", "cleanup", "enabled"); err != nil {
+			t.Fatal(err)
+		}
+	}}
+	s := newStage(t, "adrift", publish(t, foo))
+	sub := s.subscribe(t, "adrift")
+	s.installed(t, sub, foo.CSV())
+	mine := s.custom(t, "adrift", "mine", "[]")
+	if err := cluster.Client.DeleteAllOf(t.Context(), &operatorsv1.OperatorGroup{}, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	csv := s.csv(foo.CSV())
+	for _, o := range []client.Object{sub, csv} {
+		if err := cluster.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.AwaitGone(t, csv)
+	s.hasEvent(t, v1alpha1.EventNotCleanedUp, "has no OperatorGroup")
+	if err := cluster.Rediscovered(t).Client.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
+		t.Errorf("the custom resource does not stay: %v", err)
+	}
 }

@@ -96,8 +96,15 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 		return nil, err
 	}
 	group, problem, err := operatorgroup.Find(ctx, r.Client, csv.Namespace)
-	if err != nil || problem != nil {
-		return nil, err // the target namespaces are unknown
+	if err != nil {
+		return nil, err
+	}
+	if problem != nil && len(kinds) > 0 { // the target namespaces are unknown
+		r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
+			"Custom resources stay: %s", problem.Message)
+	}
+	if problem != nil {
+		return nil, nil
 	}
 	targets, err := operatorgroup.Targets(ctx, r.Client, group)
 	if err != nil {
