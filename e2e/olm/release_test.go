@@ -27,7 +27,7 @@ func TestRelease(t *testing.T) {
 	s.runs(t, sub, csvOf("released", "1.1.0"))
 	gatedSub := s.subscribe(t, "waiting", gated)
 	s.runs(t, gatedSub, csvOf("waiting", "1.0.0"))
-	if out := release(t); !strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approvals that nobody gives") {
+	if out := release(t); !strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
 		t.Errorf("it does not tell who is left waiting:\n%s", out)
 	}
 	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {
