@@ -95,16 +95,23 @@ func TestProbeDeleted(t *testing.T) {
 	s.installed(t, sub, versions[1].CSV())
 }
 
+// installedHolding installs the first of two versions of an operator that may hold its update.
+func installedHolding(t *testing.T, name string) (*stage, *v1alpha1.Subscription, []testcatalog.Foo) {
+	t.Helper()
+	versions := testcatalog.Holding(name, "1.0.0", "2.0.0")
+	s := newStage(t, name, publish(t, versions[0]))
+	sub := s.subscribe(t, name)
+	s.installed(t, sub, versions[0].CSV())
+	return s, sub, versions
+}
+
 // TestFailover verifies that what a former leader has read does not permit an update, even when it resumes.
 func TestFailover(t *testing.T) {
 	start := func() *testcluster.Manager {
 		return cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	}
 	first := start()
-	versions := testcatalog.Holding("failover", "1.0.0", "2.0.0")
-	s := newStage(t, "failover", publish(t, versions[0]))
-	sub := s.subscribe(t, "failover")
-	s.installed(t, sub, versions[0].CSV())
+	s, sub, versions := installedHolding(t, "failover")
 	second := start()
 	first.Pause(t)
 	busy := s.custom(t, "failover", "busy", `[{type: Migrating, status: "True"}]`)
@@ -123,10 +130,7 @@ func TestFailover(t *testing.T) {
 // Changes of custom resources in the meantime take effect once they are read again.
 func TestReaderKilled(t *testing.T) {
 	first := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	versions := testcatalog.Holding("unread", "1.0.0", "2.0.0")
-	s := newStage(t, "unread", publish(t, versions[0]))
-	sub := s.subscribe(t, "unread")
-	s.installed(t, sub, versions[0].CSV())
+	s, sub, versions := installedHolding(t, "unread")
 	first.KillReader(t)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: "operator-status"}}
 	cluster.Await(t, lease, func() string {
@@ -149,10 +153,7 @@ func TestReaderKilled(t *testing.T) {
 // account of the loops, and holds an update.
 func TestOneProcess(t *testing.T) {
 	m := cluster.StartOneProcess(t, "--catalog-dir="+t.TempDir())
-	versions := testcatalog.Holding("alone", "1.0.0", "2.0.0")
-	s := newStage(t, "alone", publish(t, versions[0]))
-	sub := s.subscribe(t, "alone")
-	s.installed(t, sub, versions[0].CSV())
+	s, sub, versions := installedHolding(t, "alone")
 	busy := s.custom(t, "alone", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
 	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")

@@ -19,8 +19,9 @@ const Update = "UPDATE_GOLDEN"
 
 // File holds one value for each row of a table test.
 type File struct {
-	path string
-	want map[string]any
+	path   string
+	want   map[string]any
+	update bool
 
 	mu  sync.Mutex
 	got map[string]any
@@ -31,7 +32,7 @@ type File struct {
 func Open(t *testing.T) *File {
 	t.Helper()
 	f := &File{path: filepath.Join("testdata", t.Name()+".yaml"), got: map[string]any{}}
-	if os.Getenv(Update) != "" {
+	if f.update = os.Getenv(Update) != ""; f.update {
 		t.Cleanup(func() { f.write(t) })
 		return f
 	}
@@ -56,7 +57,7 @@ func (f *File) Check(t *testing.T, name string, value any) {
 	f.mu.Lock()
 	f.got[name] = got
 	f.mu.Unlock()
-	if f.want == nil {
+	if f.update {
 		return
 	}
 	if diff := cmp.Diff(f.want[name], got); diff != "" {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// lifecycleAccount is the name of the service account of the built-in loops, in the manager's namespace.
-const lifecycleAccount = "operator-status-lifecycle-controller-manager"
+// LifecycleAccount is the name of the service account of the built-in loops, in the manager's namespace.
+const LifecycleAccount = "operator-status-lifecycle-controller-manager"
 
 // actingAs is a manager whose controllers act as another user than the process.
 type actingAs struct {
@@ -40,10 +40,13 @@ func (m actingAs) GetEventRecorderFor(name string) record.EventRecorder {
 	return m.cluster.GetEventRecorderFor(name) //nolint:staticcheck // the interface has it
 }
 
-// asLifecycle returns a manager for the built-in loops: mgr itself if the process has all permissions, and one that
-// impersonates the service account of the loops otherwise. So one process with the permissions of config/rbac can run all
+// asLifecycle returns a manager for the built-in loops. That is mgr itself, unless the process runs all controllers and lacks
+// the permissions of the loops: then it is one that impersonates their service account. So one process with the permissions of config/rbac can run all
 // controllers, unless config/constrained limits what it may do as another account.
-func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, options cache.Options, newCache cache.NewCacheFunc) (ctrl.Manager, error) {
+func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, newCache cache.NewCacheFunc) (ctrl.Manager, error) {
+	if o.Controllers != ControllersAll {
+		return mgr, nil // it is the account of the loops, however many permissions it has been left
+	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"},
 	}}
@@ -54,9 +57,9 @@ func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, options cache
 		return mgr, nil
 	}
 	config := rest.CopyConfig(mgr.GetConfig())
-	config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", o.Namespace, lifecycleAccount)
+	config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", o.Namespace, LifecycleAccount)
 	other, err := cluster.New(config, func(c *cluster.Options) {
-		c.Scheme, c.NewCache, c.Cache = mgr.GetScheme(), newCache, options
+		c.Scheme, c.NewCache, c.Cache = mgr.GetScheme(), newCache, cacheOptions()
 		c.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mgr.GetRESTMapper(), nil }
 	})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -43,7 +42,6 @@ var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicy
 // loops assembles the built-in loops.
 type loops struct {
 	mgr      ctrl.Manager
-	config   *rest.Config
 	accounts *accounts
 	options  Options
 	mode     *lifecycle.Switch
@@ -61,7 +59,7 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	done()
 	around := func(r reconcile.Reconciler) reconcile.Reconciler { return l.mode.While(lifecycle.Builtin, r) }
-	mgr, err := asLifecycle(ctx, l.mgr, l.options, cacheOptions(), l.newCache)
+	mgr, err := asLifecycle(ctx, l.mgr, l.options, l.newCache)
 	if err != nil {
 		return err
 	}

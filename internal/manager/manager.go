@@ -315,9 +315,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	}
 	as := &accounts{config: config, mgr: mgr}
 	if o.Controllers != ControllersStatus {
-		addLoops(ctx, installed, &loops{
-			mgr: mgr, config: config, accounts: as, options: o, mode: mode, newCache: newCache, probeReader: probeReader(mgr, o, identity),
-		})
+		builtin := &loops{mgr: mgr, accounts: as, options: o, mode: mode, newCache: newCache, probeReader: probeReader(mgr, o, identity)}
+		installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
 	}
 	if o.Controllers == ControllersLifecycle {
 		return nil
@@ -336,10 +335,6 @@ func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Cont
 		return leaseHolder(mgr.GetAPIReader(), cmp.Or(o.LeaderElectionNamespace, o.Namespace))
 	}
 	return func(context.Context) (string, error) { return identity, nil }
-}
-
-func addLoops(ctx context.Context, installed *crdGate, builtin *loops) {
-	installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
 }
 
 // addProbes adds the controllers of Probes, and the OperatorCondition gate, which acts unless the built-in loops run.
