@@ -41,7 +41,7 @@ func TestQuiet(t *testing.T) {
 
 	for _, r := range cluster.Requests(t, since) {
 		if r.Verb != "watch" {
-			t.Errorf("in a quiet cluster: %s %s", r.Verb, r.URI)
+			t.Errorf("in a quiet cluster: %s", r)
 		}
 	}
 	manager.Terminate(t)

@@ -49,7 +49,7 @@ func TestChurn(t *testing.T) {
 			refused++ // OLM wrote first
 		case r.By(manager.UserAgent):
 			after++
-			t.Logf("ours: %s %s at %s: %d", r.Verb, r.URI, r.Received.Format(time.RFC3339Nano), r.Response.Code)
+			t.Logf("ours: %s", r)
 		case r.By("olm/") || r.By("catalog/"):
 			theirs, before, after, last = theirs+1, before+after, 0, r.Received.Time
 		}

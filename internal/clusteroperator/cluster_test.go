@@ -212,7 +212,7 @@ func writes(t testing.TB, c *testcluster.Cluster, since time.Time) int {
 		if r.IsWrite() {
 			n++
 			if r.ObjectRef.Resource != "clusteroperators" || r.ObjectRef.Subresource != "status" {
-				t.Errorf("a write to something else: %s %s", r.Verb, r.URI)
+				t.Errorf("a write to something else: %s", r)
 			}
 		}
 	}

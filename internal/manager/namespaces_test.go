@@ -59,7 +59,7 @@ func TestNamespaces(t *testing.T) {
 
 	for _, r := range cluster.Requests(t, started) {
 		if strings.Contains(r.URI, "/namespaces/namespaces-never/") {
-			t.Errorf("a request about a namespace that does not exist: %s %s", r.Verb, r.URI)
+			t.Errorf("a request about a namespace that does not exist: %s", r)
 		}
 	}
 }

@@ -45,13 +45,12 @@ func TestQuietCluster(t *testing.T) {
 	writes, reads := 0, 0
 	for _, r := range c.Requests(t, since) {
 		switch {
-		case r.ObjectRef.Resource == "leases":
 		case r.IsWrite():
 			writes++
-			t.Errorf("a write: %s %s", r.Verb, r.URI)
+			t.Errorf("a write: %s", r)
 		case r.Verb != "watch":
 			reads++
-			t.Errorf("a request: %s %s", r.Verb, r.URI)
+			t.Errorf("a request: %s", r)
 		}
 	}
 	t.Logf("%d probes, %d custom resources, %s: %d writes, %d requests besides watches", probes, probes*foosEach, quiet, writes, reads)
@@ -107,7 +106,7 @@ func TestNoHotLoop(t *testing.T) {
 	for _, r := range requests {
 		// A manager that has just started also writes to the Probes of other tests.
 		if r.IsWrite() && r.ObjectRef.Namespace == namespace {
-			t.Errorf("a write: %s %s", r.Verb, r.URI)
+			t.Errorf("a write: %s", r)
 		}
 	}
 	t.Logf("%d requests in %s", len(requests), observed)

@@ -45,6 +45,11 @@ type ObjectRef struct {
 	Name        string `json:"name"`
 }
 
+// String returns what was requested and answered when.
+func (r Request) String() string {
+	return fmt.Sprintf("%s %s %s: %d", r.Received.Format(time.StampMilli), r.Verb, r.URI, r.Response.Code)
+}
+
 // IsWrite reports whether the request changes the API server's state.
 func (r Request) IsWrite() bool {
 	switch r.Verb {
@@ -161,7 +166,7 @@ func (c *Cluster) CheckTakeover(t testing.TB, since time.Time, probes int) {
 		case r.ObjectRef.Resource == "probes" && r.ObjectRef.Subresource == "status" && !reads[r.ObjectRef]:
 			reads[r.ObjectRef] = true
 		default:
-			t.Errorf("a manager that finds all as it should be writes: %s %s", r.Verb, r.URI)
+			t.Errorf("a manager that finds all as it should be writes: %s", r)
 		}
 	}
 	if len(reads) != probes {

@@ -32,6 +32,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/manager"
 )
 
 // Manager is a running operator-status: one bin/manager for each Deployment, with the rights of its service account.
@@ -50,8 +52,11 @@ type process struct {
 // Service accounts of the managers: that of config/rbac, and that of the built-in loops, only in config/lifecycle.
 var (
 	ManagerAccount   = types.NamespacedName{Namespace: "operator-status-system", Name: "operator-status-controller-manager"}
-	LifecycleAccount = types.NamespacedName{Namespace: ManagerAccount.Namespace, Name: "operator-status-lifecycle-controller-manager"}
+	LifecycleAccount = types.NamespacedName{Namespace: ManagerAccount.Namespace, Name: manager.LifecycleAccount}
 )
+
+// defaultFlags disable the health endpoints and allow the tests' own registries, which have no TLS.
+var defaultFlags = []string{"--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}
 
 // StartManager starts operator-status with the tokens of its service accounts. It ends with the test; if the test
 // fails, its log is added to the test's log. By default it serves no health probes and connects to the tests' own
@@ -59,7 +64,7 @@ var (
 func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	t.Helper()
 	m := &Manager{}
-	flags = append([]string{"--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)
+	flags = append(slices.Clone(defaultFlags), flags...)
 	err := c.Client.Get(t.Context(), LifecycleAccount, &corev1.ServiceAccount{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -80,7 +85,7 @@ func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 // Apart from that it is like StartManager.
 func (c *Cluster) StartOneProcess(t testing.TB, flags ...string) *Manager {
 	t.Helper()
-	flags = append([]string{"--health-probe-bind-address=0", "--catalog-plaintext=127.0.0.1,localhost"}, flags...)
+	flags = append(slices.Clone(defaultFlags), flags...)
 	return &Manager{processes: []*process{c.startProcess(t, ManagerAccount, flags)}}
 }
 
@@ -98,11 +103,11 @@ func (c *Cluster) expireLeases(t testing.TB) {
 
 func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags []string) *process {
 	t.Helper()
-	p := &process{log: filepath.Join(t.TempDir(), "manager.log"), done: make(chan struct{})}
-	output, err := os.Create(p.log)
+	output, err := os.CreateTemp(t.ArtifactDir(), "manager-*.log") // -artifacts keeps it
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := &process{log: output.Name(), done: make(chan struct{})}
 	p.command = exec.Command(filepath.Join(Root(), "bin", "manager"), append([]string{"--kubeconfig=" + c.kubeconfigOf(t, account)}, flags...)...)
 	p.command.Stdout, p.command.Stderr = output, output
 	if err := p.command.Start(); err != nil {
@@ -369,7 +374,7 @@ func (p *process) logTail(t testing.TB) {
 		return
 	}
 	text, stacks, _ := bytes.Cut(text, []byte("SIGQUIT: quit"))
-	const most = 20000
+	const most = 4000 // so that what the test says does not scroll away; -artifacts keeps the whole log
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}

@@ -25,7 +25,7 @@ func quiet(t *testing.T, w *world) {
 	since := w.AwaitIdle(t, 500*time.Millisecond)
 	for _, r := range w.Requests(t, since) {
 		if r.Verb != "watch" {
-			t.Errorf("%s %s, although nothing changed", r.Verb, r.URI)
+			t.Errorf("%s, although nothing changed", r)
 		}
 	}
 	var visible []string
