@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/reader"
+	"github.com/operator-status/operator-status/internal/controller/olm"
 	"github.com/operator-status/operator-status/internal/lifecycle"
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog/reader"
 	"github.com/operator-status/operator-status/internal/manager"
-	"github.com/operator-status/operator-status/internal/olm"
 )
 
 func main() {

@@ -78,7 +78,7 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 		t.Error("OLM does not keep conditions of foreign types")
 	}
 	if len(lost["During"]) == 0 {
-		t.Error("OLM overwrites nothing any more: restAfterOLM of internal/olm is not needed")
+		t.Error("OLM overwrites nothing any more: restAfterOLM of internal/controller/olm is not needed")
 	}
 }
 

@@ -20,13 +20,13 @@ var (
 	residentPerObject = benchmark{pkg: "./internal/watch", name: "BenchmarkResidentPerObject"}
 	memoryPerObject   = benchmark{pkg: "./internal/watch", name: "BenchmarkMemoryPerObject"}
 	irrelevantUpdate  = benchmark{pkg: "./internal/watch", name: "BenchmarkIrrelevantUpdate"}
-	firstInstall      = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkFirstInstall"}
-	update            = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkUpdate"}
-	settled           = benchmark{pkg: "./internal/lifecycle/resolve", name: "BenchmarkSettled"}
+	firstInstall      = benchmark{pkg: "./internal/resolve", name: "BenchmarkFirstInstall"}
+	update            = benchmark{pkg: "./internal/resolve", name: "BenchmarkUpdate"}
+	settled           = benchmark{pkg: "./internal/resolve", name: "BenchmarkSettled"}
 	installOne        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallOne", flags: "-benchtime=1x"}
 	installAll        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallAll", flags: "-benchtime=1x"}
-	reckoning         = benchmark{pkg: "./internal/clusteroperator", name: "BenchmarkReckoning"}
-	rollUp            = benchmark{pkg: "./internal/clusteroperator", name: "BenchmarkStatus"}
+	reckoning         = benchmark{pkg: "./internal/controller/clusteroperator", name: "BenchmarkReckoning"}
+	rollUp            = benchmark{pkg: "./internal/controller/clusteroperator", name: "BenchmarkStatus"}
 	subscribeFifty    = benchmark{pkg: "./e2e/lifecycle", name: "BenchmarkSubscribeFifty", flags: "-benchtime=1x"}
 )
 

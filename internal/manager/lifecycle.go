@@ -17,13 +17,13 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/controller/csv"
+	"github.com/operator-status/operator-status/internal/controller/installplan"
+	"github.com/operator-status/operator-status/internal/controller/operatorgroup"
+	"github.com/operator-status/operator-status/internal/controller/subscription"
 	"github.com/operator-status/operator-status/internal/lifecycle"
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
-	"github.com/operator-status/operator-status/internal/lifecycle/csv"
-	"github.com/operator-status/operator-status/internal/lifecycle/installplan"
-	"github.com/operator-status/operator-status/internal/lifecycle/operatorgroup"
-	"github.com/operator-status/operator-status/internal/lifecycle/record"
-	"github.com/operator-status/operator-status/internal/lifecycle/subscription"
+	"github.com/operator-status/operator-status/internal/record"
 )
 
 // loopKinds are the kinds that the built-in loops work on.

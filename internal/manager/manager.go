@@ -47,11 +47,11 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/controller/olm"
+	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/lifecycle"
-	"github.com/operator-status/operator-status/internal/lifecycle/catalog"
-	"github.com/operator-status/operator-status/internal/olm"
-	"github.com/operator-status/operator-status/internal/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 

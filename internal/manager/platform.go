@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/clusteroperator"
-	"github.com/operator-status/operator-status/internal/platform"
+	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
+	"github.com/operator-status/operator-status/internal/controller/platformoperator"
 )
 
 // addPlatform adds the controllers that install PlatformOperators and summarize them in the ClusterOperator.
@@ -30,7 +30,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 			return fmt.Errorf("reading the default service account of resources: %w", err)
 		}
 	}
-	watches, err := platform.NewWatches(mgr)
+	watches, err := platformoperator.NewWatches(mgr)
 	if err != nil {
 		return err
 	}
@@ -38,17 +38,17 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	if err != nil {
 		return fmt.Errorf("making a client for PlatformOperators: %w", err)
 	}
-	reserved, err := platform.ParseReserved(o.ReservedNamespaces)
+	reserved, err := platformoperator.ParseReserved(o.ReservedNamespaces)
 	if err != nil {
 		return fmt.Errorf("reading the reserved namespaces: %w", err)
 	}
-	reconciler := &platform.Reconciler{
+	reconciler := &platformoperator.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog,
 		DefaultAccount: apply.Identity(account), Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {
-		if err := platform.IndexCache(ctx, mgr.GetFieldIndexer()); err != nil {
+		if err := platformoperator.IndexCache(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
 		c, err := reconciler.SetupWithManager(mgr)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
-	"github.com/operator-status/operator-status/internal/lifecycle/resolve"
+	"github.com/operator-status/operator-status/internal/resolve"
 )
 
 // AnnotationProperties on a CSV holds the properties of its bundle, in OLM's format.

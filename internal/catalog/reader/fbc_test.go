@@ -1,0 +1,272 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/operator-registry/alpha/property"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+)
+
+func readFiles(files map[string]string, limits catalog.Limits) (*catalog.Content, error) {
+	root := fstest.MapFS{}
+	for name, data := range files {
+		root[name] = &fstest.MapFile{Data: []byte(data)}
+	}
+	return Read(context.Background(), root, limits)
+}
+
+func TestReadContent(t *testing.T) {
+	got, err := readFiles(map[string]string{"foo/catalog.yaml": `
+schema: olm.package
+name: foo
+defaultChannel: stable
+---
+schema: olm.channel
+package: foo
+name: stable
+entries:
+- name: foo.v1.0.0
+- name: foo.v1.1.0
+  replaces: foo.v1.0.0
+  skips: [foo.v1.0.1]
+  skipRange: ">=1.0.0 <1.1.0"
+---
+schema: olm.deprecations
+package: foo
+entries:
+- reference: {schema: olm.bundle, name: foo.v1.0.0}
+  message: too old
+- reference: {schema: olm.channel, name: stable}
+  message: use fast
+- reference: {schema: olm.package}
+  message: use bar
+` + catalogtest.BundleYAML("foo", "foo.v1.0.0", "1.0.0", "example.com/foo:1.0.0") + `
+- type: olm.gvk
+  value: {group: example.com, version: v1, kind: Foo}
+- type: olm.csv.metadata
+  value: {displayName: Foo}
+` + catalogtest.BundleYAML("foo", "foo.v1.1.0", "1.1.0", "", catalogtest.CSV("foo.v1.1.0", "1.1.0"), catalogtest.CRD)}, catalog.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := property.GVK{Group: "example.com", Version: "v1", Kind: "Foo"}
+	bundle := func(name, version, image, deprecation string) *catalog.Bundle {
+		return &catalog.Bundle{
+			Name: name, Package: "foo", Version: semver.MustParse(version), Image: image, Inlined: image == "", Provides: []property.GVK{gvk},
+			Properties: []property.Property{
+				property.MustBuildPackage("foo", version),
+				property.MustBuildGVK("example.com", "v1", "Foo"),
+			},
+			Deprecation: deprecation,
+		}
+	}
+	want := &catalog.Content{Invalid: map[string]string{}, Packages: map[string]*catalog.Package{"foo": {
+		Name: "foo", DefaultChannel: "stable", Deprecation: "use bar",
+		Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Deprecation: "use fast", Entries: map[string]*catalog.Entry{
+			"foo.v1.0.0": {Bundle: bundle("foo.v1.0.0", "1.0.0", "example.com/foo:1.0.0", "too old")},
+			"foo.v1.1.0": {
+				Bundle: bundle("foo.v1.1.0", "1.1.0", "", ""), Replaces: "foo.v1.0.0",
+				Skips: []string{"foo.v1.0.1"}, SkipRange: ">=1.0.0 <1.1.0",
+			},
+		}}},
+	}}}
+	// Values of properties are compared as JSON, regardless of their format.
+	asJSON := cmp.Transformer("json", func(p property.Property) string {
+		return p.Type + strings.Join(strings.Fields(canonical(t, p.Value)), "")
+	})
+	if diff := cmp.Diff(want, got, asJSON); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestReadInvalid(t *testing.T) {
+	graph := func(entries string) string {
+		return "schema: olm.package\nname: bad\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: bad\nname: stable\nentries:\n" + entries +
+			catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a") + catalogtest.BundleYAML("bad", "b", "2.0.0", "example.com/b")
+	}
+	tests := map[string]struct {
+		reason string
+		bad    string
+		want   string
+	}{
+		"cycle": {
+			reason: "The circle is spelled out.",
+			bad:    graph("- {name: a, replaces: b}\n- {name: b, replaces: a}\n"),
+			want:   "channel stable: its bundles replace each other in a circle: a → b → a",
+		},
+		"replaces itself": {
+			reason: "A circle of one is one.",
+			bad:    graph("- {name: a, replaces: a}\n- {name: b, replaces: a}\n"),
+			want:   "channel stable: its bundles replace each other in a circle: a → a",
+		},
+		"two heads": {
+			reason: "Both are named, in order.",
+			bad:    graph("- {name: b}\n- {name: a}\n"),
+			want:   "channel stable has 2 newest bundles, which no other replaces or skips: a, b",
+		},
+		"no head": {
+			reason: "Skips make circles too.",
+			bad:    graph("- {name: a, skips: [b]}\n- {name: b, skips: [a]}\n"),
+			want:   "channel stable has no newest bundle: each is replaced or skipped by another",
+		},
+		"empty channel": {
+			reason: "A channel without entries has nothing to install.",
+			bad:    graph("") + "---\nschema: olm.channel\npackage: bad\nname: fast\nentries: []\n",
+			want:   "channel fast has no entry",
+		},
+		"unknown default channel": {
+			reason: "What there is instead is told.",
+			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "defaultChannel: stable", "defaultChannel: fast", 1),
+			want:   "its default channel fast is not there (it has stable)",
+		},
+		"no default channel": {
+			reason: "Without one a Subscription without a channel could not be resolved.",
+			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "defaultChannel: stable", "", 1),
+			want:   "it names no default channel (it has stable)",
+		},
+		"no channel": {
+			reason: "A package alone offers nothing.",
+			bad:    "schema: olm.package\nname: bad\ndefaultChannel: stable\n",
+			want:   "it has no channel",
+		},
+		"no package": {
+			reason: "A bundle of a package that nobody describes.",
+			bad:    catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a"),
+			want:   "there are channels or bundles of it, but no olm.package",
+		},
+		"two packages": {
+			reason: "One of them would have to be guessed.",
+			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + "---\nschema: olm.package\nname: bad\ndefaultChannel: stable\n",
+			want:   "there are 2 olm.package of that name",
+		},
+		"two bundles": {
+			reason: "One of them would have to be guessed.",
+			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + catalogtest.BundleYAML("bad", "a", "1.0.1", "example.com/a2"),
+			want:   "there are two bundles a",
+		},
+		"missing bundle": {
+			reason: "An entry needs its bundle.",
+			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n- {name: c, replaces: b}\n"),
+			want:   `no olm.bundle blobs found in package "bad" for olm.channel entries [c]`,
+		},
+		"bad version": {
+			reason: "opm refuses it too.",
+			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "version: 1.0.0", "version: one", 1),
+			want:   `error parsing bundle "a" version "one": No Major.Minor.Patch elements found`,
+		},
+		"neither image nor objects": {
+			reason: "There would be nothing to install.",
+			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "example.com/a", "", 1),
+			want:   `invalid channel "stable": invalid bundle "a": bundle image must be set`,
+		},
+		"deprecation of nothing": {
+			reason: "It is probably a typing error.",
+			bad: graph("- {name: a}\n- {name: b, replaces: a}\n") +
+				"---\nschema: olm.deprecations\npackage: bad\nentries: [{reference: {schema: olm.bundle, name: c}, message: old}]\n",
+			want: `cannot deprecate bundle "c" for package "bad": bundle not found`,
+		},
+		"not YAML from a line on": {
+			reason: "What was read of the file before is of no use alone.",
+			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + "---\n\tno: yaml\n",
+			want:   "bad/catalog.yaml cannot be read: error converting YAML to JSON: yaml: found character that cannot start any token",
+		},
+		"nothing but what is not YAML": {
+			reason: "The folder tells the package.",
+			bad:    "{{{",
+			want:   "bad/catalog.yaml cannot be read: json: offset 2: invalid character '{' looking for beginning of object key string",
+		},
+		"no schema": {
+			reason: "opm refuses it too.",
+			bad:    "package: bad\nname: a\n",
+			want:   "bad/catalog.yaml: bad/a has no schema",
+		},
+		"fields of a wrong type": {
+			reason: "The part is named.",
+			bad:    "schema: olm.channel\npackage: bad\nname: stable\nentries: 7\n",
+			want:   `bad/catalog.yaml: olm.channel "stable": json: cannot unmarshal number into Go struct field Channel.entries of type []declcfg.ChannelEntry`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := readFiles(map[string]string{"bad/catalog.yaml": tc.bad, "good/catalog.yaml": catalogtest.FBC("good", "1.0.0")}, catalog.DefaultLimits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{"bad": tc.want}, got.Invalid); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if len(got.Packages) != 1 || got.Packages["good"] == nil {
+				t.Errorf("The neighbour is not as it was: %v", got.Packages)
+			}
+		})
+	}
+}
+
+func TestReadNothing(t *testing.T) {
+	small := catalog.DefaultLimits
+	small.Kept = 100
+	tests := map[string]struct {
+		reason  string
+		files   map[string]string
+		limits  catalog.Limits
+		want    string
+		because string
+	}{
+		"no file": {
+			reason: "An empty folder is no catalog, or it would look as if all its packages had gone.",
+			limits: catalog.DefaultLimits,
+			want:   "there is no file-based catalog in it: no olm.package", because: v1alpha1.ReasonNotACatalog,
+		},
+		"other files": {
+			reason: "What is there instead is told.",
+			files:  map[string]string{"README.md": "# Hello: world: again"},
+			limits: catalog.DefaultLimits,
+			want: "there is no file-based catalog in it: no olm.package that can be read " +
+				"(README.md: README.md cannot be read: a part of it has no schema)", because: v1alpha1.ReasonNotACatalog,
+		},
+		"too much to keep": {
+			reason: "Properties without end would fill the memory.",
+			files:  map[string]string{"catalog.yaml": catalogtest.FBC("foo", "1.0.0", "1.1.0", "1.2.0")},
+			limits: small,
+			want:   "what is said of its bundles is larger than the limit of 100B", because: v1alpha1.ReasonTooLarge,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := readFiles(tc.files, tc.limits)
+			got, ok := errors.AsType[*catalog.Error](err)
+			if !ok {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff([]string{tc.because, tc.want}, []string{got.Reason, got.Error()}); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func canonical(t testing.TB, raw []byte) string {
+	t.Helper()
+	m, err := decodeObjects(text{name: "property", data: append([]byte("{apiVersion: v1, kind: P, metadata: {name: p}, value: "), append(raw, '}')...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustJSON(t, m[0].Object["value"])
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(catalogtest.FBC("foo", "1.0.0", "1.1.0"))
+	f.Add("{\"schema\":\"olm.bundle\"}---\nschema: olm.channel")
+	f.Fuzz(func(_ *testing.T, data string) {
+		_, _ = readFiles(map[string]string{"catalog.yaml": data}, catalog.DefaultLimits) // must not panic
+	})
+}

@@ -1,0 +1,140 @@
+package csv
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/record"
+)
+
+// TestCollect verifies that exactly the objects that were written for a CSV outside its namespace are deleted with it.
+func TestCollect(t *testing.T) {
+	owner := csv("v1")
+	brought := func(changes ...func(*rbacv1.ClusterRole)) *rbacv1.ClusterRole {
+		out := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "brought", UID: "uid-1", Labels: install.OwnerLabels(owner)}}
+		for _, change := range changes {
+			change(out)
+		}
+		return out
+	}
+	recorded := func(uid types.UID) *record.Grant {
+		return &record.Grant{Plan: "install-1", Beyond: []record.Reference{
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "brought", UID: uid},
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "gone", UID: "uid-2"},
+		}}
+	}
+	account := recorded("uid-1")
+	account.Identity = apply.Identity{Namespace: "default", Name: "installer"}
+	cases := map[string]struct {
+		reason string
+		role   *rbacv1.ClusterRole
+		grant  *record.Grant
+		live   []client.Object
+		noOne  bool // the service account does not exist
+		stays  bool
+	}{
+		"Gone":       {reason: "The garbage collector does not take what is cluster-scoped.", role: brought(), grant: recorded("uid-1")},
+		"WithoutUID": {reason: "We may have been cut off before the UID was known.", role: brought(), grant: recorded("")},
+		"NotYetSeen": {reason: "An InstallPlan has just applied both, and of the role the cache was told first.", role: brought(), grant: recorded("uid-1"), live: []client.Object{owner}, stays: true},
+		"Another":    {reason: "An object by that name that was created since is another one.", role: brought(), grant: recorded("uid-0"), stays: true},
+		"Relabelled": {reason: "What the next version has taken over is that one's.", role: brought(func(r *rbacv1.ClusterRole) { r.Labels[install.LabelOwner] = "v2" }), grant: recorded("uid-1"), stays: true},
+		"Labelled": {reason: "A label that a tenant put on an object does not have it deleted: nothing was recorded.", role: brought(), stays: true,
+			grant: &record.Grant{Plan: "install-1"}},
+		"NoRecord":      {reason: "Nor without a record.", role: brought(), stays: true},
+		"AsAccount":     {reason: "The account that installed it deletes it.", role: brought(), grant: account},
+		"AccountIsGone": {reason: "Where that is gone the manager does, by the UID.", role: brought(), grant: account, noOne: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := reconciler(t, tc.role)
+			var as []types.NamespacedName
+			r.As = func(account types.NamespacedName) (client.Client, error) {
+				as = append(as, account)
+				if tc.noOne {
+					return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, account.Name)
+				}
+				return r.Client, nil
+			}
+			if tc.grant != nil {
+				if err := r.Records.KeepGrant(t.Context(), client.ObjectKeyFromObject(owner), tc.grant); err != nil {
+					t.Fatal(err)
+				}
+			}
+			live := append(tc.live, tc.role.DeepCopy())
+			live[len(live)-1].SetResourceVersion("")
+			r.Reader = reconciler(t, live...).Client
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(owner)}); err != nil {
+				t.Fatal(err)
+			}
+			err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.role), &rbacv1.ClusterRole{})
+			if gone := apierrors.IsNotFound(err); gone == tc.stays {
+				t.Errorf("%s\nthe role is gone: %t", tc.reason, gone)
+			}
+			if want := tc.grant != nil && !tc.grant.Identity.IsManager(); (len(as) > 0) != want {
+				t.Errorf("%s\nacted as %v", tc.reason, as)
+			}
+			if left, err := r.Records.Grant(t.Context(), client.ObjectKeyFromObject(owner)); err != nil || (left != nil) != (len(tc.live) > 0) {
+				t.Errorf("%s\nwhat is left of the record is %v, %v", tc.reason, left, err)
+			}
+		})
+	}
+}
+
+// TestCollectWebhooks verifies that the webhooks of a CSV that was applied by hand are deleted with it, or when it no
+// longer has them, if every catalog is trusted.
+func TestCollectWebhooks(t *testing.T) {
+	owner := csv("v1")
+	webhook := func(name string, change ...func(*admissionv1.ValidatingWebhookConfiguration)) *admissionv1.ValidatingWebhookConfiguration {
+		out := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: install.OwnerLabels(owner), Annotations: map[string]string{install.AnnotationApplied: "hash"},
+		}}
+		for _, c := range change {
+			c(out)
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason  string
+		webhook *admissionv1.ValidatingWebhookConfiguration
+		trust   apply.Trust
+		stays   bool
+	}{
+		"Ours":      {reason: "It goes with its ClusterServiceVersion.", webhook: webhook("ours"), trust: apply.Trust{All: true}},
+		"Untrusted": {reason: "Without such trust none is registered.", webhook: webhook("ours"), stays: true},
+		"NotRendered": {reason: "One that was not rendered is another's, whatever its labels.", trust: apply.Trust{All: true}, stays: true,
+			webhook: webhook("labelled", func(w *admissionv1.ValidatingWebhookConfiguration) { w.Annotations = nil })},
+		"OfAnother": {reason: "One of another ClusterServiceVersion stays.", trust: apply.Trust{All: true}, stays: true,
+			webhook: webhook("other", func(w *admissionv1.ValidatingWebhookConfiguration) { w.Labels = install.OwnerLabels(csv("v2")) })},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for how, act := range map[string]func(*Reconciler) error{
+				"collected": func(r *Reconciler) error { return r.collect(t.Context(), client.ObjectKeyFromObject(owner)) },
+				"pruned": func(r *Reconciler) error {
+					return r.prune(t.Context(), &situation{csv: owner, installer: func() (client.Client, error) { return r.Client, nil }}, install.Rendered{})
+				},
+			} {
+				r := reconciler(t, tc.webhook.DeepCopy())
+				r.Trust = tc.trust
+				if err := act(r); err != nil {
+					t.Fatal(err)
+				}
+				err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.webhook), &admissionv1.ValidatingWebhookConfiguration{})
+				if gone := apierrors.IsNotFound(err); gone == tc.stays {
+					t.Errorf("%s\n%s: it is gone: %t", tc.reason, how, gone)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,207 @@
+// Package csv contains the ClusterServiceVersion (CSV) controller. It installs an operator once its requirements are
+// met, hands over from one version to the next, and cleans up after CSVs that were replaced or deleted.
+package csv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/controller/probe"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/record"
+	report "github.com/operator-status/operator-status/internal/status/csv"
+)
+
+// FieldOwner is the field manager of the objects that an operator consists of.
+const FieldOwner = install.FieldOwner
+
+// Reconciler reconciles CSVs.
+type Reconciler struct {
+	// Client reads from the cache. Of the objects of operators it has only those with install.LabelManaged.
+	Client client.Client
+
+	// Reader reads from the API server.
+	Reader client.Reader
+
+	// As returns a client that impersonates a service account.
+	As func(types.NamespacedName) (client.Client, error)
+
+	// Records stores what InstallPlans granted to CSVs.
+	Records *record.Store
+
+	// Trust determines the identity that operators are installed as.
+	Trust apply.Trust
+
+	// Rights enqueues CSVs that wait for a permission when permissions change.
+	Rights *apply.Rights
+
+	Recorder events.EventRecorder
+
+	// Kubernetes is the version of the API server.
+	Kubernetes version.Info
+
+	// Discovery lists the kinds of the cluster.
+	Discovery discovery.DiscoveryInterface
+
+	Now func() time.Time
+
+	written    apply.Written
+	controller controller.Controller
+}
+
+// soon is how long the cache may take to catch up.
+const soon = 100 * time.Millisecond
+
+// Verdict is the decision about a CSV.
+type Verdict struct {
+	Phase        olm.ClusterServiceVersionPhase
+	Reason       string
+	Message      string
+	Certificates install.Certificates
+
+	// Again is when to requeue if no event does; 0 for never.
+	Again time.Duration
+}
+
+// situation holds a CSV and what the decision about it depends on, read at one moment.
+type situation struct {
+	csv     *v1alpha1.ClusterServiceVersion
+	csvs    map[string]*v1alpha1.ClusterServiceVersion // of the namespace, by name
+	running *v1alpha1.ClusterServiceVersion            // the CSV that does the work while this one is installed; nil for a first install
+	group   *operatorsv1.OperatorGroup
+	targets []string
+
+	grant *record.Grant // nil if no InstallPlan granted anything
+
+	requirements []olm.RequirementStatus // nil until they have been checked
+	installer    func() (client.Client, error)
+}
+
+// Reconcile advances one CSV as far as possible and updates its status.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	csv := &v1alpha1.ClusterServiceVersion{}
+	if err := r.Client.Get(ctx, request.NamespacedName, csv); apierrors.IsNotFound(err) {
+		return reconcile.Result{}, r.gone(ctx, request.NamespacedName)
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	if csv.IsCopied() || r.written.Behind(csv) {
+		return reconcile.Result{}, nil
+	}
+	if !csv.DeletionTimestamp.IsZero() {
+		return r.cleanUp(ctx, csv)
+	}
+	s, err := r.read(ctx, csv)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what ClusterServiceVersion %s depends on: %w", request, err)
+	}
+	verdict, failure := r.decide(ctx, s)
+	if verdict == nil {
+		return reconcile.Result{}, failure
+	}
+	if err := r.report(ctx, s, verdict); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil // the cache is behind
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
+		return reconcile.Result{}, r.retire(ctx, s)
+	}
+	return reconcile.Result{RequeueAfter: verdict.Again}, failure
+}
+
+func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (*situation, error) {
+	csvs, err := surroundings.CSVs(ctx, r.Client, csv.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := &situation{csv: csv, csvs: csvs}
+	out.installer = sync.OnceValues(func() (client.Client, error) { return r.installer(ctx, out) })
+	if csv.Spec.Replaces != csv.Name {
+		out.running = csvchain.Running(csvs, csv.Spec.Replaces)
+	}
+	return out, nil
+}
+
+// decide checks everything that may prevent the installation of a CSV, and then installs it. An error is returned with
+// a verdict if the administrator should see it.
+func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error) {
+	for _, step := range []func(context.Context, *situation) (*Verdict, error){
+		r.replaced,
+		r.groups,
+		r.annotate,
+		r.finalize,
+		r.granted,
+		r.installModes,
+		r.groupConflict,
+		r.strategy,
+		r.requirements,
+		r.ownerConflict, // after requirements, so that the status of a rejected CSV lists them
+		r.install,
+	} {
+		if verdict, err := step(ctx, s); verdict != nil || err != nil {
+			return verdict, err
+		}
+	}
+	return nil, errors.New("no step decided") // install always decides
+}
+
+// report updates the status if it changed.
+func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error {
+	in := report.Inputs{
+		CSV:          s.csv,
+		Decision:     report.Decision{Phase: v.Phase, Reason: olm.ConditionReason(v.Reason), Message: v.Message},
+		Requirements: s.requirements,
+		Replaced:     s.running,
+		Now:          metav1.NewTime(r.Now()),
+	}
+	if updated, rotate := v.Certificates.LastUpdated(), v.Certificates.RotateAt(); updated != nil {
+		in.CertsLastUpdated, in.CertsRotateAt = updated, rotate
+	}
+	var err error
+	if in.Probe, err = probe.Find(ctx, r.Client, client.ObjectKeyFromObject(s.csv)); err != nil {
+		return err
+	}
+	status := report.Report(in)
+	if equality.Semantic.DeepEqual(status, s.csv.Status) {
+		return nil
+	}
+	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < report.WordsInterval && report.SameButWords(status, s.csv.Status) {
+		v.Again = report.WordsInterval
+		return nil
+	}
+	if status.Phase != s.csv.Status.Phase {
+		log.FromContext(ctx).Info("Changed ClusterServiceVersion phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
+	}
+	out := s.csv.DeepCopy() // the API server ignores everything but its status
+	out.Status = status
+	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
+		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(out), err)
+	}
+	r.written.Note(out)
+	r.announce(s.csv, out)
+	s.csv = out
+	return nil
+}

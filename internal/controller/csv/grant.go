@@ -1,0 +1,74 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/install"
+)
+
+// granted reads what the operator was granted by the InstallPlan that installed it. A CSV that never ran stays Pending
+// until its InstallPlan has been applied completely: half a bundle must not run.
+func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error) {
+	var err error
+	if s.grant, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil {
+		return nil, err
+	}
+	name := s.csv.Annotations[v1alpha1.AnnotationInstallPlan]
+	if s.grant != nil || name == "" || csvchain.Ran(s.csv) {
+		return nil, nil
+	}
+	out := &Verdict{Phase: olm.CSVPhasePending, Reason: v1alpha1.CSVReasonInstallPlanIncomplete}
+	plan := &olm.InstallPlan{}
+	switch err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.csv.Namespace, Name: name}, plan); {
+	case apierrors.IsNotFound(err):
+		out.Message = fmt.Sprintf("InstallPlan %s, which was to install it, was deleted before it was applied whole: its Subscription makes another", name)
+	case err != nil:
+		return nil, err
+	case plan.Status.Message != "":
+		out.Message = fmt.Sprintf("Waiting for InstallPlan %s, which is %s: %s", name, plan.Status.Phase, plan.Status.Message)
+	default:
+		out.Message = fmt.Sprintf("Waiting for InstallPlan %s, which is %s", name, plan.Status.Phase)
+	}
+	return out, nil
+}
+
+// mayHave returns what the InstallPlan granted to the operator. A CSV that was applied by hand gets nothing, unless
+// every catalog is trusted: then it gets its webhooks and the roles for its APIs, as with OLM.
+func (s *situation) mayHave(trust apply.Trust) install.Grant {
+	switch {
+	case s.grant != nil:
+		return s.grant.Grant
+	case trust.All:
+		all := install.GrantOf(&s.csv.Spec)
+		return install.Grant{Webhooks: all.Webhooks, APIs: all.APIs}
+	}
+	return install.Grant{}
+}
+
+// identity returns the identity that the operator is installed as: the service account of the OperatorGroup, or, if it
+// names none, the manager if the operator's catalog is trusted. Otherwise the error is *untrusted.
+func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
+	var catalogs []types.NamespacedName
+	if s.grant != nil {
+		catalogs = append(catalogs, s.grant.Catalog)
+	}
+	out, problem := r.Trust.Identity(s.group, catalogs...)
+	if problem != nil {
+		return out, &untrusted{problem.Message}
+	}
+	return out, nil
+}
+
+// untrusted is the error if nothing may be written for an operator without a service account.
+type untrusted struct{ message string }
+
+func (e *untrusted) Error() string { return e.message }

@@ -1,0 +1,100 @@
+package installplan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/resolve"
+	"github.com/operator-status/operator-status/internal/status/condition"
+)
+
+// resolve finds the bundles that a plan names, their dependencies, and the identity that installs them. A problem that
+// is returned with an error may be transient.
+func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*proposal, *condition.Problem, error) {
+	out := &proposal{}
+	var problem *condition.Problem
+	var err error
+	if out.scope, problem, err = r.scope(ctx, plan.Namespace); problem != nil || err != nil {
+		return nil, problem, err
+	}
+	subs := &v1alpha1.SubscriptionList{}
+	if err := r.Client.List(ctx, subs, client.InNamespace(plan.Namespace)); err != nil {
+		return nil, nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", plan.Namespace, err)
+	}
+	out.subscriptions = subs.Items
+	if out.choices, problem, err = r.solve(ctx, plan, out.scope.Group, subs.Items); problem != nil || err != nil {
+		return nil, problem, err
+	}
+	var catalogs []types.NamespacedName
+	for _, c := range out.choices {
+		catalogs = append(catalogs, c.Catalog)
+	}
+	out.identity, problem = r.Trust.Identity(out.scope.Group, catalogs...)
+	return out, problem, nil
+}
+
+// scope returns the OperatorGroup, read from the API server, and its target namespaces.
+func (r *Reconciler) scope(ctx context.Context, namespace string) (Scope, *condition.Problem, error) {
+	group, problem, err := operatorgroup.Find(ctx, r.Reader, namespace)
+	if problem != nil || err != nil {
+		return Scope{}, problem, err
+	}
+	targets, err := operatorgroup.Targets(ctx, r.Client, group)
+	return Scope{group, targets}, nil, err
+}
+
+// solve finds the bundles that a plan names and their dependencies.
+func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup, subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
+	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	around := resolve.Surroundings{Catalogs: r.Catalogs.VisibleBy(group, plan.Namespace)}
+	if around.OnCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
+		return nil, nil, err
+	}
+	if around.Present, err = surroundings.Present(ctx, r.Records, csvs, subs); err != nil {
+		return nil, nil, err
+	}
+	preferred := types.NamespacedName{Namespace: plan.Spec.CatalogSourceNamespace, Name: plan.Spec.CatalogSource}
+	solution, problem := resolve.Plan(plan.Spec.ClusterServiceVersionNames, plan.Namespace, preferred, around)
+	return solution.Choices, problem, nil
+}
+
+// unreadYet reports whether a catalog that the namespace can see has not been read since this process started. A plan
+// that cannot be resolved may then be resolvable soon.
+func (r *Reconciler) unreadYet(namespace string) bool {
+	return slices.ContainsFunc(r.Catalogs.Visible(namespace), func(c catalog.Catalog) bool { return !c.Tried })
+}
+
+// update is a CSV of a plan that replaces a running one.
+type update struct {
+	target  string
+	running *v1alpha1.ClusterServiceVersion
+}
+
+// updates returns the running CSVs that the choices would replace.
+func (r *Reconciler) updates(ctx context.Context, namespace string, choices []resolve.Choice) ([]update, error) {
+	csvs, err := surroundings.CSVs(ctx, r.Client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var out []update
+	for _, c := range choices {
+		if running := csvchain.Running(csvs, c.Replaces); running != nil {
+			out = append(out, update{c.Bundle.Name, running})
+		}
+	}
+	return out, nil
+}

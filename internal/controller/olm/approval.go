@@ -1,0 +1,161 @@
+package olm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+// Namespace holds everything in a namespace that decides whether its updates may proceed, as read at one moment.
+type Namespace struct {
+	Subscriptions []v1alpha1.Subscription
+
+	// CSVs, Probes and OperatorConditions are by name. Those of one operator share the name.
+	CSVs               map[string]*v1alpha1.ClusterServiceVersion
+	Probes             map[string]*v1alpha1.Probe
+	OperatorConditions map[string]*operatorsv2.OperatorCondition
+
+	// OptedIn has the names of the ClusterServiceVersions whose CustomResourceDefinitions ask for a Probe.
+	OptedIn map[string]bool
+
+	// Reader identifies the process that reads custom resources now. Targets is the hash of the OperatorGroup's target
+	// namespaces.
+	Reader, Targets string
+}
+
+// Verdict is the decision of the approval gate about an InstallPlan. OLM puts all updates of a namespace into one plan,
+// so the plan is judged as a whole.
+type Verdict struct {
+	// Ours is true if the approval of the plan is left to operator-status.
+	Ours bool
+
+	// Gate is the decision about the updates in the plan.
+	Gate gate.Decision
+
+	// Missing names the Subscriptions in the plan whose updates only a user may approve, sorted.
+	Missing []string
+}
+
+// Approve reports whether operator-status approves the plan.
+func (v Verdict) Approve() bool { return v.Ours && !v.Gate.Held && len(v.Missing) == 0 }
+
+// Judge returns the Verdict on an InstallPlan.
+func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
+	out := Verdict{Ours: n.ours(plan)}
+	var updates []gate.Inputs
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		if !installs(plan, sub) {
+			continue
+		}
+		if sub.IsManual() && !sub.IsGated() {
+			out.Missing = append(out.Missing, sub.Namespace+"/"+sub.Name)
+		}
+		updates = append(updates, n.update(sub))
+	}
+	out.Gate = gate.EvaluatePlan(updates)
+	slices.Sort(out.Missing)
+	return out
+}
+
+// ours reports whether a Subscription that refers to the plan leaves its approval to operator-status. A gated one does.
+// An Automatic one does if the namespace has gated Subscriptions and no other Manual ones: a single Manual Subscription
+// makes OLM require approval for every plan of the namespace, and no other controller or user would approve this one.
+func (n Namespace) ours(plan *olm.InstallPlan) bool {
+	var asks, byGate, byPerson bool
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		refers := sub.Status.InstallPlanRef != nil && sub.Status.InstallPlanRef.Name == plan.Name
+		byGate = byGate || sub.IsGated()
+		byPerson = byPerson || sub.IsManual() && !sub.IsGated()
+		if sub.IsGated() && refers {
+			return n.current(plan)
+		}
+		asks = asks || refers
+	}
+	return asks && byGate && !byPerson && n.current(plan)
+}
+
+// current reports whether every ClusterServiceVersion in a plan is still the target of a Subscription, or of one that
+// the plan itself creates. A superseded plan may contain versions that have been replaced since.
+func (n Namespace) current(plan *olm.InstallPlan) bool {
+	for _, name := range plan.Spec.ClusterServiceVersionNames {
+		target := slices.ContainsFunc(n.Subscriptions, func(sub v1alpha1.Subscription) bool { return sub.Status.CurrentCSV == name })
+		brings := slices.ContainsFunc(plan.Status.Plan, func(s *olm.Step) bool {
+			return s.Resolving == name && s.Resource.Kind == v1alpha1.SubscriptionKind
+		})
+		if !target && !brings {
+			return false
+		}
+	}
+	return true
+}
+
+// installs reports whether a plan is for a Subscription, perhaps among others: the Subscription refers to it, or the
+// plan installs its target although it refers to an earlier plan. Owner references do not help, since OLM makes every
+// Subscription of the namespace an owner.
+func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
+	ref := sub.Status.InstallPlanRef
+	return ref != nil && ref.Name == plan.Name || slices.Contains(plan.Spec.ClusterServiceVersionNames, sub.Status.CurrentCSV)
+}
+
+// update returns what decides whether the update of a Subscription is held. It finds the running CSV from the installed
+// one, which does not run yet while OLM itself holds the update.
+func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
+	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
+	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
+	if running == nil || !begun(running) {
+		return out
+	}
+	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
+	out.OptedIn = n.OptedIn[running.Name]
+	return out
+}
+
+// begun reports whether a ClusterServiceVersion has run, or may have: OLM keeps only so many phases.
+func begun(csv *v1alpha1.ClusterServiceVersion) bool {
+	return csvchain.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
+}
+
+// historyOfOLM is how many phases of a ClusterServiceVersion OLM keeps.
+const historyOfOLM = 20
+
+// heldByOLM returns the decision about an approved update that OLM holds because of the OperatorCondition; the zero
+// value if OLM does not hold it.
+func (n Namespace) heldByOLM(sub *v1alpha1.Subscription) gate.Decision {
+	target := n.CSVs[sub.Status.CurrentCSV]
+	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
+		return gate.Decision{}
+	}
+	out := gate.Evaluate(n.update(sub))
+	if !out.Held {
+		out = gate.Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
+			"The update to %s is held: %s", target.Name, strings.TrimRight(target.Status.Message, ". "))}
+	}
+	out.Approved = true
+	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are in place already, "+
+		"and nothing else in the namespace is installed or updated meanwhile", sub.Namespace, planName(sub))
+	return out
+}
+
+func planName(sub *v1alpha1.Subscription) string {
+	if sub.Status.InstallPlanRef == nil {
+		return "unknown"
+	}
+	return sub.Status.InstallPlanRef.Name
+}
+
+// missing returns the message that a user has to approve a plan.
+func missing(plan *olm.InstallPlan, subs []string) string {
+	return fmt.Sprintf(
+		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a user has to approve it with %s",
+		plan.Namespace, plan.Name, subscription.Named(subs), subscription.HowToApprove(plan))
+}

@@ -1,0 +1,338 @@
+package olm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"google.golang.org/grpc/connectivity"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+// ours are the condition types that OLM does not have, in the order in which they are appended. OLM preserves
+// conditions of unknown types. Conditions of OLM's types are never written.
+var ours = []v1alpha1.SubscriptionConditionType{
+	v1alpha1.SubscriptionUpToDate,
+	v1alpha1.SubscriptionUpgradeHeld,
+	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
+	v1alpha1.SubscriptionInstalledCSVReplacementAvailable,
+	v1alpha1.SubscriptionInstalledCSVFailed,
+	v1alpha1.SubscriptionInstalledCSVMissing,
+	v1alpha1.SubscriptionCatalogSourceInvalid,
+	v1alpha1.SubscriptionPackageChannelInvalid,
+}
+
+// BridgeInputs holds everything that our conditions on OLM's Subscription depend on, as read at one moment.
+type BridgeInputs struct {
+	Subscription *v1alpha1.Subscription
+
+	// CatalogSource is the one that the spec names; nil if it does not exist.
+	CatalogSource *olm.CatalogSource
+
+	// Plan is the InstallPlan that the status refers to; nil if it does not exist.
+	Plan *olm.InstallPlan
+
+	// CSVs are the ClusterServiceVersions of the namespace, by name.
+	CSVs map[string]*v1alpha1.ClusterServiceVersion
+
+	// Verdict is that of the approval gate on the plan; the zero value unless the plan waits for approval.
+	Verdict Verdict
+
+	// HeldByOLM is the decision about the update that OLM has begun.
+	HeldByOLM gate.Decision
+
+	Now metav1.Time
+}
+
+// Conditions returns the desired conditions of OLM's Subscription: those of others unchanged, then ours.
+func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
+	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
+	status := subscription.Status(in.inputs())
+	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
+		return slices.Contains(ours, c.Type)
+	})
+	for _, c := range []*v1alpha1.SubscriptionCondition{in.approvalMissing(status), in.gateWithoutEffect(status)} {
+		if c != nil {
+			in.set(&status, *c)
+		}
+	}
+	in.set(&status, in.upToDate(status))
+	for _, t := range ours {
+		if c := status.GetCondition(t); c.Status != corev1.ConditionUnknown {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// set replaces a condition. Its transition time changes only if the Subscription now has another status.
+func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
+	c.LastTransitionTime = in.Now.DeepCopy()
+	if before := in.Subscription.Status.GetCondition(c.Type); before.Status == c.Status && before.LastTransitionTime != nil {
+		c.LastTransitionTime = before.LastTransitionTime
+	}
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(other v1alpha1.SubscriptionCondition) bool { return other.Type == c.Type })
+	status.Conditions = append(status.Conditions, c)
+}
+
+// inputs translates OLM's status into inputs of the status functions. OLM's installedCSV may not run, so the running
+// CSV takes its place.
+func (in BridgeInputs) inputs() subscription.Inputs {
+	sub := in.Subscription.DeepCopy()
+	sub.Status.InstalledCSV = in.running()
+	out := subscription.Inputs{
+		Subscription: sub,
+		Resolution:   in.resolution(),
+		Plan:         in.plan(),
+		Installed:    in.CSVs[sub.Status.InstalledCSV],
+		Current:      in.CSVs[sub.Status.CurrentCSV],
+		Gate:         in.gate(),
+		Now:          in.Now,
+	}
+	if in.CatalogSource != nil {
+		out.CatalogSources = []subscription.CatalogSource{in.catalogSource()}
+	}
+	return out
+}
+
+// plan returns the InstallPlan for the status functions. If operator-status approves it or a later one, it does not
+// count as waiting for a user.
+func (in BridgeInputs) plan() *olm.InstallPlan {
+	if in.Plan == nil || len(in.Verdict.Missing) > 0 || !in.Verdict.Ours && !in.Subscription.IsGated() {
+		return in.Plan
+	}
+	out := in.Plan.DeepCopy()
+	out.Spec.Approval = olm.ApprovalAutomatic
+	return out
+}
+
+// gate returns the decision about the update of the Subscription, before or after its approval.
+func (in BridgeInputs) gate() gate.Decision {
+	if in.Verdict.Ours {
+		return in.Verdict.Gate
+	}
+	return in.HeldByOLM
+}
+
+// running returns the name of the running CSV, or of the installed one if that has been deleted; empty at a first
+// install.
+func (in BridgeInputs) running() string {
+	installed := in.Subscription.Status.InstalledCSV
+	switch csv := csvchain.Running(in.CSVs, installed); {
+	case csv != nil && begun(csv):
+		return csv.Name
+	case csv == nil:
+		return installed
+	default:
+		return "" // it never ran
+	}
+}
+
+// resolution returns the result of OLM's resolver. What it resolved last is the newest known. While it fails, the
+// newest is unknown.
+func (in BridgeInputs) resolution() *subscription.Resolution {
+	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
+	switch {
+	case failed.Status == corev1.ConditionTrue:
+		return &subscription.Resolution{Problem: &subscription.Problem{Reason: in.reasonOf(failed), Message: failed.Message}}
+	case in.Subscription.Status.CurrentCSV == "":
+		return nil
+	case in.isTrue(olm.SubscriptionBundleUnpackFailed):
+		c := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
+		return &subscription.Resolution{Problem: &subscription.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: c.Message}}
+	case in.isTrue(olm.SubscriptionBundleUnpacking):
+		return &subscription.Resolution{Note: "OLM is unpacking what comes next"}
+	}
+	return &subscription.Resolution{Newest: in.Subscription.Status.CurrentCSV}
+}
+
+func (in BridgeInputs) isTrue(t olm.SubscriptionConditionType) bool {
+	return in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(t)).Status == corev1.ConditionTrue
+}
+
+// reasonOf returns why OLM cannot resolve this Subscription. OLM sets the same message on all Subscriptions of a
+// namespace: this one is at fault if the message names it.
+func (in BridgeInputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
+	if in.Subscription.Spec == nil {
+		return failed.Reason
+	}
+	spec := in.Subscription.Spec
+	by := "in the catalog referenced by subscription " + in.Subscription.Name
+	switch {
+	case says(failed.Message, fmt.Sprintf("no operators found from catalog %s in namespace %s referenced by subscription %s",
+		spec.CatalogSource, spec.CatalogSourceNamespace, in.Subscription.Name)):
+		return v1alpha1.ReasonCatalogSourceUnreadable
+	case says(failed.Message, fmt.Sprintf("no operators found in package %s %s", spec.Package, by)):
+		return v1alpha1.ReasonPackageNotFound
+	case says(failed.Message, fmt.Sprintf("no operators found in channel %s of package %s %s", spec.Channel, spec.Package, by)):
+		return v1alpha1.ReasonChannelNotFound
+	case says(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package, by)):
+		return v1alpha1.ReasonCSVNotInChannel
+	case in.Subscription.Status.CurrentCSV == "" && !says(failed.Message, "subscription "+in.Subscription.Name):
+		return v1alpha1.ReasonNewestNotKnown // the message is not about this one
+	}
+	return failed.Reason
+}
+
+// says reports whether a message contains a phrase, and not merely as the beginning of a longer name.
+func says(message, phrase string) bool {
+	for rest := message; ; {
+		_, after, found := strings.Cut(rest, phrase)
+		if !found {
+			return false
+		}
+		if after == "" || strings.ContainsRune(", ;]\n", rune(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+// catalogSource translates the health of a catalog. A catalog from which OLM has resolved something has been read.
+func (in BridgeInputs) catalogSource() subscription.CatalogSource {
+	out := subscription.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
+	healthy := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
+	if c := in.CatalogSource.Status.GRPCConnectionState; c != nil {
+		switch c.LastObservedState {
+		case connectivity.Ready.String():
+			healthy.Status, healthy.Reason, out.Read = metav1.ConditionTrue, v1alpha1.ReasonCatalogRead, true
+		case connectivity.TransientFailure.String(), connectivity.Shutdown.String():
+			healthy.Status, healthy.Reason = metav1.ConditionFalse, v1alpha1.ReasonUnreachable
+			healthy.Message = "OLM's connection to " + cmp.Or(c.Address, "it") + " is " + c.LastObservedState
+		}
+	}
+	out.Read = out.Read || in.Subscription.Status.CurrentCSV != ""
+	out.Status.Conditions = []metav1.Condition{healthy}
+	return out
+}
+
+// upToDate returns the condition for `status.UpToDate`, a field that OLM's schema does not have.
+func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
+	out := v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionUpToDate, Status: corev1.ConditionFalse, Message: status.Message}
+	held := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
+	r, current := in.resolution(), in.CSVs[status.CurrentCSV]
+	runs := current != nil && current.Status.Phase == olm.CSVPhaseSucceeded
+	if r == nil || runs || r.Newest == "" && status.CurrentCSV == status.InstalledCSV {
+		out.Reason = v1alpha1.ReasonNewestNotKnown
+	} else {
+		out.Reason = v1alpha1.ReasonNewestDoesNotRun
+	}
+	switch {
+	case status.UpToDate:
+		out.Status, out.Reason = corev1.ConditionTrue, v1alpha1.ReasonNewestRuns
+		out.Message = status.InstalledCSV + " is the newest that OLM knows of, and runs"
+	case held.Status == corev1.ConditionTrue:
+		out.Message = held.Message
+	case in.Verdict.Ours && in.Verdict.Gate.Held:
+		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
+	case in.resolvedWith() != "":
+		out.Message = fmt.Sprintf("Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion %s, which does not exist any more", in.resolvedWith())
+	case r == nil && status.GetCondition(v1alpha1.SubscriptionCatalogSourceInvalid).Status == corev1.ConditionFalse:
+		out.Message = "Waiting for OLM to resolve it"
+	}
+	return out
+}
+
+// resolvedWith returns the CSV that the current one replaces if OLM's resolution failed because of it and it has been
+// deleted since; otherwise "". OLM does not retry an unsatisfiable resolution, and the deletion does not trigger its
+// resolver. If both versions existed at the last resolution, ResolutionFailed outlives the hold (seen with v0.46 for
+// more than two minutes; its resync is after 15). Our write of a message about it is an event of the Subscription, and
+// triggers the resolver.
+func (in BridgeInputs) resolvedWith() string {
+	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
+	current := in.CSVs[in.Subscription.Status.CurrentCSV]
+	if failed.Status != corev1.ConditionTrue || current == nil {
+		return ""
+	}
+	if before := current.Spec.Replaces; in.CSVs[before] == nil && says(failed.Message, "clusterserviceversion "+before) {
+		return before
+	}
+	return ""
+}
+
+// approvalMissing returns UpgradeHeld if an update needs approval by a user; nil if another condition reports it.
+func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+	asked := in.Subscription.IsManual() && !in.Subscription.IsGated() // InstallPlanAwaitingManualApproval reports it
+	if asked || !in.Verdict.Ours || len(in.Verdict.Missing) == 0 || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+		return nil
+	}
+	return &v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonApprovalMissing,
+		Message: missing(in.Plan, in.Verdict.Missing),
+	}
+}
+
+// gateWithoutEffect returns the condition that the label for the approval gate has no effect; nil if it has, or is not
+// set.
+func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
+	if !asks || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+		return nil
+	}
+	return &v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonGateNeedsManual,
+		Message: fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves by itself",
+			v1alpha1.LabelGate, v1alpha1.GateApproval),
+	}
+}
+
+const (
+	// restAfterOLM is how long OLM must not have written to a Subscription before we do. OLM's resolver overwrites the
+	// whole status of every Subscription of the namespace with what it read before it began. After a change of one
+	// spec, v0.46 lost 9 of 10 conditions that were written within a second, and none after this time: see
+	// TestFactResolverOverwritesStatus of e2e/olm.
+	restAfterOLM = 2 * time.Second
+
+	// mostChurn is how long writes by OLM may delay ours.
+	mostChurn = 30 * time.Second
+
+	// restForWords is the minimum time between a write and one that only changes messages.
+	restForWords = 30 * time.Second
+)
+
+// history is what is remembered of a Subscription in memory. Losing it delays a write.
+type history struct {
+	mine     string    // the resourceVersion that we last wrote
+	replaced string    // the one that it replaced
+	seen     string    // the last one that another client wrote
+	at       time.Time // when it was first seen
+	wanting  time.Time // since when there is something to write; zero if there is not
+	wrote    time.Time // when we last wrote
+}
+
+// due returns when to write a change. words is true if only messages change.
+func (h history) due(words bool) time.Time {
+	out := h.at.Add(restAfterOLM)
+	if latest := h.wanting.Add(mostChurn); latest.Before(out) {
+		out = latest
+	}
+	if earliest := h.wrote.Add(restForWords); words && earliest.After(out) {
+		return earliest
+	}
+	return out
+}
+
+// change reports whether two lists of conditions differ in ours, and whether at most in messages.
+func change(before, after []v1alpha1.SubscriptionCondition) (differ, words bool) {
+	find := func(list []v1alpha1.SubscriptionCondition, t v1alpha1.SubscriptionConditionType) v1alpha1.SubscriptionCondition {
+		return (&v1alpha1.SubscriptionStatus{Conditions: list}).GetCondition(t)
+	}
+	words = true
+	for _, t := range ours {
+		a, b := find(before, t), find(after, t)
+		if a.Status != b.Status || a.Reason != b.Reason {
+			return true, false
+		}
+		differ = differ || a.Message != b.Message
+	}
+	return differ, words
+}

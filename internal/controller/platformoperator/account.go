@@ -1,0 +1,105 @@
+package platformoperator
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+)
+
+// identityOf returns the identity that reads, applies and deletes the objects of `spec.resources`.
+func identityOf(op *v1alpha1.PlatformOperator, otherwise apply.Identity) apply.Identity {
+	if name := op.Spec.ServiceAccountName; name != "" {
+		return apply.Identity{Namespace: op.GetNamespaceToInstallIn(), Name: name}
+	}
+	return otherwise
+}
+
+// actor reads, applies and deletes objects under one identity.
+type actor struct {
+	apply.Identity
+
+	// missing is true if the service account does not exist. The clients are then the manager's, which applies nothing
+	// in its place and deletes only objects whose UID it recorded.
+	missing bool
+
+	reader client.Reader
+	writer client.Client
+}
+
+// refuses returns why the actor does not apply an object; nil if it may try. The manager may have every permission, so
+// granting RBAC on behalf of the author of a PlatformOperator would make that author a cluster admin.
+func (a actor) refuses(o *unstructured.Unstructured) *Problem {
+	switch {
+	case a.missing:
+		return &Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Message: fmt.Sprintf(
+			"%s is not applied, since %s does not exist: create it, or name another in spec.serviceAccountName", titleOf(o), a.Identity)}
+	case a.IsManager() && o.GroupVersionKind().Group == rbacv1.GroupName:
+		return &Problem{Reason: v1alpha1.ReasonServiceAccountRequired, Message: fmt.Sprintf(
+			"%s is not applied, since objects of RBAC are only applied as a service account: name one that may in spec.serviceAccountName, "+
+				"or have a cluster admin start the manager with --default-resources-account", titleOf(o))}
+	}
+	return nil
+}
+
+// mayTouch reports whether the actor may delete or release an object that the PlatformOperator controls.
+func (a actor) mayTouch(recorded types.UID, live metav1.Object) bool {
+	return !a.missing || recorded == live.GetUID()
+}
+
+// permits returns how to grant the actor a permission that it lacks.
+func (a actor) permits() string {
+	switch {
+	case a.missing:
+		return fmt.Sprintf("It is done as the manager, since %s does not exist", a.Identity)
+	case a.IsManager():
+		return fmt.Sprintf("To allow it, label a ClusterRole that does with %s=true", labelAggregate)
+	}
+	return fmt.Sprintf("To allow it, bind a role that does to %s", a.Identity)
+}
+
+// actor returns the actor that reads, applies and deletes the object of an entry in `status.resources`.
+func (c composer) actor(entry string) (actor, error) {
+	out := c.itself()
+	identity := identityOf(c.op, c.DefaultAccount)
+	if composed(entry) || identity.IsManager() {
+		return out, nil
+	}
+	out.Identity = identity
+	as, err := c.As(identity.Account())
+	switch {
+	case apierrors.IsNotFound(err):
+		out.missing = true
+	case err != nil:
+		return out, err
+	default:
+		out.reader, out.writer = as, as
+	}
+	return out, nil
+}
+
+// itself returns the manager as an actor.
+func (c composer) itself() actor { return actor{reader: c.Reader, writer: c.Client} }
+
+// watch enqueues the PlatformOperator when an object of a kind changes, and reports whether that is possible. The
+// manager also watches kinds that a service account applies, if it may list them; the account still reads the objects.
+func (c composer) watch(ctx context.Context, as actor, kind schema.GroupVersionKind) bool {
+	if !as.IsManager() && !c.Watches.Watches(kind) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := c.Live.List(ctx, list, client.Limit(1)); err != nil {
+			return false
+		}
+	}
+	c.Watches.Start(ctx, kind)
+	return true
+}

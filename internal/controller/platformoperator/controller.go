@@ -1,0 +1,352 @@
+package platformoperator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/controller/probe"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+)
+
+// Reconciler makes the cluster match its PlatformOperators, and reports their state in their status.
+type Reconciler struct {
+	// Client reads from the cache.
+	Client client.Client
+
+	// Reader reads from the API server.
+	Reader client.Reader
+
+	// Watches watches the composed objects.
+	Watches *Watches
+
+	// Live lists and watches at the API server.
+	Live client.WithWatch
+
+	// As returns a client that acts as a service account.
+	As func(types.NamespacedName) (client.WithWatch, error)
+
+	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
+	DefaultCatalog types.NamespacedName
+
+	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; zero is the manager.
+	DefaultAccount apply.Identity
+
+	// Reserved matches the namespaces that no PlatformOperator may install in.
+	Reserved Reserved
+
+	// DegradedInertia is how long a PlatformOperator must not have been failing before FailingSince is cleared.
+	DegradedInertia time.Duration
+
+	Now func() time.Time
+
+	// subscriptions is true once OLM's kinds are installed and can be read from the cache.
+	subscriptions atomic.Bool
+
+	departures departures
+}
+
+const (
+	// retry is the longest interval between attempts if no event reports that the problem is fixed.
+	retry = 30 * time.Second
+
+	// soon is how long the cache is expected to lag behind a write.
+	soon = 100 * time.Millisecond
+)
+
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/status,verbs=patch
+// +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorgroups;subscriptions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions,verbs=get;list;watch;delete
+
+// Reconcile composes the objects of a PlatformOperator, and writes its status if that changed.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	op := &v1alpha1.PlatformOperator{}
+	if err := r.Client.Get(ctx, request.NamespacedName, op); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.departures.await(request.Name, nil)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	c := composer{r, op}
+	result, err := c.reconcile(ctx)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil // the cache does not have the current version yet
+	}
+	return result, err
+}
+
+func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
+	op := c.op
+	if op.DeletionTimestamp != nil {
+		return c.delete(ctx)
+	}
+	in, err := c.read(ctx)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading what PlatformOperator %s depends on: %w", op.Name, err)
+	}
+	if err := c.compose(ctx, &in); err != nil {
+		return reconcile.Result{}, fmt.Errorf("composing PlatformOperator %s: %w", op.Name, err)
+	}
+	status, quiet := Status(in)
+	return reconcile.Result{RequeueAfter: in.lookAgain(status, quiet)}, c.write(ctx, status)
+}
+
+// read gathers the inputs that do not depend on composing: duplicates, and the Subscription with its related objects.
+func (c composer) read(ctx context.Context) (Inputs, error) {
+	out := Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), DegradedInertia: c.DegradedInertia, Now: metav1.NewTime(c.Now())}
+	if err := c.duplicates(ctx, &out); err != nil {
+		return out, err
+	}
+	if out.NoOLM {
+		return out, nil
+	}
+	return out, c.subscription(ctx, &out)
+}
+
+// duplicates finds the other PlatformOperators for the same package.
+func (c composer) duplicates(ctx context.Context, in *Inputs) error {
+	if in.observes() {
+		return nil
+	}
+	list := &v1alpha1.PlatformOperatorList{}
+	if err := c.Client.List(ctx, list, client.MatchingFields{IndexPackage: c.op.Spec.Package.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the PlatformOperators for package %s: %w", c.op.Spec.Package.Name, err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == c.op.UID || other.DeletionTimestamp != nil || other.Spec.ManagementPolicy == v1alpha1.ManagementObserve {
+			continue
+		}
+		in.Duplicates = append(in.Duplicates, other.Name)
+		in.Yields = in.Yields || older(other, c.op)
+	}
+	slices.Sort(in.Duplicates)
+	return nil
+}
+
+// older reports whether a is older than b, or of the same age and first by name.
+func older(a, b *v1alpha1.PlatformOperator) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// subscription reads the Subscription of a PlatformOperator, its CSVs and the Probe of the running operator.
+func (c composer) subscription(ctx context.Context, in *Inputs) error {
+	candidates, err := c.candidates(ctx)
+	if err != nil {
+		return err
+	}
+	in.Observed = len(candidates)
+	for i := range candidates {
+		if controls(c.op, &candidates[i]) || in.observes() && in.Observed == 1 {
+			in.Subscription = &candidates[i]
+		}
+	}
+	if in.Subscription == nil {
+		return nil
+	}
+	if in.CSVs, err = surroundings.CSVs(ctx, c.Client, in.Subscription.Namespace); err != nil {
+		return err
+	}
+	if running := in.running(); running != nil {
+		in.Probe, err = probe.Find(ctx, c.Client, client.ObjectKeyFromObject(running))
+	}
+	return err
+}
+
+// candidates returns the Subscriptions that may belong to the PlatformOperator: those in its namespace that it controls
+// or that are for its package. If it only observes and names no namespace, all namespaces are searched.
+func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscription, error) {
+	list := &operatorsv1alpha1.SubscriptionList{}
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if c.op.Spec.ManagementPolicy != v1alpha1.ManagementObserve || c.op.Spec.Namespace != "" {
+		options = append(options, client.InNamespace(c.op.GetNamespaceToInstallIn()))
+	}
+	if err := c.Client.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("listing the Subscriptions: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(list.Items), func(sub operatorsv1alpha1.Subscription) bool {
+		return !controls(c.op, &sub) && (sub.Spec == nil || sub.Spec.Package != c.op.Spec.Package.Name)
+	}), nil
+}
+
+// surroundings reads the existing objects that the composition depends on.
+func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, error) {
+	namespace := object("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
+	out := Surroundings{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
+	if usesNamespace(c.op) {
+		out.NamespaceOfOthers = namespace
+	} else {
+		live, err := c.live(ctx, c.itself(), namespace)
+		if err != nil {
+			return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
+		}
+		if live != nil && !controls(c.op, live) && !consents(c.op, live) {
+			out.NamespaceOfOthers = live
+		}
+	}
+	if in.NoOLM {
+		return out, nil
+	}
+	groups := &operatorsv1.OperatorGroupList{}
+	if err := c.Client.List(ctx, groups, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("listing the OperatorGroups of %s: %w", titleOf(namespace), err)
+	}
+	out.Groups, out.InstallModes = groups.Items, in.installModes()
+	var err error
+	out.Subscriptions, err = c.candidates(ctx)
+	return out, err
+}
+
+// usesNamespace reports whether the PlatformOperator installs in a namespace that it does not control: for this
+// generation it is Synced without a Namespace. That saves reading the namespace, which is not watched, every time.
+func usesNamespace(op *v1alpha1.PlatformOperator) bool {
+	status := op.Status
+	return status.ObservedGeneration == op.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSynced) &&
+		!slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool { return r.Name == entryNamespace })
+}
+
+// installModes returns the install modes of the newest CSV that exists; nil if there is none.
+func (in Inputs) installModes() []olm.InstallMode {
+	if in.Subscription == nil {
+		return nil
+	}
+	for _, name := range []string{in.Subscription.Status.CurrentCSV, in.Subscription.Status.InstalledCSV} {
+		if csv := in.CSVs[name]; csv != nil {
+			return csv.Spec.InstallModes
+		}
+	}
+	return nil
+}
+
+// compose applies the desired objects and prunes the others. If the PlatformOperator only observes, it releases all. If
+// a duplicate has precedence or nothing may be created, it changes none.
+func (c composer) compose(ctx context.Context, in *Inputs) error {
+	if in.observes() {
+		var err error
+		in.Objects, err = c.releaseAll(ctx)
+		return err
+	}
+	if in.Yields {
+		var err error
+		in.Objects, err = c.kept(ctx)
+		return err
+	}
+	around, err := c.surroundings(ctx, in)
+	if err != nil {
+		return err
+	}
+	if in.Barred = around.bars(c.op); in.Barred != nil {
+		in.Objects, err = c.kept(ctx)
+		return err
+	}
+	desired := Compose(c.op, around)
+	if err := c.announce(ctx, desired); err != nil {
+		return err
+	}
+	for _, d := range desired {
+		o, err := c.apply(ctx, d)
+		if err != nil {
+			return fmt.Errorf("applying %s: %w", titleOf(d.Object), err)
+		}
+		in.Objects = append(in.Objects, o)
+	}
+	leaving, err := c.prune(ctx, desired)
+	in.Objects = append(in.Objects, leaving...)
+	return err
+}
+
+// kept returns the objects that the PlatformOperator created before it had to stop. They stay as they are.
+func (c composer) kept(ctx context.Context) ([]Object, error) {
+	var out []Object
+	for _, r := range c.op.Status.Resources {
+		o, _, err := c.recorded(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			out = append(out, *o)
+		}
+	}
+	return out, nil
+}
+
+// announce adds the finalizer and records the objects that are about to be created in the status. If the manager stops
+// in between, those objects are still found for cleanup.
+func (c composer) announce(ctx context.Context, desired []Desired) error {
+	before := c.op.DeepCopy()
+	if controllerutil.AddFinalizer(c.op, v1alpha1.Finalizer) {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := c.Client.Patch(ctx, c.op, patch, client.FieldOwner(FieldOwner)); err != nil {
+			return fmt.Errorf("adding the finalizer: %w", err)
+		}
+	}
+	known := func(d Desired) bool {
+		return slices.ContainsFunc(c.op.Status.Resources, func(r v1alpha1.ResourceStatus) bool { return isTo(r.Reference, d.Object) })
+	}
+	status := c.op.Status.DeepCopy()
+	for _, d := range desired {
+		if err := c.place(d.Object); err != nil {
+			continue // apply reports it
+		}
+		if !known(d) {
+			status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
+				Name: d.Entry, Reference: referenceTo(Object{Desired: d}), Reason: v1alpha1.ReasonCreating, Message: "It is about to be made",
+			})
+		}
+	}
+	if len(status.Resources) == len(c.op.Status.Resources) {
+		return nil
+	}
+	return c.write(ctx, *status)
+}
+
+// write writes the status if it changed.
+func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorStatus) error {
+	if equality.Semantic.DeepEqual(status, c.op.Status) {
+		return nil
+	}
+	before := c.op.DeepCopy()
+	c.op.Status = status
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Client.Status().Patch(ctx, c.op, patch, client.FieldOwner(FieldOwner)); err != nil {
+		return fmt.Errorf("writing the status of PlatformOperator %s: %w", c.op.Name, err)
+	}
+	return nil
+}
+
+// releaseAll releases every object in the status, and returns those that it may not release.
+func (c composer) releaseAll(ctx context.Context) ([]Object, error) {
+	var out []Object
+	for _, r := range c.op.Status.Resources {
+		o, err := c.release(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			out = append(out, *o)
+		}
+	}
+	return out, nil
+}

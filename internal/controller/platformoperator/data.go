@@ -1,0 +1,263 @@
+package platformoperator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+)
+
+// +kubebuilder:rbac:groups="",resources=configmaps;persistentvolumeclaims;pods;replicationcontrollers;secrets,verbs=list;watch
+// +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;replicasets;statefulsets,verbs=list;watch
+// +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+
+// data is users' data that the deletion of a PlatformOperator would delete, or leave without the operator.
+type data struct {
+	// found holds some objects of each kind and namespace, at most maxFound.
+	found []found
+
+	// unread is a message with what could not be listed, and why; empty if everything could.
+	unread string
+}
+
+// found is an object that belongs to a user, and a client that can read and watch it.
+type found struct {
+	*metav1.PartialObjectMetadata
+	as client.WithWatch
+}
+
+// maxFound is how many objects of a kind are collected in a namespace. One is enough to block the deletion.
+const maxFound = 20
+
+// keeps holds the kinds whose objects block the deletion of the namespace that they are in.
+var keeps = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+	{Group: "apps", Version: "v1", Kind: "Deployment"},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	{Group: "batch", Version: "v1", Kind: "CronJob"},
+	{Group: "batch", Version: "v1", Kind: "Job"},
+	corev1.SchemeGroupVersion.WithKind("ReplicationController"),
+	corev1.SchemeGroupVersion.WithKind("Pod"),
+	corev1.SchemeGroupVersion.WithKind("Secret"),
+	corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+}
+
+// usersData finds users' data: custom resources of the operator in its target namespaces, and the contents of a
+// namespace that would be deleted with the PlatformOperator.
+func (c composer) usersData(ctx context.Context) (data, error) {
+	var out data
+	for _, r := range c.op.Status.Resources {
+		var err error
+		switch r.Name {
+		case entrySubscription:
+			err = c.customResources(ctx, r.Reference, &out)
+		case entryNamespace:
+			err = c.contents(ctx, r.Reference, &out)
+		}
+		if err != nil {
+			return data{}, err
+		}
+	}
+	return out, nil
+}
+
+// contents adds the users' objects in the PlatformOperator's namespace.
+func (c composer) contents(ctx context.Context, ref corev1.ObjectReference, out *data) error {
+	if live, err := c.own(ctx, c.itself(), ref); err != nil {
+		return fmt.Errorf("getting Namespace %s: %w", ref.Name, err)
+	} else if live == nil {
+		return nil // it is not deleted
+	}
+	for _, kind := range keeps {
+		if err := c.look(ctx, kind, ref.Name, nil, out, isUsers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// customResources adds the custom resources of kinds that the Subscription's operator owns, in its target namespaces;
+// in all namespaces if the OperatorGroup has a problem.
+func (c composer) customResources(ctx context.Context, ref corev1.ObjectReference, out *data) error {
+	sub, csvs, err := c.operator(ctx, ref)
+	if err != nil || sub == nil {
+		return err
+	}
+	targets := []string{metav1.NamespaceAll}
+	if group, problem, err := operatorgroup.Find(ctx, c.Client, sub.Namespace); err != nil {
+		return err
+	} else if problem == nil {
+		if targets, err = operatorgroup.Targets(ctx, c.Client, group); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for _, csv := range csvs {
+		kinds, err := operand.Kinds(ctx, c.Client, csv)
+		if err != nil {
+			return err
+		}
+		for _, kind := range kinds {
+			if seen[kind.CRD] {
+				continue
+			}
+			seen[kind.CRD] = true
+			for _, namespace := range kind.Where(targets) {
+				if err := c.look(ctx, kind.GroupVersionKind, namespace, csv, out, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// operator returns the Subscription of a reference and the CSVs that it installed; nil if the Subscription does not
+// exist or the PlatformOperator does not control it.
+func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
+	sub := &operatorsv1alpha1.Subscription{}
+	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !controls(c.op, sub) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("getting Subscription %s/%s: %w", ref.Namespace, ref.Name, err)
+	}
+	var out []*operatorsv1alpha1.ClusterServiceVersion
+	for _, name := range slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV}) {
+		if name == "" {
+			continue
+		}
+		csv := &operatorsv1alpha1.ClusterServiceVersion{}
+		if err := c.Reader.Get(ctx, types.NamespacedName{Namespace: sub.Namespace, Name: name}, csv); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("getting ClusterServiceVersion %s/%s: %w", sub.Namespace, name, err)
+		}
+		out = append(out, csv)
+	}
+	return sub, out, nil
+}
+
+// look adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager may not
+// list them, look lists as the service accounts of the CSV, which may list the operator's own kinds.
+func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data, counts func(*metav1.PartialObjectMetadata) bool) error {
+	readers := []client.WithWatch{c.Live}
+	if csv != nil {
+		for _, name := range csv.ServiceAccounts() {
+			if as, err := c.As(types.NamespacedName{Namespace: csv.Namespace, Name: name}); err == nil {
+				readers = append(readers, as)
+			}
+		}
+	}
+	var refused error
+	for _, as := range readers {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := c.pages(ctx, as, list, namespace, out, counts)
+		switch {
+		case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			return nil
+		case !apierrors.IsForbidden(err) && !apierrors.IsInternalError(err):
+			return fmt.Errorf("listing %s: %w", kind.Kind, err)
+		}
+		refused = err
+	}
+	out.unread = fmt.Sprintf("%s cannot be listed: %s", kind.GroupKind(), apierror.Message(refused, maxQuoted))
+	return nil
+}
+
+// pages lists page by page until a page contains an object that counts.
+func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.PartialObjectMetadataList, namespace string, out *data, counts func(*metav1.PartialObjectMetadata) bool) error {
+	const page = 500
+	for {
+		if err := as.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(list.Continue)); err != nil {
+			return err
+		}
+		n := 0
+		for i := range list.Items {
+			o := &list.Items[i]
+			if n < maxFound && !controls(c.op, o) && counts(o) {
+				o.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
+				out.found = append(out.found, found{o, as})
+				n++
+			}
+		}
+		if n > 0 || list.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// isUsers reports whether an object was created by a user rather than by the operator's installation or the cluster. An
+// object with an owner is deleted with that owner, and does not count.
+func isUsers(o *metav1.PartialObjectMetadata) bool {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	switch {
+	case len(o.GetOwnerReferences()) > 0,
+		labels["olm.managed"] == "true", labels["olm.owner"] != "", annotations["operatorstatus.io/bundled-by"] != "",
+		annotations[corev1.ServiceAccountNameKey] != "",                                // a token
+		annotations["openshift.io/internal-registry-auth-token.service-account"] != "", // a pull secret
+		annotations["control-plane.alpha.kubernetes.io/leader"] != "":                  // a leader election lock
+		return false
+	}
+	return o.Kind != "ConfigMap" || !slices.Contains(furniture, o.GetName())
+}
+
+// furniture holds the names of ConfigMaps that clusters create in every namespace.
+var furniture = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
+
+// none reports whether nothing blocks the deletion.
+func (d data) none() bool { return len(d.found) == 0 && d.unread == "" }
+
+// message returns what the deletion waits for, and how to override that.
+func (d data) message(op *v1alpha1.PlatformOperator) string {
+	var kinds []string
+	byKind := map[string][]string{}
+	for _, o := range d.found {
+		kind := o.GroupVersionKind().GroupKind().String()
+		if byKind[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		byKind[kind] = append(byKind[kind], strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"))
+	}
+	var said []string
+	for _, kind := range kinds {
+		said = append(said, kind+" "+named(byKind[kind]))
+	}
+	if d.unread != "" {
+		said = append(said, d.unread)
+	}
+	return fmt.Sprintf("Waiting for users to delete what would go with the operator, or be left without it: %s. To uninstall the operator anyway, and leave that: "+
+		"kubectl annotate platformoperator %s %s=true", strings.Join(said, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
+}
+
+// named joins the first few names, sorted.
+func named(names []string) string {
+	const most = 5
+	names = slices.Sorted(slices.Values(names))
+	switch more := len(names) - most; {
+	case len(names) >= maxFound:
+		return strings.Join(names[:most], ", ") + " and more"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

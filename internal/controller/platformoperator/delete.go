@@ -1,0 +1,171 @@
+package platformoperator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// delete deletes or releases the composed objects, as deletionPolicy states, and then removes the finalizer. It
+// uninstalls nothing while users have data, unless the PlatformOperator has AnnotationDeleteAnyway.
+func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(c.op, v1alpha1.Finalizer) {
+		return reconcile.Result{}, nil
+	}
+	if c.op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		left, err := c.releaseAll(ctx)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		return c.end(ctx, left)
+	}
+	if waits, result, err := c.waitForUsers(ctx); waits || err != nil {
+		return result, err
+	}
+	left, err := c.dismantle(ctx)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("deleting what PlatformOperator %s consists of: %w", c.op.Name, err)
+	}
+	return c.end(ctx, left)
+}
+
+// end removes the finalizer if nothing is left. Otherwise it reports what is left, and requeues.
+func (c composer) end(ctx context.Context, left []Object) (reconcile.Result, error) {
+	if len(left) == 0 {
+		return reconcile.Result{}, c.finish(ctx)
+	}
+	now := metav1.NewTime(c.Now())
+	return reconcile.Result{RequeueAfter: backOff(*c.op.DeletionTimestamp, now)}, c.write(ctx, Deleting(c.op, left, now))
+}
+
+// waitForUsers reports whether users have data that the deletion would delete, or leave without the operator.
+func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, error) {
+	if c.anyway() || c.dismantling() {
+		c.departures.await(c.op.Name, nil)
+		return false, reconcile.Result{}, nil
+	}
+	users, err := c.usersData(ctx)
+	if err != nil {
+		return false, reconcile.Result{}, fmt.Errorf("looking for what users have of PlatformOperator %s: %w", c.op.Name, err)
+	}
+	if users.none() {
+		c.departures.await(c.op.Name, nil)
+		return false, reconcile.Result{}, nil
+	}
+	var result reconcile.Result
+	if len(users.found) > 0 {
+		c.departures.await(c.op.Name, &users.found[0])
+	} else {
+		result.RequeueAfter = unreadRetry // no watch reports that a permission was granted
+	}
+	return true, result, c.write(ctx, WaitingForUsers(c.op, users.message(c.op), metav1.NewTime(c.Now())))
+}
+
+// unreadRetry is when to try again to list kinds that could not be listed.
+const unreadRetry = 10 * time.Minute
+
+// anyway reports whether the operator is to be uninstalled although users have data.
+func (c composer) anyway() bool { return c.op.Annotations[v1alpha1.AnnotationDeleteAnyway] == "true" }
+
+// dismantling reports whether uninstalling has begun. By then there was no users' data.
+func (c composer) dismantling() bool {
+	synced := meta.FindStatusCondition(c.op.Status.Conditions, v1alpha1.ConditionSynced)
+	return synced != nil && synced.Reason == v1alpha1.ReasonDeleting
+}
+
+// dismantle deletes the objects in phases, and returns those of the current phase that still exist: first the resources
+// that the operator may have to clean up after, then the operator, then its OperatorGroup and namespace.
+func (c composer) dismantle(ctx context.Context) ([]Object, error) {
+	var waves [3][]v1alpha1.ResourceStatus
+	for _, r := range c.op.Status.Resources {
+		switch r.Name {
+		case entrySubscription:
+			waves[1] = append(waves[1], r)
+		case entryNamespace:
+			if c.anyway() { // it may contain users' data
+				if left, err := c.release(ctx, r); err != nil {
+					return nil, err
+				} else if left != nil {
+					return []Object{*left}, nil
+				}
+				continue
+			}
+			waves[2] = append(waves[2], r)
+		case entryOperatorGroup:
+			waves[2] = append(waves[2], r)
+		default:
+			waves[0] = append(waves[0], r)
+		}
+	}
+	for _, wave := range waves {
+		var left []Object
+		for _, r := range wave {
+			found, err := c.uninstall(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			left = append(left, found...)
+		}
+		if len(left) > 0 {
+			return left, nil
+		}
+	}
+	return nil, nil
+}
+
+// uninstall deletes an object. It deletes the CSVs of a Subscription first, since they would outlive the Subscription.
+func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]Object, error) {
+	if r.Name == entrySubscription {
+		if left, err := c.uninstallOperator(ctx, r.Reference); err != nil || len(left) > 0 {
+			return left, err
+		}
+	}
+	left, err := c.remove(ctx, r)
+	if err != nil || left == nil {
+		return nil, err
+	}
+	return []Object{*left}, nil
+}
+
+// uninstallOperator deletes the CSVs of a Subscription, and returns those that it found.
+func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]Object, error) {
+	_, csvs, err := c.operator(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	var out []Object
+	for _, installed := range csvs {
+		csv := object(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, installed.Namespace, installed.Name)
+		csv.SetUID(installed.UID)
+		if installed.DeletionTimestamp == nil {
+			log.FromContext(ctx).Info("Uninstalling the operator of a PlatformOperator", "csv", csv.GetName())
+			if err := c.Client.Delete(ctx, csv, client.Preconditions{UID: &installed.UID}); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("deleting %s: %w", titleOf(csv), err)
+			}
+		}
+		out = append(out, Object{Desired: Desired{Entry: entrySubscription, Object: csv}, Live: csv, Leaving: true})
+	}
+	return out, nil
+}
+
+// finish removes the finalizer.
+func (c composer) finish(ctx context.Context) error {
+	before := c.op.DeepCopy()
+	controllerutil.RemoveFinalizer(c.op, v1alpha1.Finalizer)
+	err := c.Client.Patch(ctx, c.op, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the finalizer of PlatformOperator %s: %w", c.op.Name, err)
+	}
+	return nil
+}

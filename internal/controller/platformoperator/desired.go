@@ -1,0 +1,276 @@
+// Package platformoperator composes the objects of an operator from a PlatformOperator, and reports their state in one status.
+package platformoperator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// The names of the entries in `status.resources` that every PlatformOperator composes.
+const (
+	entryNamespace     = "namespace"
+	entryOperatorGroup = "operatorgroup"
+	entrySubscription  = "subscription"
+)
+
+// Surroundings holds the existing objects that the composition depends on.
+type Surroundings struct {
+	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
+	DefaultCatalog types.NamespacedName
+
+	// NamespaceOfOthers is the namespace if it belongs to another owner; nil otherwise, or if it does not exist.
+	NamespaceOfOthers *unstructured.Unstructured
+
+	// NamespaceReserved reports whether no PlatformOperator may install in the namespace.
+	NamespaceReserved bool
+
+	// Groups are the OperatorGroups of the namespace.
+	Groups []operatorsv1.OperatorGroup
+
+	// Subscriptions are those in the namespace that are for the package or that the PlatformOperator controls.
+	Subscriptions []operatorsv1alpha1.Subscription
+
+	// InstallModes are those of the operator; empty until its ClusterServiceVersion exists.
+	InstallModes []olm.InstallMode
+}
+
+// Desired is an object that a PlatformOperator composes.
+type Desired struct {
+	// Entry is the name of the object in `status.resources`.
+	Entry  string
+	Object *unstructured.Unstructured
+	Checks []v1alpha1.ReadinessCheck
+}
+
+// Compose returns the objects that a PlatformOperator consists of. It is pure. It does not copy the PlatformOperator's
+// labels and annotations: a GitOps tool would take an object with its labels for one that it manages.
+func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
+	if op.Spec.ManagementPolicy == v1alpha1.ManagementObserve {
+		return nil
+	}
+	var out []Desired
+	add := func(entry string, checks []v1alpha1.ReadinessCheck, o *unstructured.Unstructured) {
+		if o != nil {
+			out = append(out, Desired{Entry: entry, Object: owned(op, o), Checks: checks})
+		}
+	}
+	add(entryNamespace, nil, namespaceOf(op, around))
+	add(entryOperatorGroup, nil, operatorGroupOf(op, around))
+	add(entrySubscription, nil, subscriptionOf(op, around))
+	for _, r := range op.Spec.Resources {
+		add(r.Name, r.ReadinessChecks, resourceOf(r))
+	}
+	return out
+}
+
+// bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the
+// namespace controls the operator's service accounts: with an OperatorGroup for all namespaces, the whole cluster.
+func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *Problem {
+	namespace := op.GetNamespaceToInstallIn()
+	switch {
+	case s.NamespaceReserved:
+		return &Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
+			"Nothing is made in namespace %s, which is reserved: name another in spec.namespace, or have --reserved-namespaces of the manager not say so",
+			namespace)}
+	case s.NamespaceOfOthers != nil && op.Spec.Namespace == "":
+		taken := conflict{s.NamespaceOfOthers}
+		return &Problem{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
+			"%s. To install the operator beside what is in it: name it in spec.namespace", taken.words(op.Name))}
+	}
+	return nil
+}
+
+// namespaceOf returns the Namespace to compose; nil if the spec names one of another owner, which is used as it is.
+func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
+	if op.Spec.Namespace != "" && around.NamespaceOfOthers != nil {
+		return nil
+	}
+	return object("v1", "Namespace", "", op.GetNamespaceToInstallIn())
+}
+
+// operatorGroupOf returns the OperatorGroup to compose: for all namespaces if the operator supports that, else for its
+// own. It is nil if the namespace has an OperatorGroup of another owner: a second one would stop every operator in it.
+func operatorGroupOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
+	name := op.Name
+	for _, group := range sorted(op, around.Groups) {
+		if !controls(op, group) && !consents(op, group) {
+			return nil
+		}
+		name = group.GetName()
+	}
+	namespace := op.GetNamespaceToInstallIn()
+	out := object(operatorsv1.GroupVersion.String(), "OperatorGroup", namespace, name)
+	out.Object["spec"] = map[string]any{}
+	if !supports(around.InstallModes, olm.InstallModeTypeAllNamespaces) && supports(around.InstallModes, olm.InstallModeTypeOwnNamespace) {
+		out.Object["spec"] = map[string]any{"targetNamespaces": []any{namespace}}
+	}
+	return out
+}
+
+// supports reports whether the operator supports an install mode. It is true while the install modes are not known.
+func supports(modes []olm.InstallMode, t olm.InstallModeType) bool {
+	return len(modes) == 0 || slices.ContainsFunc(modes, func(m olm.InstallMode) bool { return m.Type == t && m.Supported })
+}
+
+// subscriptionOf returns the Subscription to compose. It is always Manual: OLM would update an Automatic one without
+// evaluating the Probe. Unless spec.approval is Manual, the label lets operator-status approve, with OLM or without.
+func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
+	pkg := op.Spec.Package
+	catalog := around.DefaultCatalog
+	if c := pkg.Catalog; c != nil {
+		catalog.Name = c.Name
+		if c.Namespace != "" {
+			catalog.Namespace = c.Namespace
+		}
+	}
+	out := object(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.SubscriptionKind, op.GetNamespaceToInstallIn(), subscriptionName(op, around))
+	if op.Spec.Approval != olm.ApprovalManual {
+		out.SetLabels(map[string]string{operatorsv1alpha1.LabelGate: operatorsv1alpha1.GateApproval})
+	}
+	spec := map[string]any{
+		"name": pkg.Name, "source": catalog.Name, "sourceNamespace": catalog.Namespace, "installPlanApproval": string(olm.ApprovalManual),
+	}
+	if pkg.Channel != "" {
+		spec["channel"] = pkg.Channel
+	}
+	if pkg.StartingCSV != "" {
+		spec["startingCSV"] = pkg.StartingCSV
+	}
+	if op.Spec.Config != nil {
+		config := map[string]any{}
+		if err := json.Unmarshal(op.Spec.Config.Raw, &config); err == nil && len(config) > 0 { // the API server admits only objects
+			spec["config"] = config
+		}
+	}
+	out.Object["spec"] = spec
+	return out
+}
+
+// subscriptionName returns the name of an existing Subscription to the package, or else the PlatformOperator's. Its own
+// comes first, then one that it may adopt. One of another owner is a conflict: a second one would interfere.
+func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string {
+	if subs := sorted(op, around.Subscriptions); len(subs) > 0 {
+		return subs[len(subs)-1].GetName()
+	}
+	return op.Name
+}
+
+// composed reports whether an entry of `status.resources` is one that every PlatformOperator composes.
+func composed(entry string) bool {
+	return entry == entryNamespace || entry == entryOperatorGroup || entry == entrySubscription
+}
+
+// sorted returns other owners' objects first, then those that may be adopted, then its own; each by name, descending.
+func sorted[T any, O interface {
+	*T
+	metav1.Object
+}](op *v1alpha1.PlatformOperator, objects []T) []O {
+	near := func(o O) int {
+		switch {
+		case controls(op, o):
+			return 2
+		case consents(op, o):
+			return 1
+		}
+		return 0
+	}
+	out := make([]O, 0, len(objects))
+	for i := range objects {
+		out = append(out, O(&objects[i]))
+	}
+	slices.SortFunc(out, func(a, b O) int { return cmp.Or(cmp.Compare(near(a), near(b)), cmp.Compare(b.GetName(), a.GetName())) })
+	return out
+}
+
+// resourceOf returns an object of `spec.resources`; nil if the manifest is not an object, which the API server rejects.
+func resourceOf(r v1alpha1.Resource) *unstructured.Unstructured {
+	content := map[string]any{}
+	if err := json.Unmarshal(r.Manifest.Raw, &content); err != nil {
+		return nil
+	}
+	out := &unstructured.Unstructured{Object: content}
+	if out.GetAPIVersion() == "" || out.GetKind() == "" || out.GetName() == "" {
+		return nil
+	}
+	unstructured.RemoveNestedField(content, "status")
+	for _, field := range []string{
+		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+		"managedFields", "ownerReferences",
+	} {
+		unstructured.RemoveNestedField(content, "metadata", field)
+	}
+	return out
+}
+
+// owned sets the PlatformOperator's label and controller reference on an object.
+func owned(op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1alpha1.LabelPlatformOperator] = label(op.Name)
+	o.SetLabels(labels)
+	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(op, v1alpha1.GroupVersion.WithKind(v1alpha1.PlatformOperatorKind))})
+	return o
+}
+
+// unblock clears blockOwnerDeletion. Setting it requires permission to update the owner's finalizers if the API server
+// checks that (OwnerReferencesPermissionEnforcement), and our own finalizer makes it unnecessary.
+func unblock(o *unstructured.Unstructured) {
+	owners := o.GetOwnerReferences()
+	for i := range owners {
+		owners[i].BlockOwnerDeletion = nil
+	}
+	o.SetOwnerReferences(owners)
+}
+
+// label shortens a name to a valid label value, which only selects what to watch; the owner reference is decisive.
+func label(name string) string {
+	const longest = 63
+	if len(name) <= longest {
+		return name
+	}
+	name = name[:longest]
+	for name[len(name)-1] == '.' || name[len(name)-1] == '-' {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
+// controls reports whether the PlatformOperator is the controller of an object.
+func controls(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(o)
+	return ref != nil && ref.UID == op.UID
+}
+
+// consents reports whether an object has no controller, and its annotation lets the PlatformOperator adopt it.
+func consents(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
+	return metav1.GetControllerOfNoCopy(o) == nil && o.GetAnnotations()[v1alpha1.AnnotationAdopt] == op.Name
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	return out
+}
+
+func titleOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return fmt.Sprintf("%s %s", o.GetKind(), o.GetName())
+	}
+	return fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
+}

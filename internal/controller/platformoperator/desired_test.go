@@ -1,0 +1,603 @@
+package platformoperator
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+type (
+	asks   = func(*v1alpha1.PlatformOperator)
+	around = func(*Surroundings)
+)
+
+// asking returns PlatformOperator foo, whose spec has only a package.
+func asking(changes ...asks) *v1alpha1.PlatformOperator {
+	out := &v1alpha1.PlatformOperator{
+		ObjectMeta: metav1.ObjectMeta{Name: "foo", UID: "uid-foo", Generation: 3},
+		Spec:       v1alpha1.PlatformOperatorSpec{Package: v1alpha1.Package{Name: "foo"}},
+	}
+	for _, change := range changes {
+		change(out)
+	}
+	return out
+}
+
+// tracked adds the labels and annotations that Argo CD sets on an object that it syncs.
+func tracked(op *v1alpha1.PlatformOperator) {
+	op.Labels = map[string]string{"app.kubernetes.io/instance": "platform", "team": "blue"}
+	op.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "platform:platform.openshift.io/PlatformOperator:/foo"}
+}
+
+// inNamespaceBar sets a namespace that does not have the name of the PlatformOperator.
+func inNamespaceBar(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "bar" }
+
+func fromPackage(pkg v1alpha1.Package) asks {
+	return func(op *v1alpha1.PlatformOperator) { op.Spec.Package = pkg }
+}
+
+func approving(approval olm.Approval) asks {
+	return func(op *v1alpha1.PlatformOperator) { op.Spec.Approval = approval }
+}
+
+func configured(raw string) asks {
+	return func(op *v1alpha1.PlatformOperator) { op.Spec.Config = &runtime.RawExtension{Raw: []byte(raw)} }
+}
+
+// observing sets managementPolicy Observe.
+func observing(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve }
+
+// including adds entries to spec.resources: name, manifest, name, manifest.
+func including(entries ...string) asks {
+	return func(op *v1alpha1.PlatformOperator) {
+		for e := range slices.Chunk(entries, 2) {
+			op.Spec.Resources = append(op.Spec.Resources, v1alpha1.Resource{Name: e[0], Manifest: runtime.RawExtension{Raw: []byte(e[1])}})
+		}
+	}
+}
+
+// surrounded returns a cluster without any object of foo.
+func surrounded(changes ...around) Surroundings {
+	out := Surroundings{
+		DefaultCatalog: types.NamespacedName{Namespace: "global", Name: "operators"},
+	}
+	for _, change := range changes {
+		change(&out)
+	}
+	return out
+}
+
+func namespaceOfOthers(s *Surroundings) {
+	s.NamespaceOfOthers = object("v1", "Namespace", "", "foo")
+}
+
+// groups adds existing OperatorGroups, each as "name relation". With "of foo", PlatformOperator foo controls it; with
+// "for foo", foo may adopt it; without a relation, it belongs to another owner.
+func groups(those ...string) around {
+	return func(s *Surroundings) {
+		for _, g := range those {
+			s.Groups = append(s.Groups, operatorsv1.OperatorGroup{ObjectMeta: belonging(g)})
+		}
+	}
+}
+
+func subscriptions(those ...string) around {
+	return func(s *Surroundings) {
+		for _, sub := range those {
+			s.Subscriptions = append(s.Subscriptions, operatorsv1alpha1.Subscription{
+				ObjectMeta: belonging(sub), Spec: &olm.SubscriptionSpec{Package: "foo"},
+			})
+		}
+	}
+}
+
+func belonging(words string) metav1.ObjectMeta {
+	name, whose, _ := strings.Cut(words, " ")
+	out := metav1.ObjectMeta{Namespace: "foo", Name: name}
+	for word := range strings.SplitSeq(whose, ", ") {
+		how, whom, _ := strings.Cut(word, " ")
+		switch how {
+		case "of":
+			yes := true
+			out.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: "platform.openshift.io/v1alpha1", Kind: "PlatformOperator", Name: whom, UID: types.UID("uid-" + whom),
+				Controller: &yes,
+			}}
+		case "for":
+			out.Annotations = map[string]string{"operatorstatus.io/adopt": whom}
+		}
+	}
+	return out
+}
+
+// modes sets the install modes that the operator supports.
+func modes(supported ...olm.InstallModeType) around {
+	return func(s *Surroundings) {
+		for _, t := range []olm.InstallModeType{
+			olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeSingleNamespace, olm.InstallModeTypeMultiNamespace,
+			olm.InstallModeTypeAllNamespaces,
+		} {
+			s.InstallModes = append(s.InstallModes, olm.InstallMode{Type: t, Supported: slices.Contains(supported, t)})
+		}
+	}
+}
+
+// The objects of a PlatformOperator that only names its package, as outline formats them.
+const (
+	itsNamespace    = `namespace: Namespace foo`
+	itsGroup        = `operatorgroup: OperatorGroup foo/foo {}`
+	itsSubscription = `subscription: Subscription foo/foo gate=approval {"installPlanApproval":"Manual","name":"foo",` +
+		`"source":"operators","sourceNamespace":"global"}`
+)
+
+// outline summarizes composed objects: entry, object, gate, spec.
+func outline(composed []Desired) []string {
+	var out []string
+	for _, d := range composed {
+		line := d.Entry + ": " + titleOf(d.Object)
+		if gate, ok := d.Object.GetLabels()["operatorstatus.io/gate"]; ok {
+			line += " gate=" + gate
+		}
+		if spec, ok := d.Object.Object["spec"]; ok {
+			raw, err := json.Marshal(spec)
+			if err != nil {
+				panic(err)
+			}
+			line += " " + string(raw)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+type composeRow struct {
+	reason string
+	op     []asks
+	around []around
+	want   []string
+}
+
+func TestCompose(t *testing.T) {
+	for of, rows := range map[string]map[string]composeRow{
+		"Spec": specRows(), "OperatorGroup": groupRows(), "Subscription": subscriptionRows(), "Resources": entryRows(),
+	} {
+		for name, tc := range rows {
+			t.Run(of+"/"+name, func(t *testing.T) {
+				op, s := asking(tc.op...), surrounded(tc.around...)
+				got := Compose(op, s)
+				if diff := cmp.Diff(tc.want, outline(got)); diff != "" {
+					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+				}
+				for _, d := range got {
+					checkOwned(t, op, d.Object)
+				}
+				if diff := cmp.Diff(got, Compose(op, s)); diff != "" {
+					t.Errorf("composed again it is another:\n%s", diff)
+				}
+				if diff := cmp.Diff(asking(tc.op...), op); diff != "" {
+					t.Errorf("the PlatformOperator, which may be the cache's, was changed:\n%s", diff)
+				}
+				if diff := cmp.Diff(surrounded(tc.around...), s); diff != "" {
+					t.Errorf("the surroundings, which may be the cache's, were changed:\n%s", diff)
+				}
+				slices.Reverse(s.Groups)
+				slices.Reverse(s.Subscriptions)
+				if diff := cmp.Diff(outline(got), outline(Compose(op, s))); diff != "" {
+					t.Errorf("in a cache nothing has an order, but in another it composes another: -one +other\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// checkOwned verifies the owner reference and label of an object, and that no other metadata of its owner is on it.
+func checkOwned(t *testing.T, op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) {
+	t.Helper()
+	yes := true
+	want := []metav1.OwnerReference{{
+		APIVersion: "platform.openshift.io/v1alpha1", Kind: "PlatformOperator", Name: op.Name, UID: op.UID,
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}}
+	if diff := cmp.Diff(want, o.GetOwnerReferences()); diff != "" {
+		t.Errorf("owners of %s: -want +got\n%s", titleOf(o), diff)
+	}
+	value := o.GetLabels()["operatorstatus.io/platform-operator"]
+	if problems := validation.IsValidLabelValue(value); value == "" || len(problems) > 0 || !strings.HasPrefix(op.Name, value) {
+		t.Errorf("%s has label %q: %v", titleOf(o), value, problems)
+	}
+	for key := range op.Labels {
+		if _, ok := o.GetLabels()[key]; ok {
+			t.Errorf("%s has label %s of its PlatformOperator", titleOf(o), key)
+		}
+	}
+	for key := range op.Annotations {
+		if _, ok := o.GetAnnotations()[key]; ok {
+			t.Errorf("%s has annotation %s of its PlatformOperator", titleOf(o), key)
+		}
+	}
+}
+
+func specRows() map[string]composeRow {
+	subscription := func(spec string) string {
+		return `subscription: Subscription foo/foo gate=approval {` + spec + `}`
+	}
+	elsewhere := []string{
+		`operatorgroup: OperatorGroup bar/foo {}`, strings.Replace(itsSubscription, "foo/foo", "bar/foo", 1),
+	}
+	return map[string]composeRow{
+		"PackageAlone": {
+			reason: "The name of the package is enough: the default catalog, the default channel, a namespace of its own.",
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"Automatic": {
+			reason: "What the API server fills in says the same.",
+			op:     []asks{approving(olm.ApprovalAutomatic), func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = "Full" }},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"Manual": {
+			reason: "Where a person approves, operator-status does not.",
+			op:     []asks{approving(olm.ApprovalManual)},
+			want:   []string{itsNamespace, itsGroup, strings.Replace(itsSubscription, " gate=approval", "", 1)},
+		},
+		"Catalog": {
+			reason: "A catalog without a namespace is in that of the default catalog.",
+			op:     []asks{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine"}})},
+			want: []string{itsNamespace, itsGroup, subscription(
+				`"installPlanApproval":"Manual","name":"foo","source":"mine","sourceNamespace":"global"`)},
+		},
+		"CatalogElsewhere": {
+			reason: "One with a namespace is there.",
+			op:     []asks{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine", Namespace: "shop"}})},
+			want: []string{itsNamespace, itsGroup, subscription(
+				`"installPlanApproval":"Manual","name":"foo","source":"mine","sourceNamespace":"shop"`)},
+		},
+		"ChannelAndStart": {
+			reason: "Channel and startingCSV are passed on.",
+			op:     []asks{fromPackage(v1alpha1.Package{Name: "foo", Channel: "stable", StartingCSV: "foo.v1"})},
+			want: []string{itsNamespace, itsGroup, subscription(
+				`"channel":"stable","installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global",` +
+					`"startingCSV":"foo.v1"`)},
+		},
+		"Config": {
+			reason: "The config is passed on whole, also what is not known here.",
+			op: []asks{configured(`{"env":[{"name":"A","value":"b"}],"tolerations":[{"tolerationSeconds":300}],` +
+				`"resources":{"limits":{"cpu":"1"}},"later":null}`)},
+			want: []string{itsNamespace, itsGroup, subscription(
+				`"config":{"env":[{"name":"A","value":"b"}],"later":null,"resources":{"limits":{"cpu":"1"}},` +
+					`"tolerations":[{"tolerationSeconds":300}]},` +
+					`"installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global"`)},
+		},
+		"ConfigEmpty": {
+			reason: "One that says nothing is none.",
+			op:     []asks{configured(`{}`)},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"ConfigNothing": {
+			reason: "Nor is one that was never filled in.",
+			op:     []asks{configured(``)},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"ConfigBroken": {
+			reason: "What the API server would not let in breaks nothing.",
+			op:     []asks{configured(`["A"]`)},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"NamespaceNamed": {
+			reason: "A namespace that is named, and not there yet, is made.",
+			op:     []asks{inNamespaceBar},
+			want:   slices.Concat([]string{`namespace: Namespace bar`}, elsewhere),
+		},
+		"NamespaceOfOthersNamed": {
+			reason: "One that is there is used as it is.",
+			op:     []asks{inNamespaceBar}, around: []around{namespaceOfOthers},
+			want: elsewhere,
+		},
+		"NamespaceOfOthers": {
+			reason: "One that nobody asked for is a conflict, which applying it states.",
+			around: []around{namespaceOfOthers},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"Tracked": {
+			reason: "Labels and annotations stay where they are: Argo CD would take what bears them for its own, and delete it.",
+			op:     []asks{tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
+			want:   []string{itsNamespace, itsGroup, itsSubscription, `cr: Foo cr`},
+		},
+		"LongName": {
+			reason: "A name that is longer than the value of a label can be ends where it still is one.",
+			op: []asks{inNamespaceBar, func(op *v1alpha1.PlatformOperator) {
+				op.Name = strings.Repeat("a", 61) + ".-b" + strings.Repeat("c", 180)
+			}},
+			want: []string{
+				`namespace: Namespace bar`,
+				`operatorgroup: OperatorGroup bar/` + strings.Repeat("a", 61) + ".-b" + strings.Repeat("c", 180) + ` {}`,
+				strings.Replace(itsSubscription, "foo/foo", "bar/"+strings.Repeat("a", 61)+".-b"+strings.Repeat("c", 180), 1),
+			},
+		},
+		"Observe": {
+			reason: "Who only observes makes nothing.",
+			op:     []asks{observing, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
+		},
+	}
+}
+
+func groupRows() map[string]composeRow {
+	const own = `operatorgroup: OperatorGroup foo/foo {"targetNamespaces":["foo"]}`
+	group := func(name string) []string {
+		return []string{itsNamespace, strings.Replace(itsGroup, "foo/foo", "foo/"+name, 1), itsSubscription}
+	}
+	none := []string{itsNamespace, itsSubscription}
+	return map[string]composeRow{
+		"AllModes": {
+			reason: "All namespaces come first.",
+			around: []around{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeAllNamespaces)},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"OwnNamespace": {
+			reason: "An operator that cannot look after all looks after its own.",
+			around: []around{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeMultiNamespace)},
+			want:   []string{itsNamespace, own, itsSubscription},
+		},
+		"OwnNamespaceElsewhere": {
+			reason: "That is the one that it is installed in.",
+			op:     []asks{inNamespaceBar},
+			around: []around{modes(olm.InstallModeTypeOwnNamespace)},
+			want: []string{
+				`namespace: Namespace bar`, `operatorgroup: OperatorGroup bar/foo {"targetNamespaces":["bar"]}`,
+				strings.Replace(itsSubscription, "foo/foo", "bar/foo", 1),
+			},
+		},
+		"ModesUnknown": {
+			reason: "Before the operator is there nobody knows better.",
+			around: []around{func(s *Surroundings) { s.InstallModes = []olm.InstallMode{} }},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"NeitherMode": {
+			reason: "One that can do neither needs what only a person can choose: the status says so.",
+			around: []around{modes(olm.InstallModeTypeSingleNamespace)},
+			want:   []string{itsNamespace, itsGroup, itsSubscription},
+		},
+		"Ours": {
+			reason: "Our own stays.", around: []around{groups("foo of foo")}, want: group("foo"),
+		},
+		"OursAdopted": {
+			reason: "Also one that was adopted under another name.", around: []around{groups("theirs of foo, for foo")}, want: group("theirs"),
+		},
+		"Others": {
+			reason: "Beside somebody else's there is none of ours, since with two of them every operator of the namespace stops.",
+			around: []around{groups("theirs")}, want: none,
+		},
+		"OthersOfOurName": {
+			reason: "Whatever its name.", around: []around{groups("foo")}, want: none,
+		},
+		"OursBesideOthers": {
+			reason: "Ours goes where another comes.", around: []around{groups("foo of foo", "theirs")}, want: none,
+		},
+		"Consents": {
+			reason: "One whose owner lets us is taken over under its name.", around: []around{groups("theirs for foo")}, want: group("theirs"),
+		},
+		"ConsentsBesideOthers": {
+			reason: "But not beside one whose owner does not.", around: []around{groups("theirs for foo", "other")}, want: none,
+		},
+		"ConsentsToAnother": {
+			reason: "A consent is for the one that it names.", around: []around{groups("theirs for bar")}, want: none,
+		},
+		"ConsentsButControlled": {
+			reason: "What has a controller cannot be given away.", around: []around{groups("theirs of bar, for foo")}, want: none,
+		},
+		"OursBesideConsenting": {
+			reason: "What is ours is not given up for one that could be.",
+			around: []around{groups("foo of foo", "a for foo")}, want: group("foo"),
+		},
+	}
+}
+
+func subscriptionRows() map[string]composeRow {
+	named := func(name string) []string {
+		return []string{itsNamespace, itsGroup, strings.Replace(itsSubscription, "foo/foo", "foo/"+name, 1)}
+	}
+	return map[string]composeRow{
+		"Ours": {
+			reason: "Our own stays.", around: []around{subscriptions("foo of foo")}, want: named("foo"),
+		},
+		"OursAdopted": {
+			reason: "Also one that was adopted under another name.",
+			around: []around{subscriptions("theirs of foo, for foo")}, want: named("theirs"),
+		},
+		"Consents": {
+			reason: "One whose owner lets us is taken over under its name.",
+			around: []around{subscriptions("theirs for foo")}, want: named("theirs"),
+		},
+		"OursBesideConsenting": {
+			reason: "But not where we have one.", around: []around{subscriptions("a for foo", "z of foo")}, want: named("z"),
+		},
+		"OursBesideOthers": {
+			reason: "Nor does somebody else's matter then.", around: []around{subscriptions("a", "foo of foo")}, want: named("foo"),
+		},
+		"Others": {
+			reason: "Two Subscriptions to a package stop each other, so somebody else's is a conflict, which applying it states.",
+			around: []around{subscriptions("theirs")}, want: named("theirs"),
+		},
+		"OthersControlled": {
+			reason: "Also that of another PlatformOperator.", around: []around{subscriptions("theirs of bar, for foo")}, want: named("theirs"),
+		},
+		"ConsentsToAnother": {
+			reason: "A consent is for the one that it names.", around: []around{subscriptions("theirs for bar")}, want: named("theirs"),
+		},
+		"ConsentsBesideOthers": {
+			reason: "One whose owner lets us goes before one whose owner does not.",
+			around: []around{subscriptions("a", "z for foo")}, want: named("z"),
+		},
+		"SeveralConsent": {
+			reason: "Of several it is always the same.", around: []around{subscriptions("b for foo", "a for foo")}, want: named("a"),
+		},
+	}
+}
+
+func entryRows() map[string]composeRow {
+	with := func(lines ...string) []string {
+		return slices.Concat([]string{itsNamespace, itsGroup, itsSubscription}, lines)
+	}
+	cr := func(name string) string {
+		return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":%q}}`, name)
+	}
+	return map[string]composeRow{
+		"InOrder": {
+			reason: "They come in the order of the spec, and under the names of their entries.",
+			op:     []asks{including("z", cr("one"), "a", cr("two"))},
+			want:   with("z: Foo one", "a: Foo two"),
+		},
+		"Namespaced": {
+			reason: "A namespace of their own they keep.",
+			op:     []asks{including("cm", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm","namespace":"bar"}}`)},
+			want:   with("cm: ConfigMap bar/cm"),
+		},
+		"Broken": {
+			reason: "What is no object is passed over, and the others are not.",
+			op: []asks{including("nothing", ``, "null", `null`, "text", `"text"`, "list", `[]`, "cut", `{"apiVersion":`, "empty", `{}`,
+				"kindless", `{"apiVersion":"v1","metadata":{"name":"a"}}`, "versionless", `{"kind":"Foo","metadata":{"name":"a"}}`,
+				"nameless", `{"apiVersion":"v1","kind":"Foo","metadata":{"generateName":"a"}}`,
+				"metadata", `{"apiVersion":"v1","kind":"Foo","metadata":"a"}`,
+				"name", `{"apiVersion":"v1","kind":"Foo","metadata":{"name":1}}`, "good", cr("good"))},
+			want: with("good: Foo good"),
+		},
+	}
+}
+
+// TestComposeResources verifies how a manifest becomes a composed object.
+func TestComposeResources(t *testing.T) {
+	const ours = `"labels":{"operatorstatus.io/platform-operator":"foo"}`
+	for name, tc := range map[string]struct {
+		reason, manifest, want string
+	}{
+		"Kept": {
+			reason: "What it says is kept, whatever that is.",
+			manifest: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","finalizers":["example.com/f"]},` +
+				`"spec":{"b":true,"n":null,"s":"","l":[],"o":{},"f":1.5},"data":{"status":"kept"}}`,
+			want: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","finalizers":["example.com/f"],` + ours + `},` +
+				`"spec":{"b":true,"n":null,"s":"","l":[],"o":{},"f":1.5},"data":{"status":"kept"}}`,
+		},
+		"Numbers": {
+			reason:   "Integers stay what they are, and of the type that the cluster's come in: else every look finds a difference.",
+			manifest: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a"},"spec":{"size":3,"big":9007199254740993}}`,
+			want: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a",` + ours + `},` +
+				`"spec":{"size":3,"big":9007199254740993}}`,
+		},
+		"Labels": {
+			reason: "Its own labels and annotations are kept, though a tool's: whoever wrote them there wanted them there.",
+			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` +
+				`"labels":{"team":"blue","app.kubernetes.io/instance":"x"},"annotations":{"note":"kept"}}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","annotations":{"note":"kept"},` +
+				`"labels":{"team":"blue","app.kubernetes.io/instance":"x","operatorstatus.io/platform-operator":"foo"}}}`,
+		},
+		"LabelOfAnother": {
+			reason: "But whose it is it cannot say.",
+			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"operatorstatus.io/platform-operator":"bar"},` +
+				`"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
+		},
+		"FromTheCluster": {
+			reason: "What kubectl get printed can be used: what the server sets is left to it.",
+			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","uid":"u","resourceVersion":"7","generation":3,` +
+				`"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"manager":"kubectl"}]},"status":{"phase":"Ready"}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
+		},
+		"FromTheClusterBeingDeleted": {
+			reason: "Also of an object that was going.",
+			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z",` +
+				`"deletionGracePeriodSeconds":0,"selfLink":"/api/v1/a"}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := asking(including("a", tc.manifest))
+			composed := Compose(op, surrounded())
+			got := composed[len(composed)-1]
+			checkOwned(t, op, got.Object)
+			got.Object.SetOwnerReferences(nil)
+			if diff := cmp.Diff(objectIn(tc.want).Object, got.Object.Object); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestComposeWhole compares the complete objects of a PlatformOperator that has a package and a resource.
+func TestComposeWhole(t *testing.T) {
+	op := asking(tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`))
+	op.Spec.Resources[0].ReadinessChecks = checking(nonEmpty("status.phase"))
+	const metadata = `"ownerReferences":[{"apiVersion":"platform.openshift.io/v1alpha1","kind":"PlatformOperator","name":"foo",` +
+		`"uid":"uid-foo","controller":true,"blockOwnerDeletion":true}],"labels":{"operatorstatus.io/platform-operator":"foo"`
+	want := []Desired{
+		{Entry: "namespace", Object: objectIn(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"foo",` + metadata + `}}}`)},
+		{Entry: "operatorgroup", Object: objectIn(`{"apiVersion":"operators.coreos.com/v1","kind":"OperatorGroup",
+			"metadata":{"namespace":"foo","name":"foo",` + metadata + `}},"spec":{}}`)},
+		{Entry: "subscription", Object: objectIn(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription",
+			"metadata":{"namespace":"foo","name":"foo",` + metadata + `,"operatorstatus.io/gate":"approval"}},
+			"spec":{"name":"foo","source":"operators","sourceNamespace":"global","installPlanApproval":"Manual"}}`)},
+		{Entry: "cr", Checks: checking(nonEmpty("status.phase")), Object: objectIn(`{"apiVersion":"example.com/v1","kind":"Foo",
+			"metadata":{"name":"cr",` + metadata + `}}}`)},
+	}
+	if diff := cmp.Diff(want, Compose(op, surrounded())); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestLabel(t *testing.T) {
+	long := strings.Repeat("a", 60)
+	for name, want := range map[string]string{
+		"foo":                      "foo",
+		"foo.example.com":          "foo.example.com",
+		long + "bcd":               long + "bcd",
+		long + "bcde":              long + "bcd",
+		long + "-.b" + "c":         long + "-.b",
+		long + "b.-c":              long + "b",
+		long + "...c":              long,
+		"a." + long + ".b.c.d.e.f": "a." + long,
+	} {
+		if got := label(name); got != want || len(validation.IsValidLabelValue(got)) > 0 {
+			t.Errorf("label(%q) is %q; want %q", name, got, want)
+		}
+	}
+}
+
+// TestBars verifies that nothing is created in a namespace whose admin would control the operator's service accounts.
+func TestBars(t *testing.T) {
+	named := func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "foo" }
+	for name, tc := range map[string]struct {
+		reason string
+		op     []asks
+		around []around
+		want   string
+	}{
+		"Own":      {"It is its own, or will be.", nil, nil, ""},
+		"OfOthers": {"That it has its name by default makes it nobody's.", nil, []around{namespaceOfOthers}, "Conflict"},
+		"Named":    {"Who names it in the spec means it.", []asks{named}, []around{namespaceOfOthers}, ""},
+		"Reserved": {"Not even then where the manager says no.", []asks{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if problem := surrounded(tc.around...).bars(asking(tc.op...)); problem != nil {
+				got = problem.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q; want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func reserved(s *Surroundings) { s.NamespaceReserved = true }

@@ -1,0 +1,925 @@
+package platformoperator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// objectWith returns an object of generation 3 as read from the API server. status is JSON; empty means no status.
+func objectWith(apiVersion, kind, status string) *unstructured.Unstructured {
+	if status == "" {
+		status = "null"
+	}
+	return objectIn(fmt.Sprintf(
+		`{"apiVersion":%q,"kind":%q,"metadata":{"name":"example","generation":3},"spec":{"size":1},"status":%s}`, apiVersion, kind, status))
+}
+
+// fooWith returns a custom resource.
+func fooWith(status string) *unstructured.Unstructured {
+	return objectWith("example.com/v1", "Foo", status)
+}
+
+// saying returns a custom resource with conditions, each as "Type=Status/Reason: message". "@2" after the type is its
+// observedGeneration.
+func saying(conditions ...string) *unstructured.Unstructured {
+	return fooWith(statusOf(conditions...))
+}
+
+func statusOf(conditions ...string) string {
+	entries := make([]map[string]any, 0, len(conditions))
+	for _, c := range conditions {
+		entry := map[string]any{}
+		c, entry["message"], _ = strings.Cut(c, ": ")
+		c, entry["reason"], _ = strings.Cut(c, "/")
+		c, entry["status"], _ = strings.Cut(c, "=")
+		if t, generation, of := strings.Cut(c, "@"); of {
+			c, entry["observedGeneration"] = t, json.Number(generation)
+		}
+		entry["type"] = c
+		entries = append(entries, entry)
+	}
+	out, err := json.Marshal(map[string]any{"conditions": entries})
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+func objectIn(text string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	if err := kjson.Unmarshal([]byte(text), &out.Object); err != nil {
+		panic(fmt.Sprintf("%s: %v", text, err))
+	}
+	return out
+}
+
+// setting sets a field of an object.
+func setting(o *unstructured.Unstructured, value any, path ...string) *unstructured.Unstructured {
+	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+		panic(err)
+	}
+	return o
+}
+
+func checking(checks ...v1alpha1.ReadinessCheck) []v1alpha1.ReadinessCheck { return checks }
+
+func nonEmpty(path string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNonEmpty, FieldPath: path}
+}
+
+func matchString(path, value string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchString, FieldPath: path, MatchString: value}
+}
+
+func matchInteger(path string, value int64) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchInteger, FieldPath: path, MatchInteger: &value}
+}
+
+func matchTrue(path string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchTrue, FieldPath: path}
+}
+
+func matchFalse(path string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchFalse, FieldPath: path}
+}
+
+func matchCondition(conditionType string, status metav1.ConditionStatus) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{
+		Type: v1alpha1.CheckMatchCondition, MatchCondition: &v1alpha1.MatchCondition{Type: conditionType, Status: status},
+	}
+}
+
+var (
+	itIsReady    = Readiness{Ready: true}
+	noCheck      = v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNone}
+	itIsOutdated = unready("NotReady", "Its status is of an earlier generation")
+)
+
+func unready(reason, message string) Readiness { return Readiness{Reason: reason, Message: message} }
+
+func doomed(reason, message string) Readiness {
+	return Readiness{Failing: true, Reason: reason, Message: message}
+}
+
+type readinessRow struct {
+	reason string
+	o      *unstructured.Unstructured
+	checks []v1alpha1.ReadinessCheck
+	want   Readiness
+}
+
+func TestReadinessOf(t *testing.T) {
+	for of, rows := range map[string]map[string]readinessRow{
+		"Object": objectRows(), "Field": fieldRows(), "Condition": conditionRows(), "Invalid": invalidRows(), "Checks": checksRows(),
+		"CustomResource": customResourceRows(), "Kubernetes": kubernetesRows(), "ClusterExtension": clusterExtensionRows(),
+		"Odd": oddRows(),
+	} {
+		for name, tc := range rows {
+			t.Run(of+"/"+name, func(t *testing.T) {
+				before := tc.o.DeepCopy()
+				if diff := cmp.Diff(tc.want, ReadinessOf(tc.o, tc.checks)); diff != "" {
+					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(before, tc.o); diff != "" {
+					t.Errorf("The object, which may be the cache's, was changed\n-before +after\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// objectRows cover objects that do not exist or are being deleted.
+func objectRows() map[string]readinessRow {
+	deleting := func() *unstructured.Unstructured {
+		return setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+	}
+	return map[string]readinessRow{
+		"None": {reason: "What is not there is not ready.", want: unready("NotFound", "Not found")},
+		"Empty": {
+			reason: "Nor is what was never filled in.", o: &unstructured.Unstructured{},
+			want: unready("NotFound", "Not found"),
+		},
+		"NoneWithChecks": {
+			reason: "Whatever the checks.", checks: checking(noCheck), want: unready("NotFound", "Not found"),
+		},
+		"Deleting": {
+			reason: "What is going away cannot be relied on any more.",
+			o:      deleting(), want: unready("Terminating", "It is being deleted"),
+		},
+		"NotDeleting": {
+			reason: "An empty time is none.",
+			o:      setting(saying("Ready=True"), "", "metadata", "deletionTimestamp"), want: itIsReady,
+		},
+		"DeletingWithChecks": {
+			reason: "Whatever the checks; and who looks for what it waits for is told.",
+			o:      setting(deleting(), []any{"example.com/b", "example.com/a"}, "metadata", "finalizers"),
+			checks: checking(noCheck),
+			want:   unready("Terminating", "It is being deleted, and waits for its finalizers: example.com/b, example.com/a"),
+		},
+	}
+}
+
+// fieldRows cover checks of a field.
+func fieldRows() map[string]readinessRow {
+	o := fooWith(`{"phase":"Pending","ready":true,"broken":false,"replicas":3,"share":3.0,"half":2.5,"big":1e300,
+		"text":"true","number":"3","none":null,"empty":"","list":["a"],"map":{"a.b":"c"}}`)
+	secret := objectIn(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"password":"c2VjcmV0"}}`)
+	return map[string]readinessRow{
+		"None": {
+			reason: "None is content with the object being there.", o: saying("Ready=False"), checks: checking(noCheck),
+			want: itIsReady,
+		},
+
+		"NonEmpty": {
+			reason: "A field that is there will do.", o: o, checks: checking(nonEmpty("status.phase")), want: itIsReady,
+		},
+		"NonEmptyText": {
+			reason: "It may even be empty, as with Crossplane.", o: o, checks: checking(nonEmpty("status.empty")),
+			want: itIsReady,
+		},
+		"NonEmptyAbsent": {
+			reason: "One that is not there will not.",
+			o:      o, checks: checking(nonEmpty("status.address.url")),
+			want: unready("NotReady", "status.address.url is not set"),
+		},
+		"NonEmptyNull": {
+			reason: "Null is nothing.", o: o, checks: checking(nonEmpty("status.none")),
+			want: unready("NotReady", "status.none is not set"),
+		},
+		"NonEmptyElement": {reason: "Lists count from 0.", o: o, checks: checking(nonEmpty("status.list[0]")), want: itIsReady},
+		"NonEmptyPastTheEnd": {
+			reason: "And they end.", o: o, checks: checking(nonEmpty("status.list[1]")),
+			want: unready("NotReady", "status.list[1] is not set"),
+		},
+		"NonEmptyQuoted": {reason: "A name may have dots.", o: o, checks: checking(nonEmpty("status.map[a.b]")), want: itIsReady},
+		"NotAnObject": {
+			reason: "What has another shape than the path is told, and may yet get it.",
+			o:      o, checks: checking(nonEmpty("status.phase.name")),
+			want: unready("NotReady", "There is no status.phase.name: status.phase: not an object"),
+		},
+		"NotAList": {
+			reason: "Also where a list is looked for.", o: o, checks: checking(nonEmpty("status.phase[0]")),
+			want: unready("NotReady", "There is no status.phase[0]: status.phase: not an array"),
+		},
+
+		"MatchString": {
+			reason: "That string it is.", o: o, checks: checking(matchString("status.phase", "Pending")), want: itIsReady,
+		},
+		"MatchStringOther": {
+			reason: "Another string is quoted.", o: o, checks: checking(matchString("status.phase", "Running")),
+			want: unready("NotReady", `status.phase is "Pending", not "Running"`),
+		},
+		"MatchStringAbsent": {
+			reason: "None is told.", o: o, checks: checking(matchString("status.state", "Running")),
+			want: unready("NotReady", "status.state is not set"),
+		},
+		"MatchStringNumber": {
+			reason: "A number is no string, though it reads the same.", o: o,
+			checks: checking(matchString("status.replicas", "3")),
+			want:   unready("NotReady", `status.replicas is 3, not "3"`),
+		},
+		"MatchStringObject": {
+			reason: "An object is not poured out.", o: o, checks: checking(matchString("status.map", "a")),
+			want: unready("NotReady", `status.map is an object, not "a"`),
+		},
+		"MatchStringSecret": {
+			reason: "What a Secret holds is not told to those who may read the status.",
+			o:      secret, checks: checking(matchString("data.password", "b3RoZXI=")),
+			want: unready("NotReady", `data.password is not "b3RoZXI="`),
+		},
+		"MatchStringLong": {
+			reason: "Of a long value only the beginning is shown, so that there is room for what it should be.",
+			o:      fooWith(fmt.Sprintf(`{"phase":%q}`, strings.Repeat("ä", 5000))),
+			checks: checking(matchString("status.phase", "Running")),
+			want:   unready("NotReady", fmt.Sprintf(`status.phase is "%s…", not "Running"`, strings.Repeat("ä", 62))),
+		},
+
+		"MatchInteger": {
+			reason: "That integer it is.", o: o, checks: checking(matchInteger("status.replicas", 3)), want: itIsReady,
+		},
+		"MatchIntegerFloat": {
+			reason: "A whole number may come as a float.", o: o, checks: checking(matchInteger("status.share", 3)),
+			want: itIsReady,
+		},
+		"MatchIntegerZero": {
+			reason: "0 can be looked for, and is not the same as nothing.", o: o,
+			checks: checking(matchInteger("status.ready.missing", 0)),
+			want:   unready("NotReady", "There is no status.ready.missing: status.ready: not an object"),
+		},
+		"MatchIntegerOther": {
+			reason: "Another is told.", o: o, checks: checking(matchInteger("status.replicas", 5)),
+			want: unready("NotReady", "status.replicas is 3, not 5"),
+		},
+		"MatchIntegerFraction": {
+			reason: "A fraction is not rounded.", o: o, checks: checking(matchInteger("status.half", 2)),
+			want: unready("NotReady", "status.half is 2.5, not 2"),
+		},
+		"MatchIntegerHuge": {
+			reason: "What does not fit is not wrapped.", o: o, checks: checking(matchInteger("status.big", -1<<63)),
+			want: unready("NotReady", "status.big is 1e+300, not -9223372036854775808"),
+		},
+		"MatchIntegerNext": {
+			reason: "Not even the next one after the largest.",
+			o:      fooWith(`{"next":9223372036854775808.0}`), checks: checking(matchInteger("status.next", -1<<63)),
+			want: unready("NotReady", "status.next is 9.223372036854776e+18, not -9223372036854775808"),
+		},
+		"MatchIntegerText": {
+			reason: "A string is no integer.", o: o, checks: checking(matchInteger("status.number", 3)),
+			want: unready("NotReady", `status.number is "3", not 3`),
+		},
+
+		"MatchTrue": {reason: "It is true.", o: o, checks: checking(matchTrue("status.ready")), want: itIsReady},
+		"MatchTrueFalse": {
+			reason: "It is not.", o: o, checks: checking(matchTrue("status.broken")),
+			want: unready("NotReady", "status.broken is false, not true"),
+		},
+		"MatchTrueText": {
+			reason: "A string is neither.", o: o, checks: checking(matchTrue("status.text")),
+			want: unready("NotReady", `status.text is "true", not true`),
+		},
+		"MatchFalse": {reason: "It is false.", o: o, checks: checking(matchFalse("status.broken")), want: itIsReady},
+		"MatchFalseTrue": {
+			reason: "It is not.", o: o, checks: checking(matchFalse("status.ready")),
+			want: unready("NotReady", "status.ready is true, not false"),
+		},
+		"MatchFalseAbsent": {
+			reason: "What nobody has said yet is not false.",
+			o:      o, checks: checking(matchFalse("status.degraded")), want: unready("NotReady", "status.degraded is not set"),
+		},
+		"MatchFalseList": {
+			reason: "A list is neither.", o: o, checks: checking(matchFalse("status.list")),
+			want: unready("NotReady", "status.list is a list, not false"),
+		},
+	}
+}
+
+// conditionRows cover MatchCondition.
+func conditionRows() map[string]readinessRow {
+	ready := checking(matchCondition("Ready", metav1.ConditionTrue))
+	return map[string]readinessRow{
+		"True":    {reason: "It has that status.", o: saying("Other=False", "Ready=True/Fine"), checks: ready, want: itIsReady},
+		"Current": {reason: "And it is about the spec as it is.", o: saying("Ready@3=True"), checks: ready, want: itIsReady},
+		"Zero":    {reason: "A generation of 0 says nothing.", o: saying("Ready@0=True"), checks: ready, want: itIsReady},
+		"False": {
+			reason: "It has another, and says why.", o: saying("Ready=False/DiskFull: No room on node a."), checks: ready,
+			want: unready("DiskFull", "Ready is False (DiskFull): No room on node a"),
+		},
+		"Unknown": {
+			reason: "Unknown is another, too.", o: saying("Ready=Unknown/Starting"), checks: ready,
+			want: unready("Starting", "Ready is Unknown (Starting)"),
+		},
+		"NoReason": {
+			reason: "Where it gives no reason, there is ours.", o: saying("Ready=False: No room"), checks: ready,
+			want: unready("NotReady", "Ready is False: No room"),
+		},
+		"OddReason": {
+			reason: "A reason that our own status could not carry is only quoted.", o: saying("Ready=False/disk full!: No room"),
+			checks: ready,
+			want:   unready("NotReady", "Ready is False (disk full!): No room"),
+		},
+		"Bad": {
+			reason: "What is bad may be True.", o: saying("Degraded=True/DiskFull"),
+			checks: checking(matchCondition("Upgrading", "False")),
+			want:   doomed("DiskFull", "Degraded is True"),
+		},
+		"WantFalse": {
+			reason: "False can be looked for.", o: saying("Migrating=False"),
+			checks: checking(matchCondition("Migrating", "False")),
+			want:   itIsReady,
+		},
+		"WantFalseTrue": {
+			reason: "And not be there.", o: saying("Migrating=True/Copying: 3 of 7"),
+			checks: checking(matchCondition("Migrating", "False")),
+			want:   unready("Copying", "Migrating is True (Copying): 3 of 7"),
+		},
+		"Absent": {
+			reason: "Nobody has said it yet.", o: saying("Other=True"), checks: ready,
+			want: unready("NotReady", "Condition Ready is not set"),
+		},
+		"AbsentIsUnknown": {
+			reason: "Which is what Unknown means.", o: saying("Other=True"), checks: checking(matchCondition("Ready", "Unknown")),
+			want: itIsReady,
+		},
+		"NoStatus": {
+			reason: "There may be no status at all.", o: fooWith(""), checks: ready,
+			want: unready("NotReady", "Condition Ready is not set"),
+		},
+		"Outdated": {
+			reason: "What it says of an earlier generation is not about the spec as it is.", o: saying("Ready@2=True"),
+			checks: ready,
+			want:   unready("NotReady", "Condition Ready is of an earlier generation"),
+		},
+		"OthersOutdated": {
+			reason: "Of others that does not matter.", o: saying("Other@2=True", "Ready@3=True"), checks: ready, want: itIsReady,
+		},
+		"StatusOutdated": {
+			reason: "Nor is a status that says so as a whole.",
+			o:      setting(saying("Ready=True"), int64(2), "status", "observedGeneration"), checks: ready, want: itIsOutdated,
+		},
+	}
+}
+
+// invalidRows cover invalid checks. The CRD rejects them.
+func invalidRows() map[string]readinessRow {
+	invalid := func(reason string, c v1alpha1.ReadinessCheck, says string) readinessRow {
+		want := doomed("CheckInvalid", "readinessChecks[0]."+says)
+		return readinessRow{reason: reason, o: saying("Ready=True"), checks: checking(c), want: want}
+	}
+	return map[string]readinessRow{
+		"Path": invalid("A path that is none is shown with what is wrong.",
+			nonEmpty("status..phase"), `fieldPath is "status..phase": unexpected '.' at position 7`),
+		"NoPath": invalid("There has to be one.", matchTrue(""), "fieldPath is missing"),
+		"OpenIndex": invalid("A bracket has to be closed.",
+			nonEmpty("status.list[0"), `fieldPath is "status.list[0": unterminated '[' at position 11`),
+		"Wildcard": invalid("A wildcard is many fields.",
+			nonEmpty("status.list[*].name"), `fieldPath is "status.list[*].name": with a wildcard it does not name one field`),
+		"Star": invalid("With or without brackets.",
+			nonEmpty("status.*"), `fieldPath is "status.*": with a wildcard it does not name one field`),
+		"NoString": invalid("The value is missing.", matchString("status.phase", ""), "matchString is missing"),
+		"NoInteger": invalid("The value is missing.",
+			v1alpha1.ReadinessCheck{Type: "MatchInteger", FieldPath: "a"}, "matchInteger is missing"),
+		"NoCondition": invalid("The condition is missing.", v1alpha1.ReadinessCheck{Type: "MatchCondition"},
+			"matchCondition is missing"),
+		"NoConditionType": invalid("Its type is missing.", matchCondition("", "True"), "matchCondition is missing"),
+		"NoConditionStatus": invalid("Its status is missing.", matchCondition("Ready", ""),
+			`matchCondition.status is "", and must be True, False or Unknown`),
+		"Type": invalid("There are seven types.", v1alpha1.ReadinessCheck{Type: "MatchCEL"}, `type is "MatchCEL", which is none`),
+		"Later": {
+			reason: "It is told although an earlier one does not pass either, since waiting helps only against that.",
+			o:      fooWith(""), checks: checking(nonEmpty("status.phase"), nonEmpty("status.")),
+			want: doomed("CheckInvalid", `readinessChecks[1].fieldPath is "status.": unexpected '.' at position 6`),
+		},
+	}
+}
+
+// checksRows cover what applies to all checks.
+func checksRows() map[string]readinessRow {
+	outdated := func(conditions ...string) *unstructured.Unstructured {
+		o := setting(saying(conditions...), int64(2), "status", "observedGeneration")
+		return setting(o, "Running", "status", "phase")
+	}
+	deployment := objectWith("apps/v1", "Deployment",
+		statusOf("Available=True", "Progressing=False/ProgressDeadlineExceeded: ReplicaSet \"a\" has timed out progressing."))
+	return map[string]readinessRow{
+		"All": {
+			reason: "All of them pass.", o: saying("A=True", "B=False"),
+			checks: checking(noCheck, matchCondition("A", "True"), nonEmpty("status.conditions"), matchInteger("spec.size", 1)),
+			want:   itIsReady,
+		},
+		"First": {
+			reason: "The first that does not is told.", o: saying("A=False/First", "B=False/Second"),
+			checks: checking(noCheck, matchCondition("A", "True"), matchCondition("B", "True")),
+			want:   unready("First", "A is False (First)"),
+		},
+		"Second": {
+			reason: "Those that pass do not hide one that does not.", o: saying("A=True/First", "B=False/Second"),
+			checks: checking(noCheck, matchCondition("A", "True"), matchCondition("B", "True")),
+			want:   unready("Second", "B is False (Second)"),
+		},
+		"InsteadOfTheKind": {
+			reason: "Who gives checks has the say, not the kind.", o: saying("Ready=False/Paused", "Phase=True"),
+			checks: checking(matchCondition("Phase", "True")), want: itIsReady,
+		},
+		"PassThoughFailing": {
+			reason: "Even where the object says that it has failed.", o: saying("Stalled=True/Broken", "Phase=True"),
+			checks: checking(matchCondition("Phase", "True")), want: itIsReady,
+		},
+		"Stalled": {
+			reason: "Where they do not pass, and the object has given up, its word is worth more than that a field is not set.",
+			o:      saying("Stalled=True/InvalidSpec: size must be odd."), checks: checking(nonEmpty("status.phase")),
+			want: doomed("InvalidSpec", "size must be odd"),
+		},
+		"DeadlineExceeded": {
+			reason: "A Deployment gives up after its progress deadline.", o: deployment,
+			checks: checking(matchInteger("status.readyReplicas", 1)),
+			want:   doomed("ProgressDeadlineExceeded", `ReplicaSet "a" has timed out progressing`),
+		},
+		"NotFailing": {
+			reason: "That the kind is not ready, either, is nothing to say.", o: saying("Ready=False/Starting: soon"),
+			checks: checking(nonEmpty("status.phase")), want: unready("NotReady", "status.phase is not set"),
+		},
+		"OutdatedField": {
+			reason: "A field of a status of an earlier generation does not count.",
+			o:      outdated(), checks: checking(matchString("status.phase", "Running")), want: itIsOutdated,
+		},
+		"OutdatedBracket": {
+			reason: "However its path is written.",
+			o:      outdated(), checks: checking(matchString("[status].phase", "Running")), want: itIsOutdated,
+		},
+		"OutdatedFailure": {
+			reason: "Nor does what failed then.", o: outdated("Stalled=True/InvalidSpec"),
+			checks: checking(matchString("status.phase", "Pending")), want: itIsOutdated,
+		},
+		"OutdatedElsewhere": {
+			reason: "Where no check looks at the status, it does not matter.",
+			o:      outdated(), checks: checking(noCheck, matchInteger("spec.size", 1), nonEmpty("metadata.name")),
+			want: itIsReady,
+		},
+		"Observed": {
+			reason: "A status of this generation counts.",
+			o:      setting(outdated(), int64(3), "status", "observedGeneration"),
+			checks: checking(matchString("status.phase", "Running")),
+			want:   itIsReady,
+		},
+		"ObservedText": {
+			reason: "A generation that is no number is not compared.",
+			o:      setting(outdated(), "2", "status", "observedGeneration"),
+			checks: checking(matchString("status.phase", "Running")),
+			want:   itIsReady,
+		},
+	}
+}
+
+// customResourceRows cover kinds without built-in conventions.
+func customResourceRows() map[string]readinessRow {
+	at := func(generation any, conditions ...string) *unstructured.Unstructured {
+		return setting(saying(conditions...), generation, "status", "observedGeneration")
+	}
+	return map[string]readinessRow{
+		"NoStatus": {reason: "What says nothing of itself is ready as it is there.", o: fooWith(""), want: itIsReady},
+		"NoConditions": {
+			reason: "Nothing can be made of a status without conditions.", o: fooWith(`{"phase":"Pending"}`), want: itIsReady,
+		},
+		"Ready": {reason: "It says so.", o: saying("Ready=True/Fine: All is well"), want: itIsReady},
+		"NotReady": {
+			reason: "It says that it is not, in its own words.", o: saying("Ready=False/DiskFull: No room on node a."),
+			want: unready("DiskFull", "No room on node a"),
+		},
+		"Silent": {reason: "And may have no words.", o: saying("Ready=False"), want: unready("NotReady", "Ready is False")},
+		"Unknown": {
+			reason: "Unknown is not True.", o: saying("Ready=Unknown/Starting: Waiting for an address"),
+			want: unready("Starting", "Waiting for an address"),
+		},
+		"Neither": {reason: "Nor is any other word.", o: saying("Ready=Perhaps"), want: unready("NotReady", "Ready is Perhaps")},
+		"NoWord":  {reason: "Nor is none.", o: saying("Ready="), want: unready("NotReady", "Ready is not set")},
+		"Available": {
+			reason: "Available is the word of many operators, which kstatus does not know.", o: saying("Available=True"),
+			want: itIsReady,
+		},
+		"NotAvailable": {
+			reason: "And so is its opposite.", o: saying("Available=False/NoReplicas: 0 of 3 replicas"),
+			want: unready("NoReplicas", "0 of 3 replicas"),
+		},
+		"ReadyNotAvailable": {
+			reason: "One that is bad is enough.", o: saying("Ready=True", "Available=Unknown/Checking"),
+			want: unready("Checking", "Available is Unknown"),
+		},
+		"Degraded": {
+			reason: "Degraded is the word for having failed.",
+			o:      saying("Available=True", "Degraded=True/QuorumLost: 1 of 3 members"),
+			want:   doomed("QuorumLost", "1 of 3 members"),
+		},
+		"DegradedNotReady": {
+			reason: "It says more than that it is not ready.",
+			o:      saying("Ready=False/NotReady", "Degraded=True/QuorumLost: 1 of 3 members"),
+			want:   doomed("QuorumLost", "1 of 3 members"),
+		},
+		"DegradedSilent": {
+			reason: "It may have no words.", o: saying("Degraded=True"), want: doomed("Failing", "Degraded is True"),
+		},
+		"NotDegraded": {
+			reason: "Not to be degraded is good.", o: saying("Degraded=False/AsExpected", "Available=True"), want: itIsReady,
+		},
+		"DegradedUnknown": {
+			reason: "Where nobody knows, it is not said to have failed.", o: saying("Degraded=Unknown", "Available=True"),
+			want: itIsReady,
+		},
+		"Reconciling": {
+			reason: "kstatus has a word for being under way.", o: saying("Ready=True", "Reconciling=True/Scaling: 2 of 3"),
+			want: unready("Scaling", "2 of 3"),
+		},
+		"Stalled": {
+			reason: "And one for having given up.",
+			o:      saying("Ready=False/NotReady", "Stalled=True/InvalidSpec: size must be odd."),
+			want:   doomed("InvalidSpec", "size must be odd"),
+		},
+		"StalledOtherwise": {
+			reason: "The conditions of other kinds do not speak for it.",
+			o:      saying("PodScheduled=False/Other", "Failed=True/Other", "Stalled=True/InvalidSpec: size must be odd"),
+			want:   doomed("InvalidSpec", "size must be odd"),
+		},
+		"StalledSilent": {reason: "It may have no words.", o: saying("Stalled=True"), want: doomed("Failing", "It has failed")},
+		"StalledOddWord": {
+			reason: "Or words that are no reason.", o: saying("Stalled=True/no way: no"), want: doomed("Failing", "no"),
+		},
+		"OutdatedStatus": {
+			reason: "What it says of an earlier generation is old.", o: at(int64(2), "Ready=True"), want: itIsOutdated,
+		},
+		"OutdatedFloat":   {reason: "Also as a float.", o: at(2.0, "Ready=True"), want: itIsOutdated},
+		"OutdatedFailure": {reason: "What failed then may not any more.", o: at(int64(2), "Stalled=True"), want: itIsOutdated},
+		"Observed":        {reason: "What it says of this one is not.", o: at(int64(3), "Ready=True"), want: itIsReady},
+		"ObservedFloat":   {reason: "Also as a float.", o: at(3.0, "Ready=True"), want: itIsReady},
+		"ObservedText":    {reason: "That of an Argo Rollout is a string.", o: at("3", "Available=True"), want: itIsReady},
+		"ObservedLater": {
+			reason: "One from the future, as after a restore, is kstatus's to judge.",
+			o:      at(int64(4), "Ready=True", "Progressing=False/Done"),
+			want:   unready("NotReady", "Foo generation is 3, but latest observed generation is 4"),
+		},
+		"OutdatedCondition": {
+			reason: "Most operators say it with each condition.", o: saying("Ready@2=True"),
+			want: unready("NotReady", "Condition Ready is of an earlier generation"),
+		},
+		"OutdatedNotReady": {
+			reason: "Its words would be about another spec.", o: saying("Ready@2=False/InvalidSpec"),
+			want: unready("NotReady", "Condition Ready is of an earlier generation"),
+		},
+		"OutdatedDegraded": {
+			reason: "So would these.", o: saying("Degraded@2=True/InvalidSpec"),
+			want: unready("NotReady", "Condition Degraded is of an earlier generation"),
+		},
+		"OutdatedNotDegraded": {
+			reason: "These would be of no use.", o: saying("Degraded@2=False", "Ready@3=True"), want: itIsReady,
+		},
+		"ObservedCondition": {reason: "It is about this one.", o: saying("Ready@3=True"), want: itIsReady},
+	}
+}
+
+// kubernetesRows cover kinds that kstatus knows, and other built-in kinds.
+func kubernetesRows() map[string]readinessRow {
+	deployment := func(replicas, available int, conditions ...string) *unstructured.Unstructured {
+		o := objectWith("apps/v1", "Deployment", statusOf(conditions...))
+		for field, n := range map[string]int{
+			"replicas": replicas, "updatedReplicas": replicas, "readyReplicas": available, "availableReplicas": available,
+			"observedGeneration": 3,
+		} {
+			setting(o, int64(n), "status", field)
+		}
+		return o
+	}
+	pod := func(conditions ...string) *unstructured.Unstructured {
+		return objectWith("v1", "Pod", statusOf(conditions...))
+	}
+	crd := func(status string) *unstructured.Unstructured {
+		return objectWith("apiextensions.k8s.io/v1", "CustomResourceDefinition", status)
+	}
+	none := "Available=False/MinimumReplicasUnavailable: Deployment does not have minimum availability."
+	return map[string]readinessRow{
+		"ConfigMap": {
+			reason: "What has no status is ready.", o: objectIn(`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"b"}}`),
+			want: itIsReady,
+		},
+		"Secret": {
+			reason: "What has no status is ready.", o: objectIn(`{"apiVersion":"v1","kind":"Secret"}`), want: itIsReady,
+		},
+		"Namespace": {reason: "A Namespace is, too.", o: objectWith("v1", "Namespace", `{"phase":"Active"}`), want: itIsReady},
+
+		"Deployment": {reason: "All its pods are available.", o: deployment(1, 1, "Available=True"), want: itIsReady},
+		"DeploymentNew": {
+			reason: "Nobody has looked at it yet.", o: objectWith("apps/v1", "Deployment", ""),
+			want: unready("NotReady", "Replicas: 0/1"),
+		},
+		"DeploymentUnavailable": {
+			reason: "kstatus counts, and the condition has the reason.", o: deployment(1, 0, none),
+			want: unready("MinimumReplicasUnavailable", "Available: 0/1: Deployment does not have minimum availability"),
+		},
+		"DeploymentQuota": {
+			reason: "Why there are no pods is the first thing to know.",
+			o:      deployment(0, 0, none, `ReplicaFailure=True/FailedCreate: pods "a" is forbidden: exceeded quota`),
+			want:   unready("FailedCreate", `Replicas: 0/1: pods "a" is forbidden: exceeded quota`),
+		},
+		"DeploymentRollout": {
+			reason: "A rollout of which no condition says anything bad has no reason but ours.",
+			o:      setting(deployment(1, 1, "Available=True", "Progressing=True/Updated"), int64(0), "status", "updatedReplicas"),
+			want:   unready("NotReady", "Updated: 0/1"),
+		},
+		"DeploymentDeadline": {
+			reason: "It has given up, in its own words.",
+			o:      deployment(1, 0, none, `Progressing=False/ProgressDeadlineExceeded: ReplicaSet "a" has timed out progressing.`),
+			want:   doomed("ProgressDeadlineExceeded", `ReplicaSet "a" has timed out progressing`),
+		},
+		"DeploymentReconciling": {
+			reason: "What its controller says in the words of kstatus is not said twice.",
+			o:      deployment(1, 1, "Available=True", "Reconciling=True/Moving: To another node"),
+			want:   unready("Moving", "To another node"),
+		},
+		"DeploymentOutdated": {
+			reason: "Its status is old.",
+			o:      setting(deployment(1, 1, "Available=True"), int64(2), "status", "observedGeneration"),
+			want:   itIsOutdated,
+		},
+		"DeploymentDegraded": {
+			reason: "A word that is none of its kind's does not count.", o: deployment(1, 1, "Available=True", "Degraded=True"),
+			want: itIsReady,
+		},
+		"StatefulSet": {
+			reason: "A StatefulSet has no conditions.",
+			o:      objectWith("apps/v1", "StatefulSet", `{"replicas":1,"readyReplicas":0}`),
+			want:   unready("NotReady", "Ready: 0/1"),
+		},
+		"DaemonSet": {
+			reason: "A DaemonSet is ready on every node.",
+			o: objectWith("apps/v1", "DaemonSet", `{"observedGeneration":3,"desiredNumberScheduled":2,"currentNumberScheduled":2,
+				"updatedNumberScheduled":2,"numberAvailable":2,"numberReady":2}`),
+			want: itIsReady,
+		},
+		"JobFailed": {
+			reason: "A Job says why it gave up.",
+			o:      objectWith("batch/v1", "Job", statusOf("Failed=True/BackoffLimitExceeded: Job has reached its limit")),
+			want:   doomed("BackoffLimitExceeded", "Job has reached its limit"),
+		},
+		"PodUnschedulable": {
+			reason: "A Pod says why it cannot run.",
+			o:      setting(pod("PodScheduled=False/Unschedulable: 0/3 nodes are available."), "Pending", "status", "phase"),
+			want:   doomed("Unschedulable", "0/3 nodes are available"),
+		},
+		"PodOutdated": {
+			reason: "What it said of an earlier generation, such as a resize, is not why.",
+			o:      setting(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"),
+			want:   unready("NotReady", "Pod is running but is not Ready"),
+		},
+		"PodOutdatedFailure": {
+			reason: "Nor is it why it failed.",
+			o: setting(setting(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"), []any{map[string]any{
+				"name": "a", "state": map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff"}},
+			}}, "status", "containerStatuses"),
+			want: doomed("ContainerCrashLooping", "Containers in CrashLoop state: a"),
+		},
+		"PodCrashing": {
+			reason: "One that crashes again and again has failed.",
+			o: objectWith("v1", "Pod",
+				`{"phase":"Running","containerStatuses":[{"name":"a","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`),
+			want: doomed("ContainerCrashLooping", "Containers in CrashLoop state: a"),
+		},
+		"CRD": {
+			reason: "A CRD is established.",
+			o:      crd(statusOf("Established=True")),
+			want:   itIsReady,
+		},
+		"CRDNew": {
+			reason: "Or not yet.", o: crd(""),
+			want: unready("NotReady", "Install in progress"),
+		},
+		"CRDNames": {
+			reason: "Or never.",
+			o:      crd(statusOf("NamesAccepted=False/ListKindConflict: \"FooList\" is in use")),
+			want:   doomed("ListKindConflict", `"FooList" is in use`),
+		},
+		"APIService": {
+			reason: "An APIService says Available, as operators do.",
+			o:      objectWith("apiregistration.k8s.io/v1", "APIService", statusOf("Available=False/MissingEndpoints: no endpoints")),
+			want:   unready("MissingEndpoints", "no endpoints"),
+		},
+	}
+}
+
+// clusterExtensionRows cover the ClusterExtensions of OLM v1.
+func clusterExtensionRows() map[string]readinessRow {
+	extension := func(conditions ...string) *unstructured.Unstructured {
+		return objectWith("olm.operatorframework.io/v1", "ClusterExtension", statusOf(conditions...))
+	}
+	installed, done := "Installed@3=True/Succeeded: Installed bundle", "Progressing@3=True/Succeeded: Desired state reached"
+	absent := "Installed@3=False/Absent: No bundle installed"
+	return map[string]readinessRow{
+		"Installed": {reason: "It is installed, and nothing is left to do.", o: extension(installed, done), want: itIsReady},
+		"NoLonger": {
+			reason: "Newer ones say that it is no longer Progressing.",
+			o:      extension(installed, "Progressing@3=False/Succeeded: Desired state reached"), want: itIsReady,
+		},
+		"New": {
+			reason: "Nobody has looked at it yet.", o: extension(), want: unready("NotReady", "Condition Installed is not set"),
+		},
+		"RollingOut": {
+			reason: "It is on its way.", o: extension(absent, "Progressing@3=True/RollingOut: Revision 1 is rolling out"),
+			want: unready("RollingOut", "Revision 1 is rolling out"),
+		},
+		"Updating": {
+			reason: "Also where the one before runs on.",
+			o:      extension(installed, "Progressing@3=True/RollingOut: Revision 2 is rolling out"),
+			want:   unready("RollingOut", "Revision 2 is rolling out"),
+		},
+		"Retrying": {
+			reason: "An error is one, though it is tried again.",
+			o:      extension(absent, "Progressing@3=True/Retrying: no package \"foo\" found."),
+			want:   doomed("Retrying", `no package "foo" found`),
+		},
+		"RetryingInstalled": {
+			reason: "Also where the one before runs on.",
+			o:      extension(installed, "Progressing@3=True/Retrying: no package \"foo\" found"),
+			want:   doomed("Retrying", `no package "foo" found`),
+		},
+		"Blocked": {
+			reason: "This one is not tried again.", o: extension(absent, "Progressing@3=False/Blocked: no service account"),
+			want: doomed("Blocked", "no service account"),
+		},
+		"InvalidConfiguration": {
+			reason: "Nor is what newer ones have a word of its own for.",
+			o:      extension(absent, "Progressing@3=False/InvalidConfiguration: unknown field"),
+			want:   doomed("InvalidConfiguration", "unknown field"),
+		},
+		"Unknown": {
+			reason: "Where it does not know, it has not failed.", o: extension(installed, "Progressing@3=Unknown/Reconciling"),
+			want: unready("Reconciling", "Progressing is Unknown"),
+		},
+		"OnlyAbsent": {
+			reason: "Where Progressing says nothing, Installed does.", o: extension(absent),
+			want: unready("Absent", "No bundle installed"),
+		},
+		"OnlyInstalled": {
+			reason: "That is not the whole of it.", o: extension(installed),
+			want: unready("NotReady", "Condition Progressing is not set"),
+		},
+		"DoneAndAbsent": {
+			reason: "Nothing left to do is not enough.", o: extension(absent, done),
+			want: unready("Absent", "No bundle installed"),
+		},
+		"OnlyDone": {
+			reason: "Nor is nothing said.", o: extension(done), want: unready("NotReady", "Condition Installed is not set"),
+		},
+		"Outdated": {
+			reason: "It has no observedGeneration but those of its conditions.",
+			o:      extension(installed, "Progressing@2=True/Succeeded"),
+			want:   unready("NotReady", "Condition Progressing is of an earlier generation"),
+		},
+		"OutdatedBlocked": {
+			reason: "What was blocked then may not be any more.", o: extension(absent, "Progressing@2=False/Blocked"),
+			want: unready("NotReady", "Condition Progressing is of an earlier generation"),
+		},
+		"OutdatedInstalled": {
+			reason: "Nor does what was installed then count.", o: extension("Installed@2=True/Succeeded", done),
+			want: unready("NotReady", "Condition Installed is of an earlier generation"),
+		},
+		"OtherGroup": {
+			reason: "A kind of that name may be anybody's.",
+			o:      objectWith("example.com/v1", "ClusterExtension", statusOf("Progressing=False/Blocked")),
+			want:   itIsReady,
+		},
+		"WithChecks": {
+			reason: "Its word that it failed counts with checks, too.",
+			o:      extension(absent, "Progressing@3=True/Retrying: no package"),
+			checks: checking(matchCondition("Installed", "True")),
+			want:   doomed("Retrying", "no package"),
+		},
+	}
+}
+
+// oddRows cover objects that no controller should write.
+func oddRows() map[string]readinessRow {
+	const unread = "Its status cannot be read, and readinessChecks have to say when it is ready: "
+	long := strings.Repeat("ä", 5000)
+	return map[string]readinessRow{
+		"StatusText": {
+			reason: "A status that is no object says nothing that could be understood.", o: fooWith(`"Running"`),
+			want: unready("NotReady", unread+`status is "Running", not an object`),
+		},
+		"StatusTextChecked": {
+			reason: "But by a check.", o: fooWith(`"Running"`), checks: checking(matchString("status", "Running")),
+			want: itIsReady,
+		},
+		"ConditionsMap": {
+			reason: "Conditions that are no list say nothing, either.", o: fooWith(`{"conditions":{"Ready":"True"}}`),
+			want: unready("NotReady", unread+"status.conditions is an object, not a list"),
+		},
+		"ConditionsMapChecked": {
+			reason: "But by a check.", o: fooWith(`{"conditions":{"Ready":"True"}}`),
+			checks: checking(matchString("status.conditions.Ready", "True")),
+			want:   itIsReady,
+		},
+		"ConditionsNull": {reason: "Null is none.", o: fooWith(`{"conditions":null}`), want: itIsReady},
+		"Entries": {
+			reason: "Those that can be read count beside those that cannot.",
+			o:      fooWith(`{"conditions":["Ready",null,[],{},{"type":3},{"type":"Ready","status":"False","reason":7,"message":{}}]}`),
+			want:   unready("NotReady", "Ready is False"),
+		},
+		"StatusBoolean": {
+			reason: "A status that cannot be read is not True.", o: fooWith(`{"conditions":[{"type":"Ready","status":true}]}`),
+			want: unready("NotReady", "Ready is not set"),
+		},
+		"Twice": {reason: "Of two of one type the first counts.", o: saying("Ready=True", "Ready=False"), want: itIsReady},
+		"PodContainers": {
+			reason: "kstatus takes the form of a Pod for granted.",
+			o:      objectWith("v1", "Pod", `{"phase":"Running","containerStatuses":["a"]}`),
+			want:   unready("NotReady", unread+"kstatus: interface conversion: interface {} is string, not map[string]interface {}"),
+		},
+		"LongMessage": {
+			reason: "A message is cut where a character ends.", o: saying("Ready=False/Long: " + long),
+			want: unready("Long", strings.Repeat("ä", 510)+"…"),
+		},
+		"LongReason": {
+			reason: "A reason is not.", o: saying("Ready=False/" + strings.Repeat("A", 1025) + ": no"),
+			want: unready("NotReady", "no"),
+		},
+		"LongestReason": {
+			reason: "One may be long.", o: saying("Ready=False/" + strings.Repeat("A", 1024) + ": no"),
+			want: unready(strings.Repeat("A", 1024), "no"),
+		},
+		"Lines": {
+			reason: "A message is one line.", o: saying("Ready=False/Lines: It went\n\n\twrong...\n"),
+			want: unready("Lines", "It went wrong"),
+		},
+		"Dots": {reason: "And says something.", o: saying("Ready=False/Dots: ..."), want: unready("Dots", "Ready is False")},
+		"ReasonLine": {
+			reason: "A reason is one word.", o: saying("Ready=False/Two\n: lines"), want: unready("NotReady", "lines"),
+		},
+	}
+}
+
+func FuzzReadinessOf(f *testing.F) {
+	seed := func(o *unstructured.Unstructured, checkType, path, match string, n int64) {
+		text, err := json.Marshal(o)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, checkType, path, match, n)
+	}
+	for _, rows := range []map[string]readinessRow{
+		fieldRows(), conditionRows(), customResourceRows(), kubernetesRows(), clusterExtensionRows(), oddRows(),
+	} {
+		for _, tc := range rows {
+			seed(tc.o, "MatchCondition", "status.phase", "Ready", 3)
+		}
+	}
+	for t := range strings.SplitSeq("None NonEmpty MatchString MatchInteger MatchTrue MatchFalse MatchCondition ?", " ") {
+		seed(saying("Ready=True"), t, "status.conditions[0].type", "Ready", 0)
+		seed(saying("Ready=True"), t, "status..x[*]['a.b']", "", 0)
+	}
+	f.Add([]byte("null"), "None", "", "", int64(0))
+	f.Add([]byte(`{"kind":3,"apiVersion":{},"metadata":[],"status":{"observedGeneration":"1"}}`), "", "", "", int64(0))
+	f.Add([]byte(`{"metadata":{"deletionTimestamp":{},"finalizers":"a"}}`), "", "", "", int64(0))
+	f.Fuzz(func(t *testing.T, text []byte, checkType, path, match string, n int64) {
+		o, floats := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+		if kjson.Unmarshal(text, &o.Object) != nil || json.Unmarshal(text, &floats.Object) != nil {
+			return
+		}
+		check := v1alpha1.ReadinessCheck{
+			Type: v1alpha1.ReadinessCheckType(checkType), FieldPath: path, MatchString: match, MatchInteger: &n,
+			MatchCondition: &v1alpha1.MatchCondition{Type: match, Status: metav1.ConditionTrue},
+		}
+		without := v1alpha1.ReadinessCheck{Type: check.Type, FieldPath: path}
+		for _, o := range []*unstructured.Unstructured{o, floats} {
+			for _, checks := range [][]v1alpha1.ReadinessCheck{nil, {check}, {without}, {noCheck, check}} {
+				before := o.DeepCopy()
+				got := ReadinessOf(o, checks)
+				checkReadiness(t, got)
+				if diff := cmp.Diff(before, o); diff != "" {
+					t.Fatalf("The object was changed\n-before +after\n%s", diff)
+				}
+			}
+		}
+	})
+}
+
+// checkReadiness verifies what applies to every Readiness.
+func checkReadiness(t *testing.T, got Readiness) {
+	t.Helper()
+	switch {
+	case got.Ready:
+		if diff := cmp.Diff(itIsReady, got); diff != "" {
+			t.Fatalf("What is ready has nothing to say\n-want +got\n%s", diff)
+		}
+	case !reasonPattern.MatchString(got.Reason), len(got.Reason) > 1024:
+		t.Fatalf("No condition can carry the reason %q", got.Reason)
+	case strings.TrimSpace(got.Message) == "", len(got.Message) > 1024, !utf8.ValidString(got.Message),
+		strings.HasSuffix(got.Message, "."):
+		t.Fatalf("The message is no sentence of ours: %q", got.Message)
+	}
+}

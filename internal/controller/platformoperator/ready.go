@@ -1,0 +1,275 @@
+package platformoperator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+// resources sets the readiness of each object.
+func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	out.Resources = nil
+	for _, o := range in.Objects {
+		how := in.readiness(o)
+		out.Resources = append(out.Resources, v1alpha1.ResourceStatus{
+			Name: o.Entry, Reference: in.reference(o), Ready: how.Ready, Reason: how.Reason, Message: messages.Clip(how.Message, maxMessage),
+		})
+	}
+}
+
+// reference returns the reference to an object. One to an unreadable object keeps its UID, which deletion checks.
+func (in Inputs) reference(o Object) corev1.ObjectReference {
+	out := referenceTo(o)
+	if o.Live != nil || o.Problem == nil {
+		return out
+	}
+	for _, r := range in.Operator.Status.Resources {
+		if r.Name == o.Entry && isTo(r.Reference, o.Object) {
+			out.UID = r.Reference.UID
+		}
+	}
+	return out
+}
+
+func referenceTo(o Object) corev1.ObjectReference {
+	out := corev1.ObjectReference{
+		APIVersion: o.Object.GetAPIVersion(), Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName(),
+	}
+	if o.Live != nil {
+		out.UID = o.Live.GetUID()
+	}
+	return out
+}
+
+// isTo reports whether a reference is to the object, in any version of its kind.
+func isTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
+	return ref.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && ref.Namespace == o.GetNamespace() && ref.Name == o.GetName()
+}
+
+// readiness returns whether an object is ready. The readiness of the Subscription is that of the operator.
+func (in Inputs) readiness(o Object) Readiness {
+	if trouble := in.operatorTrouble(); o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
+		return in.operator()
+	}
+	if o.Problem != nil {
+		return Readiness{Failing: !in.early(o), Reason: o.Problem.Reason, Message: o.Problem.Message}
+	}
+	if o.Entry == entrySubscription && o.Live != nil && o.Live.GetDeletionTimestamp() == nil {
+		return in.operator()
+	}
+	return ReadinessOf(o.Live, o.Checks)
+}
+
+// operator returns whether the operator itself is ready.
+func (in Inputs) operator() Readiness {
+	running := in.running()
+	switch trouble := in.operatorTrouble(); {
+	case in.runsOn(trouble):
+		return Readiness{Ready: true}
+	case trouble != nil:
+		return Readiness{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
+	case running == nil:
+		return Readiness{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
+	}
+	return Readiness{
+		Reason:  validReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
+		Message: subscription.WordsOf(running),
+	}
+}
+
+// runsOn reports whether the operator runs, even if its update has a problem. Until the PlatformOperator has been
+// Installed, there is no update: a problem is then one of the installation.
+func (in Inputs) runsOn(trouble *Problem) bool {
+	running := in.running()
+	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
+	if running == nil || trouble != nil && (!was || slices.Contains(stopping, trouble.Reason)) {
+		return false
+	}
+	return running.Status.Phase == olm.CSVPhaseSucceeded || in.replaced() && slices.Contains(yielding, running.Status.Phase)
+}
+
+// stopping holds the reasons of problems with which the operator cannot be reported as running.
+var stopping = []string{
+	operatorsv1alpha1.ReasonCSVFailed, operatorsv1alpha1.ReasonCSVMissing, v1alpha1.ReasonOLMNotFound, v1alpha1.ReasonDuplicatePackage,
+}
+
+// yielding holds the phases of a CSV that a newer one is replacing. Its workloads keep running.
+var yielding = []olm.ClusterServiceVersionPhase{olm.CSVPhaseReplacing, olm.CSVPhaseDeleting}
+
+// ready sets Ready: whether the operator runs and every object is ready, and which is not. Once Installed, what stops
+// being ready is Degraded, not Creating, unless the spec changed. A running operator is ready even if its update fails.
+func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAvailable}
+	if in.updating() {
+		c.Reason = v1alpha1.ReasonUpdating
+	}
+	if running := in.running(); running != nil {
+		c.Message = running.Name + " runs"
+	}
+	trouble := in.trouble()
+	if words, bad := in.unready(); len(words) > 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.unreadyReason(bad || trouble != nil), strings.Join(words, "; ")
+	}
+	if trouble != nil && !strings.Contains(c.Message, trouble.Message) {
+		c.Message += ", but: " + trouble.Message
+	}
+	set(in, out, c)
+}
+
+// unready returns why each object is not ready, and whether any of them is failing.
+func (in Inputs) unready() (words []string, bad bool) {
+	say := func(title string, how Readiness) {
+		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
+		bad = bad || how.Failing
+	}
+	told := false
+	for _, o := range in.Objects {
+		if how := in.readiness(o); !how.Ready && !o.Leaving {
+			say(titleOf(o.Object), how)
+		}
+		told = told || o.Entry == entrySubscription
+	}
+	if !told { // the Subscription is only observed, or cannot be created
+		if how := in.operator(); !how.Ready {
+			say("The operator", how)
+		}
+	}
+	return words, bad
+}
+
+// unreadyReason returns Degraded once an installed operator breaks, until all is ready again; else Failed or Creating.
+func (in Inputs) unreadyReason(bad bool) string {
+	before := meta.FindStatusCondition(in.Operator.Status.Conditions, v1alpha1.ConditionReady)
+	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
+	switch {
+	case before != nil && before.Reason == v1alpha1.ReasonDegraded, was && (bad || in.regressed()):
+		return v1alpha1.ReasonDegraded
+	case bad:
+		return v1alpha1.ReasonFailed
+	}
+	return v1alpha1.ReasonCreating
+}
+
+// regressed reports whether the operator, or with an unchanged spec any object, was ready and is not any more.
+func (in Inputs) regressed() bool {
+	status := in.Operator.Status
+	if len(in.Objects) == 0 {
+		return meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+	}
+	asked := status.ObservedGeneration != in.Operator.Generation
+	return slices.ContainsFunc(in.Objects, func(o Object) bool {
+		if o.Leaving || in.readiness(o).Ready || asked && o.Entry != entrySubscription {
+			return false
+		}
+		return slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
+			return r.Ready && r.Name == o.Entry && isTo(r.Reference, o.Object)
+		})
+	})
+}
+
+// failing sets FailingSince, and keeps it for a while after the failure, so that an intermittent one is seen.
+func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	now := in.Now
+	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
+	bad := in.trouble() != nil || c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
+	switch {
+	case !bad && out.FailingSince == nil, !bad && in.over(out):
+		out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
+	case !bad && out.QuietSince == nil:
+		out.QuietSince = &now
+	case bad:
+		if out.FailingSince == nil {
+			out.FailingSince = &now
+		}
+		worst := in.worst()
+		out.QuietSince, out.FailingReason, out.FailingMessage = nil, worst.Reason, messages.Clip(worst.Message, maxMessage)
+	}
+}
+
+// over reports whether the failure ended at least DegradedInertia ago.
+func (in Inputs) over(out *v1alpha1.PlatformOperatorStatus) bool {
+	return out.QuietSince != nil && in.Now.Sub(out.QuietSince.Time) >= in.DegradedInertia
+}
+
+// worst returns the problem to report as the cause: one that is failing, before one that is just not ready yet.
+func (in Inputs) worst() Problem {
+	if p := in.trouble(); p != nil {
+		return *p
+	}
+	worst := Readiness{Ready: true}
+	for _, o := range in.Objects {
+		if how := in.readiness(o); !how.Ready && !o.Leaving && (how.Failing || worst.Ready) && !worst.Failing {
+			worst = how
+			worst.Message = titleOf(o.Object) + ": " + how.Message
+		}
+	}
+	if worst.Ready {
+		worst = in.operator()
+	}
+	return Problem{Reason: validReason(worst.Reason, v1alpha1.ReasonDegraded), Message: worst.Message}
+}
+
+// quietIn returns how long until a failure that has ended counts as over, at least a second; 0 if there is none.
+func (in Inputs) quietIn(out *v1alpha1.PlatformOperatorStatus) time.Duration {
+	if out.QuietSince == nil {
+		return 0
+	}
+	return max(in.DegradedInertia-in.Now.Sub(out.QuietSince.Time), time.Second)
+}
+
+// relatedObjects sets the objects to inspect when something is wrong.
+func relatedObjects(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	var found []corev1.ObjectReference
+	for _, r := range out.Resources {
+		ref := r.Reference
+		ref.UID = ""
+		found = append(found, ref)
+	}
+	if sub := in.Subscription; sub != nil {
+		found = append(found, in.below(sub)...)
+	}
+	order := func(a, b corev1.ObjectReference) int {
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(found, order)
+	found = slices.CompactFunc(found, func(a, b corev1.ObjectReference) bool { return order(a, b) == 0 })
+	out.RelatedObjects = found[:min(len(found), v1alpha1.MaxRelatedObjects)]
+}
+
+// below returns references to the Subscription, and to its catalog, InstallPlan, CSVs and Probe.
+func (in Inputs) below(sub *operatorsv1alpha1.Subscription) []corev1.ObjectReference {
+	var out []corev1.ObjectReference
+	add := func(apiVersion, kind, namespace, name string) {
+		out = append(out, corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
+	}
+	version := operatorsv1alpha1.GroupVersion.String()
+	add(version, operatorsv1alpha1.SubscriptionKind, sub.Namespace, sub.Name)
+	if sub.Spec != nil {
+		add(version, olm.CatalogSourceKind, sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
+	}
+	if ref := sub.Status.InstallPlanRef; ref != nil {
+		add(version, olm.InstallPlanKind, sub.Namespace, ref.Name)
+	}
+	for _, name := range []string{sub.Status.CurrentCSV, sub.Status.InstalledCSV} {
+		if in.CSVs[name] != nil {
+			add(version, operatorsv1alpha1.ClusterServiceVersionKind, sub.Namespace, name)
+		}
+	}
+	if in.Probe != nil {
+		add(version, operatorsv1alpha1.ProbeKind, in.Probe.Namespace, in.Probe.Name)
+	}
+	return out
+}

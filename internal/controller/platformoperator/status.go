@@ -1,0 +1,436 @@
+package platformoperator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+// Inputs holds everything that a PlatformOperator's status depends on, as read at one moment.
+type Inputs struct {
+	Operator *v1alpha1.PlatformOperator
+
+	// Objects are the composed objects, and those no longer desired that still exist.
+	Objects []Object
+
+	// Duplicates are the other PlatformOperators for the same package, sorted.
+	Duplicates []string
+
+	// Yields is true if one of the Duplicates is older: nothing is created for this one.
+	Yields bool
+
+	// Barred is why nothing is created or updated for it; nil if nothing prevents that.
+	Barred *Problem
+
+	// NoOLM is true if the cluster has neither OLM nor the built-in loops of operator-status.
+	NoOLM bool
+
+	// Subscription to the package; nil if there is none.
+	Subscription *operatorsv1alpha1.Subscription
+
+	// Observed is how many Subscriptions managementPolicy Observe might refer to.
+	Observed int
+
+	// CSVs are the ClusterServiceVersions of the Subscription's namespace, by name.
+	CSVs map[string]*operatorsv1alpha1.ClusterServiceVersion
+
+	// Probe of the running operator; nil if it has none.
+	Probe *operatorsv1alpha1.Probe
+
+	// DegradedInertia is how long it must not have been failing before FailingSince is cleared.
+	DegradedInertia time.Duration
+
+	Now metav1.Time
+}
+
+// Status returns the status of a PlatformOperator, and when to compute it again although nothing has changed; 0 is
+// never. It is pure.
+func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
+	in.Now = in.Now.Rfc3339Copy() // the API server stores seconds
+	out := in.Operator.Status.DeepCopy()
+	for _, concern := range []func(Inputs, *v1alpha1.PlatformOperatorStatus){
+		resources,
+		version,
+		synced,
+		ready,
+		installed, // after ready: it reads Ready
+		progressing,
+		upgradeable,
+		upToDate,
+		important,
+		onDeletion,
+		failing, // this and relatedObjects read what the others set
+		relatedObjects,
+	} {
+		concern(in, out)
+	}
+	out.ObservedGeneration = in.Operator.Generation
+	again := in.quietIn(out)
+	if equality.Semantic.DeepEqual(*out, in.Operator.Status) {
+		return *in.Operator.Status.DeepCopy(), again
+	}
+	return *out, again
+}
+
+// lookAgain returns when to reconcile again without an event, given when an ended failure counts as over; 0 is never.
+func (in Inputs) lookAgain(status v1alpha1.PlatformOperatorStatus, quiet time.Duration) time.Duration {
+	out := quiet
+	sooner := func(d time.Duration) {
+		if out == 0 || d < out {
+			out = d
+		}
+	}
+	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Unwatched }) {
+		sooner(retry)
+	}
+	if in.Barred != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
+		sooner(backOff(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced).LastTransitionTime, in.Now))
+	}
+	return out
+}
+
+// backOff returns when to retry. The interval grows with the time since the failure began, from one second up to retry.
+func backOff(since, now metav1.Time) time.Duration {
+	return min(max(now.Sub(since.Time)/2, time.Second), retry)
+}
+
+// Deleting returns the status of a PlatformOperator that is being deleted, given the objects that still exist. It is
+// not failing any more. The composed objects stay in the status, so that they are found.
+func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
+	var titles, problems []string
+	for _, o := range left {
+		titles = append(titles, titleOf(o.Object))
+		if o.Problem != nil {
+			problems = append(problems, o.Problem.Message)
+		}
+	}
+	until := "gone"
+	if op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		until = "let go"
+	}
+	message := fmt.Sprintf("Waiting until these are %s: %s", until, strings.Join(titles, ", "))
+	return leavingBecause(op, v1alpha1.ReasonDeleting, strings.Join(append([]string{message}, problems...), ". "), now)
+}
+
+// WaitingForUsers returns the status of a PlatformOperator whose deletion waits until users have no data. Its operator
+// keeps running.
+func WaitingForUsers(op *v1alpha1.PlatformOperator, message string, now metav1.Time) v1alpha1.PlatformOperatorStatus {
+	return leavingBecause(op, v1alpha1.ReasonUsersData, message, now)
+}
+
+func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now metav1.Time) v1alpha1.PlatformOperatorStatus {
+	in := Inputs{Operator: op, Now: now.Rfc3339Copy()}
+	out := op.Status.DeepCopy()
+	for _, t := range []string{v1alpha1.ConditionSynced, v1alpha1.ConditionReady} {
+		set(in, out, metav1.Condition{Type: t, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+	}
+	out.ObservedGeneration = op.Generation
+	out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
+	return *out
+}
+
+// set sets a condition. Its lastTransitionTime changes only with its status.
+func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
+	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
+	c.Message = messages.Clip(cmp.Or(c.Message, fmt.Sprintf("%s is %s, without a message", c.Type, c.Status)), maxMessage)
+	meta.SetStatusCondition(&out.Conditions, c)
+}
+
+// maxMessage limits a message, in bytes. The API server accepts 32 KiB.
+const maxMessage = 4096
+
+// version sets the version of the operator that is running.
+func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	out.Version = ""
+	if csv := in.running(); csv != nil {
+		out.Version = csv.Spec.Version.String()
+	}
+}
+
+// onDeletion sets what deleting the PlatformOperator does.
+func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	switch {
+	case in.observes():
+		out.OnDeletion = "Nothing is deleted, since managementPolicy is Observe"
+		return
+	case in.Operator.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+		out.OnDeletion = "Nothing is deleted, since deletionPolicy is Orphan: the operator keeps running and is no longer managed"
+		return
+	}
+	does, waits := "Uninstalls the operator", []string{}
+	if running := in.running(); running != nil {
+		does = "Uninstalls " + running.Name
+		for _, owned := range running.Spec.CustomResourceDefinitions.Owned {
+			waits = append(waits, owned.Name)
+		}
+		slices.Sort(waits)
+	}
+	until := ""
+	if len(waits) > 0 {
+		until = "custom resources of " + named(waits)
+	}
+	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Entry == entryNamespace && o.Live != nil }) {
+		namespace := in.Operator.GetNamespaceToInstallIn()
+		does += " and deletes namespace " + namespace
+		until = strings.TrimPrefix(until+", or volume claims, workloads, Secrets or ConfigMaps of users' in namespace "+namespace, ", or ")
+	}
+	out.OnDeletion = does
+	if until != "" {
+		out.OnDeletion += ", once there are no " + until
+	}
+}
+
+// synced sets Synced: whether every object is as the spec desires.
+func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonSynced, Message: "Every object exists as declared",
+	}
+	if in.observes() {
+		c.Reason, c.Message = v1alpha1.ReasonObserveOnly, "Nothing is made or changed, since managementPolicy is Observe"
+	}
+	if problem := in.unsynced(); problem != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problem.Reason, problem.Message
+	}
+	set(in, out, c)
+}
+
+// unsynced returns what keeps the objects from being as desired; nil if nothing does.
+func (in Inputs) unsynced() *Problem {
+	if len(in.Duplicates) > 0 {
+		return in.duplicate()
+	}
+	if in.Barred != nil {
+		return in.Barred
+	}
+	var found *Problem
+	var messages []string
+	for _, o := range in.Objects {
+		if o.Problem == nil {
+			continue
+		}
+		messages = append(messages, o.Problem.Message)
+		if found == nil || found.Reason == v1alpha1.ReasonKindNotFound { // the kind may just not be installed yet
+			found = &Problem{Reason: o.Problem.Reason}
+		}
+	}
+	if found != nil {
+		found.Message = strings.Join(messages, "; ")
+	}
+	return found
+}
+
+// duplicate returns a Problem that names the other PlatformOperators for the package.
+func (in Inputs) duplicate() *Problem {
+	message := fmt.Sprintf("Package %s is also that of PlatformOperator %s: delete all but one. ",
+		in.Operator.Spec.Package.Name, strings.Join(in.Duplicates, ", "))
+	if in.Yields {
+		message += "Nothing is made for this one, which is younger"
+	} else {
+		message += "This one is the oldest, and goes on"
+	}
+	return &Problem{Reason: v1alpha1.ReasonDuplicatePackage, Message: message}
+}
+
+// installed sets Installed: it becomes True when everything is Ready for the first time, and stays True for as long as
+// a CSV that has run exists.
+func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionInstalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling}
+	running, trouble := in.running(), in.trouble()
+	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
+	switch {
+	case running != nil && (was || meta.IsStatusConditionTrue(out.Conditions, v1alpha1.ConditionReady)):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonInstalled, running.Name+" is installed"
+	case trouble != nil:
+		c.Reason, c.Message = trouble.Reason, trouble.Message
+	case running == nil:
+		c.Message = in.waitsFor()
+	default:
+		c.Message = meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady).Message
+	}
+	set(in, out, c)
+}
+
+// progressing sets Progressing: whether the operator is being installed or updated.
+func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonAsDesired, Message: "Nothing is being installed or updated",
+	}
+	switch wait := in.wait(); {
+	case !meta.IsStatusConditionTrue(out.Conditions, v1alpha1.ConditionInstalled):
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonInstalling
+		c.Message = meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionInstalled).Message
+	case wait != nil:
+		c.Reason, c.Message = v1alpha1.ReasonUpdateHeld, wait.Message
+	case in.updating():
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUpdating
+		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.running().Name, in.Subscription.Status.CurrentCSV, in.waitsFor())
+	}
+	set(in, out, c)
+}
+
+// upgradeable sets Upgradeable to that of the operator's Probe, or to False if an update is held for another reason.
+func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := in.mirrored(v1alpha1.ConditionUpgradeable, metav1.ConditionTrue)
+	if sub := in.Subscription; sub != nil {
+		held := sub.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
+		if held.Status == "True" && held.Reason != operatorsv1alpha1.ReasonApprovalMissing && c.Status != metav1.ConditionFalse {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, validReason(held.Reason, string(held.Type)), held.Message
+		}
+	}
+	set(in, out, c)
+}
+
+// important sets Important: whether the operator's Probe reports something that a cluster admin should see.
+func important(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	set(in, out, in.mirrored(v1alpha1.ConditionImportant, metav1.ConditionFalse))
+}
+
+// mirrored returns a condition of the Probe: Unknown until it is set, and otherwise if the operator has no Probe.
+func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Condition {
+	if in.Probe != nil {
+		if c := meta.FindStatusCondition(in.Probe.Status.Conditions, t); c != nil {
+			return metav1.Condition{Type: t, Status: c.Status, Reason: validReason(c.Reason, t), Message: c.Message}
+		}
+		return metav1.Condition{
+			Type: t, Status: metav1.ConditionUnknown, Reason: operatorsv1alpha1.ReasonNotRead,
+			Message: fmt.Sprintf("Probe %s/%s does not report it yet", in.Probe.Namespace, in.Probe.Name),
+		}
+	}
+	return metav1.Condition{Type: t, Status: otherwise, Reason: v1alpha1.ReasonNoProbe, Message: "The operator has no Probe, so this is not known"}
+}
+
+// upToDate sets UpToDate: whether the newest version is installed and runs.
+func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	c := metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSubscriptionNotFound}
+	if in.Subscription == nil {
+		c.Message = in.waitsFor()
+		set(in, out, c)
+		return
+	}
+	said := subscription.UpToDateOf(&in.Subscription.Status)
+	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), validReason(said.Reason, string(said.Type)), said.Message
+	if c.Message == "" {
+		c.Message = in.waitsFor()
+	}
+	set(in, out, c)
+}
+
+// observes reports whether nothing may be created or changed.
+func (in Inputs) observes() bool {
+	return in.Operator.Spec.ManagementPolicy == v1alpha1.ManagementObserve
+}
+
+// running returns the CSV that has run, and still serves while a newer one is being installed; nil if none has.
+func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
+	if in.Subscription == nil {
+		return nil
+	}
+	csv := csvchain.Running(in.CSVs, in.Subscription.Status.InstalledCSV)
+	if csv == nil || !csvchain.Ran(csv) {
+		return nil
+	}
+	return csv
+}
+
+// replaced reports whether a newer CSV is to replace the running one.
+func (in Inputs) replaced() bool {
+	running := in.running()
+	return running != nil && in.Subscription.Status.CurrentCSV != "" && in.Subscription.Status.CurrentCSV != running.Name
+}
+
+// updating reports whether an update is in progress, and not held.
+func (in Inputs) updating() bool { return in.replaced() && in.wait() == nil }
+
+// trouble returns what is wrong with the PlatformOperator; nil if nothing is.
+func (in Inputs) trouble() *Problem {
+	for _, o := range in.Objects {
+		if o.Problem != nil && !in.early(o) {
+			return o.Problem
+		}
+	}
+	return in.operatorTrouble()
+}
+
+// early reports whether an object lacks a kind or a service account that the operator's installation may still create.
+func (in Inputs) early(o Object) bool {
+	brings := o.Problem.Reason == v1alpha1.ReasonKindNotFound || o.Problem.Reason == v1alpha1.ReasonServiceAccountMissing
+	return brings && in.running() == nil
+}
+
+// operatorTrouble returns what is wrong with the operator itself; nil if nothing is.
+func (in Inputs) operatorTrouble() *Problem {
+	switch {
+	case in.Yields:
+		return in.duplicate()
+	case in.Barred != nil:
+		return in.Barred
+	case in.NoOLM:
+		return &Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
+	case in.observes() && in.Observed > 1:
+		return &Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
+			"There are %d Subscriptions to package %s: set spec.namespace to select one", in.Observed, in.Operator.Spec.Package.Name)}
+	case in.observes() && in.Subscription == nil:
+		return &Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
+	case in.modesUnsupported():
+		return &Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
+			"The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace %s that fits its install modes, "+
+				"and name the namespace in spec.namespace", in.Operator.GetNamespaceToInstallIn())}
+	case in.Subscription == nil:
+		return nil
+	}
+	if p := subscription.TroubleOf(&in.Subscription.Status); p != nil {
+		return &Problem{Reason: validReason(p.Reason, v1alpha1.ReasonFailed), Message: p.Message}
+	}
+	return nil
+}
+
+// modesUnsupported reports whether the operator does not run because no OperatorGroup that is composed can fit it.
+func (in Inputs) modesUnsupported() bool {
+	if in.Subscription == nil || in.observes() {
+		return false
+	}
+	csv := in.CSVs[in.Subscription.Status.CurrentCSV]
+	return csv != nil && csv.Status.Reason == olm.CSVReasonUnsupportedOperatorGroup &&
+		!supports(csv.Spec.InstallModes, olm.InstallModeTypeAllNamespaces) && !supports(csv.Spec.InstallModes, olm.InstallModeTypeOwnNamespace)
+}
+
+// wait returns what the operator waits for although nothing is wrong with it; nil if it does not wait.
+func (in Inputs) wait() *subscription.Problem {
+	if in.Subscription == nil {
+		return nil
+	}
+	return subscription.WaitOf(&in.Subscription.Status)
+}
+
+// waitsFor returns a message with what the operator waits for while it is being installed.
+func (in Inputs) waitsFor() string {
+	sub := in.Subscription
+	if sub == nil {
+		return "Waiting for a Subscription to package " + in.Operator.Spec.Package.Name
+	}
+	if wait := in.wait(); wait != nil {
+		return wait.Message
+	}
+	if csv := in.CSVs[sub.Status.CurrentCSV]; csv != nil && csv.Status.Phase != olm.CSVPhaseSucceeded {
+		return subscription.WordsOf(csv)
+	}
+	if said := subscription.UpToDateOf(&sub.Status); said.Status != "True" && said.Message != "" {
+		return said.Message
+	}
+	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)
+}

@@ -1,0 +1,1545 @@
+package platformoperator
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	opversion "github.com/operator-framework/api/pkg/lib/version"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/golden"
+	"github.com/operator-status/operator-status/internal/healthrows"
+)
+
+// noon is when each story begins. It is more precise than the API server stores.
+var noon = metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 12345, time.UTC))
+
+type (
+	given                 = func(*Inputs)
+	clusterServiceVersion = operatorsv1alpha1.ClusterServiceVersion
+)
+
+// beginning returns the Inputs of foo once its objects exist, and nothing else has happened.
+func beginning(changes ...given) Inputs {
+	in := Inputs{Operator: asking(), DegradedInertia: 2 * time.Minute, Now: noon}
+	for _, d := range Compose(in.Operator, surrounded()) {
+		in.Objects = append(in.Objects, Object{Desired: d, Live: bearing(d.Object, types.UID("uid-"+d.Entry))})
+	}
+	return with(in, changes...)
+}
+
+func with(in Inputs, changes ...given) Inputs {
+	in.Operator, in.Objects, in.Subscription = in.Operator.DeepCopy(), slices.Clone(in.Objects), in.Subscription.DeepCopy()
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+// after returns the Inputs a second later, with the status computed from the previous ones.
+func after(before Inputs, changes ...given) Inputs {
+	out := with(before, changes...)
+	out.Operator.Status, _ = Status(before)
+	out.Now = metav1.NewTime(before.Now.Add(time.Second))
+	return out
+}
+
+// subscribed sets the Subscription: its current and installed CSV, message and conditions, each as "Type=Status/Reason:
+// message".
+func subscribed(current, installed, message string, conditions ...string) given {
+	return func(in *Inputs) {
+		in.Subscription = &operatorsv1alpha1.Subscription{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "foo"},
+			Spec:       &olm.SubscriptionSpec{Package: "foo", CatalogSource: "operators", CatalogSourceNamespace: "global"},
+			Status: operatorsv1alpha1.SubscriptionStatus{
+				CurrentCSV: current, InstalledCSV: installed, Message: message, UpToDate: current != "" && current == installed && message == "",
+			},
+		}
+		for _, c := range conditions {
+			said := conditionOf(c)
+			in.Subscription.Status.Conditions = append(in.Subscription.Status.Conditions, operatorsv1alpha1.SubscriptionCondition{
+				Type: operatorsv1alpha1.SubscriptionConditionType(said.Type), Status: corev1.ConditionStatus(said.Status),
+				Reason: said.Reason, Message: said.Message,
+			})
+		}
+	}
+}
+
+// conditionOf parses "Type=Status/Reason: message".
+func conditionOf(words string) metav1.Condition {
+	words, message, _ := strings.Cut(words, ": ")
+	words, reason, _ := strings.Cut(words, "/")
+	t, status, _ := strings.Cut(words, "=")
+	return metav1.Condition{Type: t, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
+}
+
+// csvs sets the CSVs.
+func csvs(those ...*clusterServiceVersion) given {
+	return func(in *Inputs) {
+		in.CSVs = map[string]*clusterServiceVersion{}
+		for _, csv := range those {
+			in.CSVs[csv.Name] = csv
+		}
+	}
+}
+
+// csv returns a CSV with the phases that it went through, as the built-in loops record them. foo.v1 has version 1.0.0.
+func csv(name, replaces string, phases ...olm.ClusterServiceVersionPhase) *clusterServiceVersion {
+	out := &clusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: name}}
+	out.Spec.Replaces = replaces
+	out.Spec.Version = opversion.OperatorVersion{Version: semver.MustParse(strings.TrimPrefix(name, "foo.v") + ".0.0")}
+	for _, phase := range phases {
+		out.Status.Phase = phase
+		out.Status.LastTransitions = append(out.Status.LastTransitions, operatorsv1alpha1.ClusterServiceVersionTransition{Phase: phase})
+	}
+	return out
+}
+
+// byOLM records the phases of a CSV as OLM does.
+func byOLM(csv *clusterServiceVersion) *clusterServiceVersion {
+	for _, t := range csv.Status.LastTransitions {
+		csv.Status.Conditions = append(csv.Status.Conditions, operatorsv1alpha1.ClusterServiceVersionCondition{Phase: t.Phase})
+	}
+	csv.Status.LastTransitions = nil
+	return csv
+}
+
+func because(csv *clusterServiceVersion, reason olm.ConditionReason, message string) *clusterServiceVersion {
+	csv.Status.Reason, csv.Status.Message = reason, message
+	return csv
+}
+
+func supporting(csv *clusterServiceVersion, supported ...olm.InstallModeType) *clusterServiceVersion {
+	csv.Spec.InstallModes = surrounded(modes(supported...)).InstallModes
+	return csv
+}
+
+func succeeded(name, replaces string) *clusterServiceVersion {
+	return csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
+}
+
+// givingWay returns foo.v1, which serves until its replacement has Succeeded.
+func givingWay() *clusterServiceVersion {
+	return csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, olm.CSVPhaseReplacing)
+}
+
+// probed sets the Probe of the running operator.
+func probed(conditions ...string) given {
+	return func(in *Inputs) {
+		in.Probe = &operatorsv1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "foo.v1"}}
+		for _, c := range conditions {
+			in.Probe.Status.Conditions = append(in.Probe.Status.Conditions, conditionOf(c))
+		}
+	}
+}
+
+// consisting adds an entry with a live object.
+func consisting(entry string, live *unstructured.Unstructured) given {
+	return func(in *Inputs) {
+		in.Objects = append(in.Objects, Object{Desired: Desired{Entry: entry, Object: live}, Live: live})
+	}
+}
+
+// leaving adds an object that is no longer desired.
+func leaving(entry string, live *unstructured.Unstructured) given {
+	return func(in *Inputs) {
+		in.Objects = append(in.Objects, Object{Desired: Desired{Entry: entry, Object: live}, Live: live, Leaving: true})
+	}
+}
+
+// problem sets a Problem on the object of an entry, which then does not exist.
+func problem(entry, reason, message string) given {
+	return func(in *Inputs) {
+		for i := range in.Objects {
+			if in.Objects[i].Entry == entry {
+				in.Objects[i].Live, in.Objects[i].Problem = nil, &Problem{Reason: reason, Message: message}
+			}
+		}
+	}
+}
+
+func bearing(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstructured {
+	out := o.DeepCopy()
+	out.SetUID(uid)
+	return out
+}
+
+// asked changes the PlatformOperator itself.
+func asked(changes ...asks) given {
+	return func(in *Inputs) {
+		for _, change := range changes {
+			change(in.Operator)
+		}
+	}
+}
+
+// nothingMade removes the composed objects.
+func nothingMade(in *Inputs) { in.Objects = nil }
+
+// runs returns the Inputs of foo.v1, which is up to date and has a status that reports it.
+func runs(changes ...given) Inputs {
+	installing := beginning(subscribed("foo.v1", "", "Waiting"), csvs(csv("foo.v1", "", olm.CSVPhaseInstalling)))
+	running := after(installing, subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", "")))
+	return after(running, changes...)
+}
+
+// how returns the conditions of an operator that runs and has no Probe, with changes.
+func how(changes ...string) map[string]string {
+	out := map[string]string{
+		"Important":   "False/NoProbe",
+		"Installed":   "True/Installed",
+		"Progressing": "False/AsDesired",
+		"Ready":       "True/Available",
+		"Synced":      "True/Synced",
+		"UpToDate":    "True/NewestRuns",
+		"Upgradeable": "True/NoProbe",
+	}
+	for _, change := range changes {
+		t, said, _ := strings.Cut(change, "=")
+		out[t] = said
+	}
+	return out
+}
+
+// onItsWay returns the conditions of an operator that has never run.
+func onItsWay(changes ...string) map[string]string {
+	return how(append([]string{
+		"Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Creating", "UpToDate=False/NewestDoesNotRun",
+	}, changes...)...)
+}
+
+// whole returns the resources of a PlatformOperator that is ready, except for the Subscription.
+func whole(subscription string, more ...string) []string {
+	return append([]string{"namespace", "operatorgroup", strings.TrimSpace("subscription " + subscription)}, more...)
+}
+
+type statusRow struct {
+	reason    string
+	in        Inputs
+	want      map[string]string
+	says      map[string]string // messages of the conditions that the row is about
+	version   string
+	resources []string // each as "entry (Reason): Message", or the entry alone if it is ready
+	failing   string   // failingReason
+}
+
+func TestStatus(t *testing.T) {
+	statuses := golden.Open(t)
+	seen := map[string]bool{}
+	for of, rows := range map[string]map[string]statusRow{
+		"Install": installRows(), "Run": runRows(), "Update": updateRows(), "Regress": regressRows(), "Resources": resourceRows(),
+		"Observe": observeRows(), "Others": othersRows(), "OLM": olmRows(),
+	} {
+		for name, tc := range rows {
+			t.Run(of+"/"+name, func(t *testing.T) {
+				before := copied(tc.in)
+				got, _ := Status(tc.in)
+				statuses.Check(t, of+"/"+name, got)
+				said := map[string]string{}
+				for _, c := range got.Conditions {
+					said[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+					seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
+					if want, ok := tc.says[c.Type]; ok && c.Message != want {
+						t.Errorf("%s\nmessage of %s: -want +got\n%s", tc.reason, c.Type, cmp.Diff(want, c.Message))
+					}
+				}
+				if diff := cmp.Diff(tc.want, said); diff != "" {
+					t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(tc.resources, told(got.Resources)); diff != "" {
+					t.Errorf("%s\nresources: -want +got\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff([]string{tc.version, tc.failing}, []string{got.Version, got.FailingReason}); diff != "" {
+					t.Errorf("%s\nversion, failingReason: -want +got\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(before, tc.in); diff != "" {
+					t.Errorf("the inputs, which may be the cache's, were changed:\n%s", diff)
+				}
+				checkSense(t, tc.in, got)
+				checkFixed(t, tc.in, got)
+				checkFailing(t, tc.in, got)
+				checkTimes(t, tc.in, got)
+				checkReady(t, tc.in, got)
+				op := tc.in.Operator.DeepCopy()
+				op.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.PlatformOperatorKind))
+				op.Status = got
+				healthrows.Write(t, op, healthOf(got))
+			})
+		}
+	}
+	for c := range how() {
+		for _, status := range []string{"True", "False"} {
+			if !seen[c+"="+status] {
+				t.Errorf("no case shows %s=%s", c, status)
+			}
+		}
+	}
+}
+
+// healthOf returns the health that a PlatformOperator's status reports.
+func healthOf(status v1alpha1.PlatformOperatorStatus) healthrows.Health {
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		return healthrows.Well
+	case ready.Reason == v1alpha1.ReasonFailed || ready.Reason == v1alpha1.ReasonDegraded:
+		return healthrows.Trouble
+	}
+	return healthrows.Progress
+}
+
+// told formats resources as the rows do.
+func told(resources []v1alpha1.ResourceStatus) []string {
+	var out []string
+	for _, r := range resources {
+		line := r.Name
+		if !r.Ready {
+			line += fmt.Sprintf(" (%s): %s", r.Reason, r.Message)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// copied returns a copy that is deep enough to detect changes.
+func copied(in Inputs) Inputs {
+	out := in
+	out.Operator, out.Duplicates = in.Operator.DeepCopy(), slices.Clone(in.Duplicates)
+	out.Objects = nil
+	for _, o := range in.Objects {
+		o.Object, o.Live = o.Object.DeepCopy(), o.Live.DeepCopy()
+		if o.Problem != nil {
+			o.Problem = &Problem{Reason: o.Problem.Reason, Message: o.Problem.Message}
+		}
+		out.Objects = append(out.Objects, o)
+	}
+	out.Subscription, out.Probe = in.Subscription.DeepCopy(), in.Probe.DeepCopy()
+	out.CSVs = maps.Clone(in.CSVs)
+	for name, csv := range out.CSVs {
+		out.CSVs[name] = csv.DeepCopy()
+	}
+	return out
+}
+
+// installRows cover an operator that has never run.
+func installRows() map[string]statusRow {
+	const (
+		noPackage = "CatalogSource global/operators has no package foo: correct spec.name"
+		noCatalog = "There is no CatalogSource global/operators: create it, or correct spec.source and spec.sourceNamespace"
+		noBundle  = "Bundle foo.v1 is no registry+v1 bundle: it has two ClusterServiceVersions"
+		refused   = `InstallPlan foo/install-1 for foo.v1 failed: Role foo/foo: forbidden. Once that is put right, delete the InstallPlan`
+		rollout   = "ClusterServiceVersion foo/foo.v1 is Failed (InstallCheckFailed): Deployment foo is not available"
+		approve   = "InstallPlan foo/install-1 for foo.v1 is waiting for a user to approve it: kubectl patch installplan -n foo install-1"
+		neither   = "The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace foo that fits " +
+			"its install modes, and name the namespace in spec.namespace"
+	)
+	failed := func(reason, message string, changes ...given) statusRow {
+		return statusRow{
+			in: beginning(changes...), want: onItsWay("Ready=False/Failed", "Installed=False/"+reason),
+			says: map[string]string{
+				"Ready":     fmt.Sprintf("Subscription foo/foo is not ready (%s): %s", reason, message),
+				"Installed": message, "Progressing": message,
+			},
+			resources: whole(fmt.Sprintf("(%s): %s", reason, message)), failing: reason,
+		}
+	}
+	waiting := func(message string, changes ...given) statusRow {
+		return statusRow{
+			in: beginning(changes...), want: onItsWay(),
+			says: map[string]string{
+				"Ready":     "Subscription foo/foo is not ready (Installing): " + message,
+				"Installed": message, "Progressing": message, "UpToDate": message,
+			},
+			resources: whole("(Installing): " + message),
+		}
+	}
+	reasoned := func(reason string, row statusRow) statusRow {
+		row.reason = reason
+		return row
+	}
+	unknown := func(row statusRow) statusRow {
+		row.want["UpToDate"] = "False/NewestNotKnown"
+		return row
+	}
+	unsubscribed := waiting("Waiting for a Subscription to package foo")
+	unsubscribed.want["UpToDate"] = "False/SubscriptionNotFound"
+	neverAvailable := because(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseFailed),
+		"InstallCheckFailed", "Deployment foo is not available")
+	unsupported := because(supporting(csv("foo.v1", "", olm.CSVPhaseFailed), olm.InstallModeTypeSingleNamespace),
+		olm.CSVReasonUnsupportedOperatorGroup, "")
+	return map[string]statusRow{
+		"JustCreated": reasoned("What was made this moment is being created, and nothing is wrong.", unsubscribed),
+		"NotResolved": reasoned("Before it is resolved the Subscription says what it waits for.",
+			waiting("Waiting for CatalogSource global/operators to be read",
+				subscribed("", "", "Waiting for CatalogSource global/operators to be read"))),
+		"NotResolvedAndSilent": reasoned("Where it says nothing, that is what is waited for.",
+			waiting("Waiting for Subscription foo/foo to be resolved", subscribed("", "", ""))),
+		"PackageNotFound": reasoned("No waiting helps where there is no such package.",
+			unknown(failed("PackageNotFound", noPackage, subscribed("", "", noPackage,
+				"ResolutionFailed=True/PackageNotFound: "+noPackage, "PackageChannelInvalid=True/PackageNotFound: "+noPackage)))),
+		"HalfRefused": {
+			reason: "Of an installation that failed the operator may run already: it is not installed for that.",
+			in: beginning(subscribed("foo.v1", "foo.v1", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
+				csvs(succeeded("foo.v1", ""))),
+			want:    how("Installed=False/InstallPlanFailed", "Progressing=True/Installing", "Ready=False/Failed", "UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: whole("(InstallPlanFailed): " + refused), failing: "InstallPlanFailed",
+		},
+		"CatalogInvalid": reasoned("Nor where there is no such catalog.",
+			unknown(failed("CatalogSourceNotFound", noCatalog, subscribed("", "", noCatalog,
+				"CatalogSourceInvalid=True/CatalogSourceNotFound: "+noCatalog, "ResolutionFailed=True/CatalogSourceNotFound: "+noCatalog)))),
+		"BundleInvalid": reasoned("Nor where the bundle makes no sense.",
+			failed("BundleInvalid", noBundle, subscribed("", "", noBundle, "ResolutionFailed=True/BundleInvalid: "+noBundle))),
+		"PlanRunning": reasoned("An InstallPlan at work is waited for.",
+			waiting("Waiting for InstallPlan foo/install-1, which installs foo.v1",
+				subscribed("foo.v1", "", "Waiting for InstallPlan foo/install-1, which installs foo.v1"))),
+		"PlanFailed": reasoned("A manifest that is refused is told, with what helps.",
+			failed("InstallPlanFailed", refused, subscribed("foo.v1", "", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused))),
+		"AwaitingApproval": reasoned("Whoever has it Manual is told whose word is missing, and nothing is wrong.",
+			waiting(approve, asked(approving(olm.ApprovalManual)),
+				subscribed("foo.v1", "", approve, "InstallPlanAwaitingManualApproval=True/RequiresApproval: "+approve))),
+		"NeitherInstallMode": reasoned("An operator that fits no OperatorGroup of ours needs one of a person's.",
+			failed("InstallModesUnsupported", neither, subscribed("foo.v1", "", "Waiting",
+				"InstalledCSVFailed=True/CSVFailed: ClusterServiceVersion foo/foo.v1 is Failed"), csvs(unsupported))),
+		"RolloutFailed": reasoned("A rollout that never becomes available is a failure, in the words of the operator.",
+			failed("CSVFailed", rollout, csvs(neverAvailable),
+				subscribed("foo.v1", "", rollout, "InstalledCSVFailed=True/CSVFailed: "+rollout))),
+		"Installing": {
+			reason: "While the operator is being installed its own words come up.",
+			in: beginning(
+				subscribed("foo.v1", "", "Waiting for ClusterServiceVersion foo/foo.v1, which is Installing"),
+				csvs(installing("foo.v1", "")),
+			),
+			want: onItsWay(),
+			says: map[string]string{
+				"Ready": "Subscription foo/foo is not ready (Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
+					"0 of 1 pods are available",
+				"Progressing": "ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
+				"UpToDate":    "Waiting for ClusterServiceVersion foo/foo.v1, which is Installing",
+				"Synced":      "Every object exists as declared",
+				"Upgradeable": "The operator has no Probe, so this is not known",
+			},
+			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available"),
+		},
+		"CatalogsUnhealthy": {
+			reason: "Another catalog's ill health keeps nobody from installing.",
+			in: beginning(
+				subscribed("foo.v1", "foo.v1", "", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound: other does not answer"),
+				csvs(succeeded("foo.v1", ""))),
+			want: how(), version: "1.0.0", resources: whole(""),
+		},
+	}
+}
+
+func installing(name, replaces string) *clusterServiceVersion {
+	return because(csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling), olm.CSVReasonWaiting, "0 of 1 pods are available")
+}
+
+// runRows cover an operator that is up to date, and the conditions of its Probe.
+func runRows() map[string]statusRow {
+	return map[string]statusRow{
+		"Running": {
+			reason: "All is well: the message says what runs.",
+			in:     runs(), want: how(), version: "1.0.0", resources: whole(""),
+			says: map[string]string{
+				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed", "UpToDate": "foo.v1 is the newest, and runs",
+				"Progressing": "Nothing is being installed or updated",
+			},
+		},
+		"FirstSeenRunning": {
+			reason: "Also where nobody looked before it ran, such as one that was adopted.",
+			in:     beginning(subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+			want:   how(), version: "1.0.0", resources: whole(""),
+		},
+		"Probe": {
+			reason: "What the Probe says comes up in its words.",
+			in: runs(probed("Upgradeable=True/AllUpgradeable: 2 of 2 allow it",
+				"Important=True/ConditionsTrue: BadConnectivity is True of Foo foo/example")),
+			want:    how("Upgradeable=True/AllUpgradeable", "Important=True/ConditionsTrue"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{"Upgradeable": "2 of 2 allow it", "Important": "BadConnectivity is True of Foo foo/example"},
+		},
+		"ProbeSaysNo": {
+			reason: "An operator that must not be updated just now is well, with or without an update.",
+			in: runs(probed("Upgradeable=False/NotUpgradeable: Foo foo/example: Migrating is True",
+				"Important=False/NothingImportant: Nothing is")),
+			want:    how("Upgradeable=False/NotUpgradeable", "Important=False/NothingImportant"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{"Upgradeable": "Foo foo/example: Migrating is True"},
+		},
+		"ProbeSilent": {
+			reason: "Of one that has not spoken yet nobody knows what it will say.",
+			in:     runs(probed()), want: how("Upgradeable=Unknown/NotRead", "Important=Unknown/NotRead"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not report it yet"},
+		},
+	}
+}
+
+// updateRows cover an operator with an update available.
+func updateRows() map[string]statusRow {
+	const (
+		available = "InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2 is to replace foo.v1"
+		held      = "The update to foo.v2 is held: Probe foo/foo.v1 reports Upgradeable=False: Foo foo/example: Migrating is True"
+		unread    = "The update to foo.v2 is held: waiting to read what Probe foo/foo.v1 watches"
+		objects   = "The update to foo.v2 is held: OperatorCondition foo/foo.v1 reports Upgradeable=False: it is busy"
+		neighbour = "InstallPlan foo/install-2 is waiting for a user to approve it for Subscription foo/bar"
+		approve   = "InstallPlan foo/install-2 for foo.v2 is waiting for a user to approve it: kubectl patch installplan -n foo install-2"
+		broken    = "ClusterServiceVersion foo/foo.v2 is Failed (InstallCheckFailed): Deployment foo is not available"
+		refused   = "InstallPlan foo/install-2 for foo.v2 failed: CustomResourceDefinition foos.example.com: refused"
+	)
+	waits := func(reason, conditionType, why, message string, probe given, upgradeable string) statusRow {
+		return statusRow{
+			reason: reason,
+			in: runs(subscribed("foo.v2", "foo.v1", message, available, fmt.Sprintf("%s=True/%s: %s", conditionType, why, message)),
+				probe),
+			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable="+upgradeable),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{"UpToDate": message, "Progressing": message, "Ready": "foo.v1 runs"},
+		}
+	}
+	none := func(*Inputs) {}
+	busy := probed("Upgradeable=False/NotUpgradeable: Foo foo/example: Migrating is True")
+	out := map[string]statusRow{
+		"Available": {
+			reason:  "That there is something newer is said, and that it is not being installed yet.",
+			in:      runs(subscribed("foo.v1", "foo.v1", "Waiting for an InstallPlan for foo.v2", available)),
+			want:    how("UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{"UpToDate": "Waiting for an InstallPlan for foo.v2"},
+		},
+		"Held": waits("An update that the operator holds is no trouble, and it is known who holds it.",
+			"UpgradeHeld", "ProbeNotUpgradeable", held, busy, "False/NotUpgradeable"),
+		"HeldUnread": waits("What the Probe said long ago does not count where the gate waits to read it.",
+			"UpgradeHeld", "ProbeNotRead", unread, probed("Upgradeable=True/AllUpgradeable: 2 of 2"), "False/ProbeNotRead"),
+		"HeldByOperator": waits("An operator's own word comes up as a Probe's does.",
+			"UpgradeHeld", "OperatorConditionNotUpgradeable", objects, none, "False/OperatorConditionNotUpgradeable"),
+		"HeldByNeighbour": waits("Where another Subscription's approval is missing, this operator may be updated all the same.",
+			"UpgradeHeld", "ApprovalMissing", neighbour, none, "True/NoProbe"),
+		"AwaitingApproval": waits("So it may where a person has not said yes yet, whom the message tells how.",
+			"InstallPlanAwaitingManualApproval", "RequiresApproval", approve, none, "True/NoProbe"),
+		"Updating": {
+			reason: "Through an update the old version runs on.",
+			in: runs(subscribed("foo.v2", "foo.v1", "Waiting for ClusterServiceVersion foo/foo.v2, which is Installing", available),
+				csvs(givingWay(), installing("foo.v2", "foo.v1"))),
+			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{
+				"Ready": "foo.v1 runs",
+				"Progressing": "foo.v1 is being updated to foo.v2: ClusterServiceVersion foo/foo.v2 is Installing (InstallWaiting): " +
+					"0 of 1 pods are available",
+			},
+		},
+		"UpdateFailed": {
+			reason: "An update that failed may have left nothing running, and somebody has to see to it.",
+			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(givingWay(), installing("foo.v2", "foo.v1"))),
+				subscribed("foo.v2", "foo.v1", broken, available, "InstalledCSVFailed=True/CSVFailed: "+broken),
+				csvs(givingWay(), because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling, olm.CSVPhaseFailed), "InstallCheckFailed",
+					"Deployment foo is not available"))),
+			want:      how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=False/Degraded"),
+			version:   "1.0.0",
+			resources: whole("(CSVFailed): " + broken), failing: "CSVFailed",
+			says: map[string]string{
+				"Ready":     "Subscription foo/foo is not ready (CSVFailed): " + broken,
+				"Installed": "foo.v1 is installed",
+			},
+		},
+		"UpdateRefused": {
+			reason: "One whose update cannot be had runs on; but it is failing.",
+			in: runs(subscribed("foo.v2", "foo.v1", refused, available, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
+				csvs(succeeded("foo.v1", ""))),
+			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			says:    map[string]string{"Ready": "foo.v1 runs, but: " + refused},
+			version: "1.0.0", resources: whole(""), failing: "InstallPlanFailed",
+		},
+		"CatalogGone": {
+			reason: "So it is with one whose catalog nobody can read any more.",
+			in: runs(subscribed("foo.v1", "foo.v1", "CatalogSource global/operators is away",
+				"CatalogSourceInvalid=True/CatalogSourceUnreadable: CatalogSource global/operators is away"), csvs(succeeded("foo.v1", ""))),
+			want:    how("UpToDate=False/NewestNotKnown"),
+			says:    map[string]string{"Ready": "foo.v1 runs, but: CatalogSource global/operators is away"},
+			version: "1.0.0", resources: whole(""), failing: "CatalogSourceUnreadable",
+		},
+		"Updated": {
+			reason: "Once the new one has Succeeded it is what runs.",
+			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(givingWay(), installing("foo.v2", "foo.v1"))),
+				subscribed("foo.v2", "foo.v2", ""), csvs(givingWay(), succeeded("foo.v2", "foo.v1"))),
+			want: how(), version: "2.0.0", resources: whole(""),
+			says: map[string]string{"Ready": "foo.v2 runs"},
+		},
+		"HeldAndIll": {
+			reason: "That an update is held does not make an operator well that has stopped running.",
+			in: runs(busy, subscribed("foo.v2", "foo.v1", held, available, "UpgradeHeld=True/ProbeNotUpgradeable: "+held),
+				csvs(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseInstalling), "NeedsReinstall", "Deployment foo is gone"))),
+			want: how("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
+				"Ready=False/Degraded"),
+			version: "1.0.0", failing: "NeedsReinstall",
+			resources: whole("(NeedsReinstall): ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone"),
+			says: map[string]string{
+				"Ready": "Subscription foo/foo is not ready (NeedsReinstall): " +
+					"ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone",
+			},
+		},
+		"UpdateAcrossTwo": {
+			reason: "A version in between that never ran is not what runs.",
+			in: runs(subscribed("foo.v3", "foo.v1", "Waiting", available),
+				csvs(givingWay(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing), installing("foo.v3", "foo.v2"))),
+			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			version: "1.0.0", resources: whole(""),
+		},
+	}
+	for _, name := range []string{"Held", "HeldUnread", "HeldAndIll"} { // whose Probe does not set Important
+		out[name].want["Important"] = "Unknown/NotRead"
+	}
+	return out
+}
+
+// regressRows cover an operator that ran, and does not run any more.
+func regressRows() map[string]statusRow {
+	const gone = "ClusterServiceVersion foo/foo.v1 was installed and no longer exists: the operator is missing until it is installed again"
+	unwell := func(phase olm.ClusterServiceVersionPhase, message string) *clusterServiceVersion {
+		return because(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, phase), olm.CSVReasonComponentUnhealthy, message)
+	}
+	ill := "ClusterServiceVersion foo/foo.v1 is Failed (ComponentUnhealthy): Deployment foo has no pods"
+	pending := "ClusterServiceVersion foo/foo.v1 is Pending (ComponentUnhealthy): Deployment foo has no pods"
+	missing := func(in *Inputs) {
+		subscribed("foo.v1", "foo.v1", gone, "InstalledCSVMissing=True/CSVMissing: "+gone)(in)
+		csvs()(in)
+	}
+	unsubscribed := func(in *Inputs) { in.Subscription = nil }
+	lost := how("Installed=False/CSVMissing", "Progressing=True/Installing", "Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun")
+	return map[string]statusRow{
+		"Failed": {
+			reason: "What ran once and has failed is degraded, and installed all the same.",
+			in: after(runs(), subscribed("foo.v1", "foo.v1", ill, "InstalledCSVFailed=True/CSVFailed: "+ill),
+				csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
+			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: whole("(CSVFailed): " + ill), failing: "CSVFailed",
+			says: map[string]string{"Ready": "Subscription foo/foo is not ready (CSVFailed): " + ill},
+		},
+		"FailedButNotToldYet": {
+			reason: "Before its Subscription says so the operator itself does.",
+			in:     after(runs(), csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
+			want:   how("Ready=False/Degraded"), version: "1.0.0",
+			resources: whole("(ComponentUnhealthy): " + ill), failing: "ComponentUnhealthy",
+			says: map[string]string{"Ready": "Subscription foo/foo is not ready (ComponentUnhealthy): " + ill},
+		},
+		"PendingAgain": {
+			reason: "What ran once is never being created.",
+			in: after(runs(), subscribed("foo.v1", "foo.v1", "Waiting for "+pending),
+				csvs(unwell(olm.CSVPhasePending, "Deployment foo has no pods"))),
+			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: whole("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
+		},
+		"PendingAfterFailed": {
+			reason: "Not on its way back either.",
+			in: after(after(runs(), csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods")),
+				subscribed("foo.v1", "foo.v1", ill, "InstalledCSVFailed=True/CSVFailed: "+ill)),
+				subscribed("foo.v1", "foo.v1", "Waiting for "+pending), csvs(unwell(olm.CSVPhasePending, "Deployment foo has no pods"))),
+			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: whole("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
+		},
+		"PendingAfterChange": {
+			reason: "Nor where its spec changes meanwhile.",
+			in: after(after(runs(), csvs(unwell(olm.CSVPhasePending, "Deployment foo has no pods"))),
+				asked(func(op *v1alpha1.PlatformOperator) { op.Generation++ })),
+			want: how("Ready=False/Degraded"), version: "1.0.0",
+			resources: whole("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
+		},
+		"Recovered": {
+			reason: "Once it runs again all is well.",
+			in:     after(after(runs(), csvs(unwell(olm.CSVPhasePending, ""))), csvs(succeeded("foo.v1", ""))),
+			want:   how(), version: "1.0.0", resources: whole(""), failing: "ComponentUnhealthy",
+		},
+		"Gone": {
+			reason: "An operator that somebody has deleted is degraded, and is installed no more.",
+			in:     after(runs(), missing), want: lost,
+			resources: whole("(CSVMissing): " + gone), failing: "CSVMissing",
+		},
+		"GoneStill": {
+			reason: "It stays so however often one looks.",
+			in:     after(after(runs(), missing)), want: lost,
+			resources: whole("(CSVMissing): " + gone), failing: "CSVMissing",
+		},
+		"ComingBack": {
+			reason: "What has run is not being created for the first time when it is installed again.",
+			in: after(after(after(runs(), missing)), subscribed("foo.v1", "foo.v1", "Waiting for it"),
+				csvs(installing("foo.v1", ""))),
+			want: how("Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"),
+			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
+				"0 of 1 pods are available"), failing: "Installing",
+		},
+		"Unsubscribed": {
+			reason: "A Subscription that somebody has deleted, and that is made again, makes it no new one.",
+			in:     after(after(runs(), unsubscribed)),
+			want: how("Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Degraded",
+				"UpToDate=False/SubscriptionNotFound"),
+			resources: whole("(Installing): Waiting for a Subscription to package foo"), failing: "Installing",
+		},
+		"SubscriptionTerminating": {
+			reason: "A Subscription on its way out says nothing of the operator any more.",
+			in: after(runs(), func(in *Inputs) {
+				in.Objects[2].Live = setting(in.Objects[2].Live.DeepCopy(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+			}),
+			want: how("Ready=False/Degraded"), version: "1.0.0",
+			resources: whole("(Terminating): It is being deleted"), failing: "Terminating",
+		},
+	}
+}
+
+// resourceRows cover the other objects of an operator.
+func resourceRows() map[string]statusRow {
+	const (
+		kindless  = "Foo example: the cluster does not serve the kind example.com/v1, Kind=Foo"
+		forbidden = "Foo example: foos.example.com is forbidden"
+		refused   = "Foo example: spec.size: Invalid value"
+		conflicts = "Subscription foo/foo already exists and is not changed. To hand it over: kubectl annotate -n foo"
+		taken     = "OperatorGroup foo/foo belongs to PlatformOperator bar, and is not changed"
+	)
+	example := func(conditions ...string) given { return consisting("example", saying(conditions...)) }
+	waiting := example("Ready=False/Provisioning: 1 of 3 nodes are there")
+	crashed := example("Degraded=True/CrashLoop: node 2 does not start")
+	also := func(entry, name string, conditions ...string) given {
+		o := saying(conditions...)
+		o.SetName(name)
+		return consisting(entry, o)
+	}
+	becoming := func(conditions ...string) given {
+		return func(in *Inputs) { in.Objects[3].Live = saying(conditions...) }
+	}
+	changedSpec := asked(func(op *v1alpha1.PlatformOperator) { op.Generation++ })
+	lacksKind := problem("example", "KindNotFound", kindless)
+	neverReady := func(changes ...given) Inputs { // the operator runs, but the PlatformOperator was never Ready
+		return beginning(append([]given{subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))}, changes...)...)
+	}
+	notYet := func(reason string) map[string]string {
+		return how("Ready=False/"+reason, "Installed=False/Installing", "Progressing=True/Installing")
+	}
+	out := map[string]statusRow{
+		"Ready": {
+			reason: "What is ready needs no words.",
+			in:     runs(example("Ready=True/AllThere: 3 of 3")), want: how(), version: "1.0.0", resources: whole("", "example"),
+		},
+		"Creating": {
+			reason: "It is installed once everything is ready, and until then the object's own reason comes up.",
+			in:     neverReady(waiting), want: notYet("Creating"), version: "1.0.0",
+			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
+			says: map[string]string{
+				"Ready":     "Foo example is not ready (Provisioning): 1 of 3 nodes are there",
+				"Installed": "Foo example is not ready (Provisioning): 1 of 3 nodes are there",
+			},
+		},
+		"Failing": {
+			reason: "What says that it has failed makes the whole fail, in its words.",
+			in:     neverReady(crashed), want: notYet("Failed"), version: "1.0.0",
+			resources: whole("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
+			says: map[string]string{"Ready": "Foo example is not ready (CrashLoop): node 2 does not start"},
+		},
+		"FailingBesideWaiting": {
+			reason: "The trouble is that of what fails, not of what only takes its time.",
+			in:     neverReady(waiting, also("other", "other", "Degraded=True/CrashLoop: node 2 does not start")),
+			want:   notYet("Failed"), version: "1.0.0",
+			resources: whole("", "example (Provisioning): 1 of 3 nodes are there", "other (CrashLoop): node 2 does not start"),
+			failing:   "CrashLoop",
+			says: map[string]string{"Ready": "Foo example is not ready (Provisioning): 1 of 3 nodes are there; " +
+				"Foo other is not ready (CrashLoop): node 2 does not start"},
+		},
+		"WasReady": {
+			reason: "What was ready once is degraded.",
+			in:     after(runs(example("Ready=True/AllThere: 3 of 3")), becoming("Ready=False/NodeLost: 2 of 3")),
+			want:   how("Ready=False/Degraded"), version: "1.0.0", resources: whole("", "example (NodeLost): 2 of 3"), failing: "NodeLost",
+		},
+		"Added": {
+			reason: "What is added to an operator that runs is being created.",
+			in:     after(runs(), changedSpec, waiting), want: how("Ready=False/Creating"), version: "1.0.0",
+			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
+		},
+		"AddedLater": {
+			reason: "Also when one looks again.",
+			in:     after(after(runs(), changedSpec, waiting)), want: how("Ready=False/Creating"), version: "1.0.0",
+			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
+		},
+		"AddedAndFailing": {
+			reason: "What is added and fails does harm to an operator that was well.",
+			in:     after(runs(), changedSpec, crashed), want: how("Ready=False/Degraded"), version: "1.0.0",
+			resources: whole("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
+		},
+		"Exchanged": {
+			reason: "What goes because it is wanted no more does no harm to what takes its place.",
+			in: after(runs(example("Ready=True/AllThere: 3 of 3")), changedSpec, func(in *Inputs) {
+				gone := setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+				in.Objects[3].Live, in.Objects[3].Leaving = gone, true
+			}, also("other", "other", "Ready=False/Provisioning: 1 of 3")),
+			want: how("Ready=False/Creating"), version: "1.0.0",
+			resources: whole("", "example (Terminating): It is being deleted", "other (Provisioning): 1 of 3"),
+		},
+		"KindComesWithOperator": {
+			reason: "A kind that the operator may bring along is waited for while it is being installed.",
+			in:     beginning(subscribed("foo.v1", "", "Waiting"), csvs(installing("foo.v1", "")), waiting, lacksKind),
+			want:   onItsWay("Synced=False/KindNotFound"),
+			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
+				"example (KindNotFound): "+kindless),
+			says: map[string]string{"Synced": kindless},
+		},
+		"KindDoesNotCome": {
+			reason:    "Where it has not, somebody has to see to it.",
+			in:        neverReady(waiting, lacksKind),
+			want:      how("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/KindNotFound", "Progressing=True/Installing"),
+			version:   "1.0.0",
+			resources: whole("", "example (KindNotFound): "+kindless), failing: "KindNotFound",
+		},
+		"KindGone": {
+			reason: "Where it was there, and is not any more, it is degraded.",
+			in:     after(runs(example("Ready=True")), lacksKind),
+			want:   how("Synced=False/KindNotFound", "Ready=False/Degraded"), version: "1.0.0",
+			resources: whole("", "example (KindNotFound): "+kindless), failing: "KindNotFound",
+		},
+		"Conflict": {
+			reason: "What is somebody else's is a conflict that only people can end.",
+			in:     beginning(problem("subscription", "Conflict", conflicts)),
+			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
+				"UpToDate=False/SubscriptionNotFound"),
+			resources: whole("(Conflict): " + conflicts), failing: "Conflict",
+			says: map[string]string{
+				"Synced": conflicts, "Installed": conflicts, "Ready": "Subscription foo/foo is not ready (Conflict): " + conflicts,
+			},
+		},
+		"NamespaceReserved": {
+			reason: "Where nothing may be made there is nothing to wait for.",
+			in: with(beginning(), func(in *Inputs) {
+				in.Objects, in.Barred = nil, &Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
+			}),
+			want: onItsWay("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "NamespaceReserved",
+			says:    map[string]string{"Synced": "It is reserved", "Installed": "It is reserved"},
+		},
+		"ConflictAndKindNotFound": {
+			reason: "All that is wrong is told, under the reason that will not go away by itself.",
+			in:     beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)),
+			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
+				"UpToDate=False/SubscriptionNotFound"),
+			resources: []string{
+				"namespace", "operatorgroup (Conflict): " + taken, "subscription (Installing): Waiting for a Subscription to package foo",
+				"example (KindNotFound): " + kindless,
+			},
+			failing: "Conflict",
+			says:    map[string]string{"Synced": taken + "; " + kindless},
+		},
+		"KindNotFoundFirst": {
+			reason: "Whatever comes first.",
+			in: with(beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)), func(in *Inputs) {
+				slices.Reverse(in.Objects)
+			}),
+			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
+				"UpToDate=False/SubscriptionNotFound"),
+			resources: []string{
+				"example (KindNotFound): " + kindless, "subscription (Installing): Waiting for a Subscription to package foo",
+				"operatorgroup (Conflict): " + taken, "namespace",
+			},
+			failing: "Conflict",
+		},
+		"Forbidden": {
+			reason:    "What we may not make is told.",
+			in:        neverReady(waiting, problem("example", "Forbidden", forbidden)),
+			want:      how("Synced=False/Forbidden", "Ready=False/Failed", "Installed=False/Forbidden", "Progressing=True/Installing"),
+			version:   "1.0.0",
+			resources: whole("", "example (Forbidden): "+forbidden), failing: "Forbidden",
+			says: map[string]string{"Synced": forbidden, "Installed": forbidden},
+		},
+		"Refused": {
+			reason: "So is what the API server refuses, which is no better for having been there.",
+			in:     after(runs(example("Ready=True")), problem("example", "ApplyFailed", refused)),
+			want:   how("Synced=False/ApplyFailed", "Ready=False/Degraded"), version: "1.0.0",
+			resources: whole("", "example (ApplyFailed): "+refused), failing: "ApplyFailed",
+			says: map[string]string{"Synced": refused},
+		},
+		"Leaving": {
+			reason: "What is on its way out is told, and does not count.",
+			in: with(runs(), leaving("old", setting(saying("Ready=False/Going: bye"), "2026-01-01T00:00:00Z",
+				"metadata", "deletionTimestamp"))),
+			want: how(), version: "1.0.0", resources: whole("", "old (Terminating): It is being deleted"),
+		},
+		"NotThere": {
+			reason: "What is not there is not ready.",
+			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Live = nil }), want: notYet("Creating"), version: "1.0.0",
+			resources: whole("", "example (NotFound): Not found"),
+		},
+		"Checks": {
+			reason: "The checks of an entry decide where it has any.",
+			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Checks = checking(noCheck) }), want: how(), version: "1.0.0",
+			resources: whole("", "example"),
+		},
+	}
+	return out
+}
+
+func observeRows() map[string]statusRow {
+	observed := func(n int) given { return func(in *Inputs) { in.Observed = n } }
+	return map[string]statusRow{
+		"None": {
+			reason: "What is not there cannot be observed.",
+			in:     beginning(asked(observing), nothingMade),
+			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionNotFound",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "SubscriptionNotFound",
+			says: map[string]string{
+				"Synced":    "Nothing is made or changed, since managementPolicy is Observe",
+				"Ready":     "The operator is not ready (SubscriptionNotFound): There is no Subscription to package foo to observe",
+				"Installed": "There is no Subscription to package foo to observe",
+			},
+		},
+		"One": {
+			reason: "One is reported on as if it were our own.",
+			in:     beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+			want:   how("Synced=True/ObserveOnly"), version: "1.0.0",
+			says: map[string]string{"Ready": "foo.v1 runs"},
+		},
+		"OneInTrouble": {
+			reason: "Also of what is wrong with it.",
+			in: beginning(asked(observing), nothingMade, observed(1),
+				subscribed("", "", "No", "ResolutionFailed=True/ChannelNotFound: No channel")),
+			want:    onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/ChannelNotFound"),
+			failing: "ChannelNotFound",
+			says:    map[string]string{"Ready": "The operator is not ready (ChannelNotFound): No channel"},
+		},
+		"Several": {
+			reason: "Of several nobody knows which is meant.",
+			in:     beginning(asked(observing), nothingMade, observed(2)),
+			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionAmbiguous",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "SubscriptionAmbiguous",
+			says: map[string]string{
+				"Installed": "There are 2 Subscriptions to package foo: set spec.namespace to select one",
+			},
+		},
+		"Regressed": {
+			reason: "An operator that ran, and does not any more, is degraded whoever installed it.",
+			in: after(beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+				csvs(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods"))),
+			want: how("Synced=True/ObserveOnly", "Ready=False/Degraded"), version: "1.0.0", failing: "ComponentUnhealthy",
+		},
+		"GoneAgain": {
+			reason: "One that was there, and ran, is degraded.",
+			in: after(beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+				observed(0), func(in *Inputs) { in.Subscription, in.CSVs = nil, nil }),
+			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "SubscriptionNotFound",
+		},
+	}
+}
+
+// othersRows cover other PlatformOperators for the package, and a cluster without Subscriptions.
+func othersRows() map[string]statusRow {
+	duplicates := func(names ...string) given { return func(in *Inputs) { in.Duplicates = names } }
+	yields := func(in *Inputs) { in.Yields = true }
+	younger := "Package foo is also that of PlatformOperator bar: delete all but one. Nothing is made for this one, which is younger"
+	noOLM := func(in *Inputs) { in.NoOLM = true }
+	lacksKinds := func(in *Inputs) {
+		problem("operatorgroup", "KindNotFound", "OperatorGroup foo/foo: the cluster does not serve the kind")(in)
+		problem("subscription", "KindNotFound", "Subscription foo/foo: the cluster does not serve the kind")(in)
+	}
+	const install = "The cluster has no Subscriptions: install an OLM, or the loops of operator-status " +
+		"(kubectl apply -k config/lifecycle)"
+	return map[string]statusRow{
+		"Older": {
+			reason: "Who was first goes on, and says that there is another.",
+			in:     runs(duplicates("bar", "baz")),
+			want:   how("Synced=False/DuplicatePackage"), version: "1.0.0", resources: whole(""),
+			says: map[string]string{"Synced": "Package foo is also that of PlatformOperator bar, baz: delete all but one. " +
+				"This one is the oldest, and goes on"},
+		},
+		"OlderInstalling": {
+			reason: "Also while it is being installed.",
+			in:     beginning(duplicates("bar"), subscribed("", "", "Waiting")), want: onItsWay("Synced=False/DuplicatePackage"),
+			resources: whole("(Installing): Waiting"),
+		},
+		"Younger": {
+			reason: "Who came later fails, and has nothing made.",
+			in:     beginning(duplicates("bar"), yields, nothingMade),
+			want: onItsWay("Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "DuplicatePackage",
+			says: map[string]string{
+				"Synced": younger, "Installed": younger, "Ready": "The operator is not ready (DuplicatePackage): " + younger,
+			},
+		},
+		"NoOLM": {
+			reason: "Without an OLM nothing will come of it unless somebody installs one.",
+			in:     beginning(noOLM, lacksKinds),
+			want: onItsWay("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/OLMNotFound",
+				"UpToDate=False/SubscriptionNotFound"),
+			resources: []string{
+				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
+				"subscription (OLMNotFound): " + install,
+			},
+			failing: "OLMNotFound",
+			says:    map[string]string{"Installed": install, "Progressing": install},
+		},
+		"NoOLMToObserve": {
+			reason: "Also for who only observes.",
+			in:     beginning(noOLM, asked(observing), nothingMade),
+			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/OLMNotFound",
+				"UpToDate=False/SubscriptionNotFound"),
+			failing: "OLMNotFound",
+			says:    map[string]string{"Ready": "The operator is not ready (OLMNotFound): " + install},
+		},
+		"OLMGone": {
+			reason: "Where it is gone the operator is degraded, and stays so however often one looks.",
+			in: after(after(runs(), noOLM, lacksKinds, func(in *Inputs) {
+				in.Subscription, in.CSVs = nil, nil
+			})),
+			want: onItsWay("Synced=False/KindNotFound", "Ready=False/Degraded", "Installed=False/OLMNotFound",
+				"UpToDate=False/SubscriptionNotFound"),
+			resources: []string{
+				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
+				"subscription (OLMNotFound): " + install,
+			},
+			failing: "OLMNotFound",
+		},
+	}
+}
+
+// olmRows cover a Subscription that a real OLM writes, with our conditions on it.
+func olmRows() map[string]statusRow {
+	const (
+		newest   = "UpToDate=True/NewestRuns: foo.v1 is the newest that OLM knows of, and runs"
+		behind   = "UpToDate=False/NewestDoesNotRun: Waiting for ClusterServiceVersion foo/foo.v2, which is Pending"
+		unpack   = "bundle unpacking failed. Reason: DeadlineExceeded, and Message: Job was active longer than specified deadline"
+		conflict = "constraints not satisfiable: no operators found in package foo"
+	)
+	bridged := func(current, installed string, conditions ...string) given {
+		return func(in *Inputs) {
+			subscribed(current, installed, "", conditions...)(in)
+			in.Subscription.Status.UpToDate = false // OLM's schema does not have the field
+		}
+	}
+	running := runs(bridged("foo.v1", "foo.v1", newest), csvs(byOLM(succeeded("foo.v1", ""))))
+	return map[string]statusRow{
+		"UpToDate": {
+			reason: "There the condition says it, since the schema has no field for it.",
+			in:     running, want: how(), version: "1.0.0", resources: whole(""),
+			says: map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
+		},
+		"NotToldYet": {
+			reason: "Until we have said so, it is not.",
+			in:     with(running, bridged("foo.v1", "foo.v1")), want: how("UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: whole(""),
+		},
+		"PendingIsInstalled": {
+			reason: "OLM calls installed what does not run yet: what runs is what that one replaces.",
+			in: after(running, bridged("foo.v2", "foo.v2", behind), csvs(byOLM(givingWay()),
+				byOLM(because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), "RequirementsNotMet", "CRD bars.example.com is missing")))),
+			want:    how("Ready=True/Updating", "Progressing=True/Updating", "UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{
+				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed",
+				"Progressing": "foo.v1 is being updated to foo.v2: ClusterServiceVersion foo/foo.v2 is Pending (RequirementsNotMet): " +
+					"CRD bars.example.com is missing",
+			},
+		},
+		"HeldAfterThePlan": {
+			reason: "Nor is what OLM holds back itself.",
+			in: after(running, bridged("foo.v2", "foo.v2", behind, "UpgradeHeld=True/OperatorConditionNotUpgradeable: It is busy"),
+				csvs(byOLM(givingWay()), byOLM(csv("foo.v2", "foo.v1", olm.CSVPhasePending)))),
+			want: how("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun",
+				"Upgradeable=False/OperatorConditionNotUpgradeable"),
+			version: "1.0.0", resources: whole(""),
+			says: map[string]string{"Progressing": "It is busy", "Upgradeable": "It is busy", "Ready": "foo.v1 runs"},
+		},
+		"FirstIsInstalled": {
+			reason: "A first one that does not run yet is not installed, whatever OLM calls it.",
+			in:     beginning(bridged("foo.v1", "foo.v1", "UpToDate=False/NewestDoesNotRun: Waiting"), csvs(byOLM(installing("foo.v1", "")))),
+			want:   onItsWay(),
+			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
+				"0 of 1 pods are available"),
+		},
+		"FirstAwaitsApproval": {
+			reason: "Whom a first install waits for is known by the condition alone.",
+			in:     beginning(bridged("foo.v1", "", "InstallPlanAwaitingManualApproval=True/RequiresApproval: Approve it")),
+			want:   onItsWay(), says: map[string]string{"Installed": "Approve it", "UpToDate": "Approve it"},
+			resources: whole("(Installing): Approve it"),
+		},
+		"UnpackFailed": {
+			reason: "A bundle that cannot be unpacked is told, though no other condition does.",
+			in:     beginning(bridged("", "", "BundleUnpackFailed=True/BundleUnpackFailed: "+unpack)),
+			want:   onItsWay("Ready=False/Failed", "Installed=False/BundleUnpackFailed"),
+			says:   map[string]string{"Installed": unpack}, failing: "BundleUnpackFailed",
+			resources: whole("(BundleUnpackFailed): " + unpack),
+		},
+		"WithoutReason": {
+			reason: "OLM leaves out reasons: then the type is the word.",
+			in:     beginning(bridged("", "", "ResolutionFailed=True: "+conflict)),
+			want:   onItsWay("Ready=False/Failed", "Installed=False/ResolutionFailed"),
+			says: map[string]string{
+				"Installed": conflict, "Ready": "Subscription foo/foo is not ready (ResolutionFailed): " + conflict,
+			},
+			failing: "ResolutionFailed", resources: whole("(ResolutionFailed): " + conflict),
+		},
+		"NoWord": {
+			reason: "A reason that a condition cannot have does not keep it from being written.",
+			in:     beginning(bridged("", "", "ResolutionFailed=True/not a word: "+conflict)),
+			want:   onItsWay("Ready=False/Failed", "Installed=False/Failed"), failing: "Failed",
+			resources: whole("(Failed): " + conflict),
+		},
+		"HeldWithoutReason": {
+			reason:  "Not in any condition.",
+			in:      with(running, bridged("foo.v2", "foo.v1", behind, "UpgradeHeld=True: It is busy")),
+			want:    how("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Upgradeable=False/UpgradeHeld"),
+			version: "1.0.0", resources: whole(""),
+		},
+		"RegressedThere": {
+			reason: "OLM's own history tells that it ran.",
+			in: after(running, bridged("foo.v1", "foo.v1", "UpToDate=False/NewestDoesNotRun: Waiting"),
+				csvs(byOLM(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods")))),
+			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: whole("(ComponentUnhealthy): ClusterServiceVersion foo/foo.v1 is Pending (ComponentUnhealthy): no pods"),
+			failing:   "ComponentUnhealthy",
+		},
+	}
+}
+
+var reasonOfCondition = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// checkSense verifies that the API server accepts the status, and that every condition is set.
+func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
+	t.Helper()
+	for conditionType := range how() {
+		c := meta.FindStatusCondition(got.Conditions, conditionType)
+		if c == nil {
+			t.Errorf("there is no condition %s", conditionType)
+			continue
+		}
+		switch {
+		case !reasonOfCondition.MatchString(c.Reason):
+			t.Errorf("%s=%s has reason %q", c.Type, c.Status, c.Reason)
+		case c.Message == "":
+			t.Errorf("%s=%s/%s says nothing", c.Type, c.Status, c.Reason)
+		case len(c.Message) > maxMessage+len("…") || !utf8.ValidString(c.Message):
+			t.Errorf("%s says %d bytes: %s", c.Type, len(c.Message), c.Message)
+		case c.LastTransitionTime.IsZero() || c.LastTransitionTime.Nanosecond() != 0:
+			t.Errorf("%s is since %v", c.Type, c.LastTransitionTime)
+		case c.ObservedGeneration != in.Operator.Generation:
+			t.Errorf("%s is about generation %d", c.Type, c.ObservedGeneration)
+		}
+	}
+	if len(got.Conditions) != len(how()) || got.ObservedGeneration != in.Operator.Generation {
+		t.Errorf("there are %d conditions of generation %d", len(got.Conditions), got.ObservedGeneration)
+	}
+	if len(got.Resources) != len(in.Objects) {
+		t.Errorf("of %d objects %d are told", len(in.Objects), len(got.Resources))
+	}
+	checkRelated(t, got)
+}
+
+// checkRelated verifies that relatedObjects are sorted and unique, and include every composed object.
+func checkRelated(t *testing.T, got v1alpha1.PlatformOperatorStatus) {
+	t.Helper()
+	lines := related(got)
+	if !slices.IsSorted(lines) || len(slices.Compact(slices.Clone(lines))) != len(lines) || len(lines) > v1alpha1.MaxRelatedObjects {
+		t.Errorf("relatedObjects are not sorted, unique and 100 at most:\n%s", strings.Join(lines, "\n"))
+	}
+	for _, r := range got.Resources {
+		r.Reference.UID = ""
+		if !slices.Contains(got.RelatedObjects, r.Reference) && len(lines) < v1alpha1.MaxRelatedObjects {
+			t.Errorf("%v is not related", r.Reference)
+		}
+	}
+}
+
+func related(got v1alpha1.PlatformOperatorStatus) []string {
+	var out []string
+	for _, r := range got.RelatedObjects {
+		out = append(out, strings.Join([]string{r.APIVersion, r.Kind, r.Namespace, r.Name}, "\t"))
+	}
+	return out
+}
+
+// checkFixed verifies that Status keeps its own output, now and an hour later, except for a failure that has ended.
+func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
+	t.Helper()
+	second := with(in)
+	second.Operator.Status = *first.DeepCopy()
+	got, _ := Status(second)
+	if diff := cmp.Diff(first, got); diff != "" {
+		t.Errorf("computed again it differs: -first +second\n%s", diff)
+	}
+	second.Now = metav1.NewTime(in.Now.Add(time.Hour))
+	got, _ = Status(second)
+	if first.QuietSince != nil {
+		first.FailingSince, first.QuietSince, first.FailingReason, first.FailingMessage = nil, nil, "", ""
+	}
+	if diff := cmp.Diff(first, got); diff != "" {
+		t.Errorf("computed again an hour later it differs: -first +second\n%s", diff)
+	}
+}
+
+// checkFailing verifies that FailingSince is kept from the start of a failure until it has been over for two minutes.
+func checkFailing(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
+	t.Helper()
+	before, ready := in.Operator.Status, meta.FindStatusCondition(got.Conditions, "Ready")
+	now := metav1.NewTime(in.Now.Truncate(time.Second))
+	bad := ready.Status == metav1.ConditionFalse && (ready.Reason == "Failed" || ready.Reason == "Degraded") ||
+		strings.Contains(ready.Message, ", but: ")
+	var since, quietSince *metav1.Time
+	switch {
+	case bad && before.FailingSince == nil:
+		since = &now
+	case bad:
+		since = before.FailingSince
+	case before.FailingSince == nil:
+	case before.QuietSince == nil:
+		since, quietSince = before.FailingSince, &now
+	case now.Sub(before.QuietSince.Time) < 2*time.Minute:
+		since, quietSince = before.FailingSince, before.QuietSince
+	}
+	if diff := cmp.Diff([]*metav1.Time{since, quietSince}, []*metav1.Time{got.FailingSince, got.QuietSince}); diff != "" {
+		t.Errorf("Ready is %s/%s\nfailingSince, quietSince: -want +got\n%s", ready.Status, ready.Reason, diff)
+	}
+	if words := got.FailingReason != "" && got.FailingMessage != ""; words != (since != nil) {
+		t.Errorf("failing since %v: %q %q", since, got.FailingReason, got.FailingMessage)
+	}
+	_, own, titled := strings.Cut(got.FailingMessage, ": ") // the object's title comes before its message
+	if bad && !strings.Contains(ready.Message, got.FailingMessage) && (!titled || !strings.Contains(ready.Message, own)) {
+		t.Errorf("failingMessage is %q, and Ready says %q", got.FailingMessage, ready.Message)
+	}
+}
+
+// checkTimes verifies that the lastTransitionTime of a condition changes only with its status.
+func checkTimes(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
+	t.Helper()
+	for _, c := range got.Conditions {
+		want := in.Now.Truncate(time.Second)
+		if before := meta.FindStatusCondition(in.Operator.Status.Conditions, c.Type); before != nil && before.Status == c.Status {
+			want = before.LastTransitionTime.Time
+		}
+		if !c.LastTransitionTime.Time.Equal(want) {
+			t.Errorf("%s=%s is since %v; want %v", c.Type, c.Status, c.LastTransitionTime, want)
+		}
+	}
+}
+
+// checkReady verifies that Ready means that the operator runs and every object is ready.
+func checkReady(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
+	t.Helper()
+	if !meta.IsStatusConditionTrue(got.Conditions, "Ready") {
+		return
+	}
+	for i, o := range in.Objects {
+		switch {
+		case o.Leaving:
+		case o.Problem != nil || o.Live == nil || o.Live.GetDeletionTimestamp() != nil || !got.Resources[i].Ready:
+			t.Errorf("Ready, but %s has the problem %v, and is told as %v", titleOf(o.Object), o.Problem, got.Resources[i])
+		case o.Entry != "subscription" && !ReadinessOf(o.Live, o.Checks).Ready:
+			t.Errorf("Ready, but %s is not", titleOf(o.Object))
+		}
+	}
+	message := meta.FindStatusCondition(got.Conditions, "Installed").Message
+	running := in.CSVs[strings.TrimSuffix(message, " is installed")]
+	if running == nil {
+		t.Fatalf("Ready, but nothing is installed: %s", message)
+	}
+	switch running.Status.Phase {
+	case olm.CSVPhaseSucceeded, olm.CSVPhaseReplacing, olm.CSVPhaseDeleting:
+	default:
+		t.Errorf("Ready, but %s is %s", running.Name, running.Status.Phase)
+	}
+	if got.Version != running.Spec.Version.String() {
+		t.Errorf("version is %q, but %s is installed", got.Version, running.Name)
+	}
+}
+
+// TestTransitions verifies that a changed message alone does not change the lastTransitionTime.
+func TestTransitions(t *testing.T) {
+	first := beginning(subscribed("", "", "One"))
+	second := with(after(first, subscribed("", "", "Two")), func(in *Inputs) { in.Now = metav1.NewTime(noon.Add(time.Hour)) })
+	third := with(after(second, subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))), func(in *Inputs) {
+		in.Now = metav1.NewTime(noon.Add(2 * time.Hour))
+	})
+	for name, tc := range map[string]struct {
+		in    Inputs
+		ready string
+		since int
+	}{
+		"First": {first, "False", 12}, "Words": {second, "False", 12}, "Status": {third, "True", 14},
+	} {
+		got, _ := Status(tc.in)
+		c := meta.FindStatusCondition(got.Conditions, "Ready")
+		if string(c.Status) != tc.ready || c.LastTransitionTime.Hour() != tc.since {
+			t.Errorf("%s: Ready is %s since %v; want %s since %d", name, c.Status, c.LastTransitionTime, tc.ready, tc.since)
+		}
+	}
+}
+
+// TestLongWords verifies that the API server accepts the status regardless of the length of the messages in it.
+func TestLongWords(t *testing.T) {
+	long := strings.Repeat("ä", 40000)
+	var many []given
+	for i := range 64 {
+		o := saying("Degraded=True/Down: " + long)
+		o.SetName(fmt.Sprintf("example-%d", i))
+		many = append(many, consisting(fmt.Sprint(i), o))
+	}
+	for name, in := range map[string]Inputs{
+		"Objects":      beginning(many...),
+		"Subscription": beginning(subscribed("", "", long, "ResolutionFailed=True/No: "+long)),
+		"CSV":          beginning(subscribed("foo.v1", "", ""), csvs(because(csv("foo.v1", ""), "RequirementsNotMet", long))),
+		"Problem":      beginning(problem("subscription", "ApplyFailed", long)),
+		"Probe":        runs(probed("Upgradeable=False/NotUpgradeable: "+long, "Important=True/ConditionsTrue: "+long)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := Status(in)
+			checkSense(t, in, got)
+			checkFixed(t, in, got)
+			for _, r := range got.Resources {
+				if len(r.Message) > maxMessage+len("…") || !utf8.ValidString(r.Message) {
+					t.Errorf("%s says %d bytes", r.Name, len(r.Message))
+				}
+			}
+			if len(got.FailingMessage) > maxMessage+len("…") {
+				t.Errorf("failingMessage has %d bytes", len(got.FailingMessage))
+			}
+		})
+	}
+}
+
+func TestResourceReferences(t *testing.T) {
+	got, _ := Status(runs(consisting("example", bearing(saying("Ready=True"), "uid-example")),
+		leaving("old", bearing(objectIn(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"bar","name":"old"}}`), "uid-old"))))
+	want := []corev1.ObjectReference{
+		{APIVersion: "v1", Kind: "Namespace", Name: "foo", UID: "uid-namespace"},
+		{APIVersion: "operators.coreos.com/v1", Kind: "OperatorGroup", Namespace: "foo", Name: "foo", UID: "uid-operatorgroup"},
+		{APIVersion: "operators.coreos.com/v1alpha1", Kind: "Subscription", Namespace: "foo", Name: "foo", UID: "uid-subscription"},
+		{APIVersion: "example.com/v1", Kind: "Foo", Name: "example", UID: "uid-example"},
+		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "bar", Name: "old", UID: "uid-old"},
+	}
+	var refs []corev1.ObjectReference
+	for _, r := range got.Resources {
+		refs = append(refs, r.Reference)
+	}
+	if diff := cmp.Diff(want, refs); diff != "" {
+		t.Errorf("each object is told, with its UID where it is there: -want +got\n%s", diff)
+	}
+}
+
+func TestRelatedObjects(t *testing.T) {
+	in := runs(subscribed("foo.v2", "foo.v1", "Waiting"), csvs(givingWay(), installing("foo.v2", "foo.v1")), probed(),
+		consisting("example", saying("Ready=True")), consisting("again", saying("Ready=True")), func(in *Inputs) {
+			in.Subscription.Status.InstallPlanRef = &corev1.ObjectReference{Kind: "InstallPlan", Namespace: "foo", Name: "install-2"}
+		})
+	got, _ := Status(in)
+	want := []string{
+		"example.com/v1\tFoo\t\texample",
+		"operators.coreos.com/v1\tOperatorGroup\tfoo\tfoo",
+		"operators.coreos.com/v1alpha1\tCatalogSource\tglobal\toperators",
+		"operators.coreos.com/v1alpha1\tClusterServiceVersion\tfoo\tfoo.v1",
+		"operators.coreos.com/v1alpha1\tClusterServiceVersion\tfoo\tfoo.v2",
+		"operators.coreos.com/v1alpha1\tInstallPlan\tfoo\tinstall-2",
+		"operators.coreos.com/v1alpha1\tProbe\tfoo\tfoo.v1",
+		"operators.coreos.com/v1alpha1\tSubscription\tfoo\tfoo",
+		"v1\tNamespace\t\tfoo",
+	}
+	if diff := cmp.Diff(want, related(got)); diff != "" {
+		t.Errorf("what leads to the operator, sorted, each once, and without UIDs: -want +got\n%s", diff)
+	}
+
+	for i := range 120 {
+		leaving("old", objectIn(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old-%03d"}}`, 119-i)))(&in)
+	}
+	got, _ = Status(in)
+	if len(got.RelatedObjects) != 100 {
+		t.Errorf("there are %d related objects", len(got.RelatedObjects))
+	}
+	checkRelated(t, got)
+}
+
+// TestRelatedObserved verifies that relatedObjects include an observed Subscription, and nothing that does not exist.
+func TestRelatedObserved(t *testing.T) {
+	in := beginning(asked(observing), nothingMade, subscribed("foo.v1", "foo.v1", ""))
+	for name, tc := range map[string]struct {
+		in   Inputs
+		want []string
+	}{
+		"One": {in, []string{
+			"operators.coreos.com/v1alpha1\tCatalogSource\tglobal\toperators", "operators.coreos.com/v1alpha1\tSubscription\tfoo\tfoo",
+		}},
+		"Specless": {with(in, func(in *Inputs) { in.Subscription.Spec = nil }), []string{
+			"operators.coreos.com/v1alpha1\tSubscription\tfoo\tfoo",
+		}},
+		"None": {with(in, func(in *Inputs) { in.Subscription = nil }), nil},
+	} {
+		got, _ := Status(tc.in)
+		if diff := cmp.Diff(tc.want, related(got)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestFailing replays failures over time.
+func TestFailing(t *testing.T) {
+	const no, yes = false, true
+	type moment struct {
+		at           string // since noon
+		bad          bool
+		since, quiet string // since noon; empty if not set
+		again        string
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		play   []moment
+	}{
+		"Never": {"Who never fails has nothing to tell.", []moment{{at: "0s"}, {at: "1h"}}},
+		"Stays": {"The first bad moment is kept.", []moment{
+			{at: "0s"}, {at: "10s", bad: yes, since: "10s"}, {at: "20s", bad: yes, since: "10s"}, {at: "1h", bad: yes, since: "10s"},
+		}},
+		"ComesAgain": {"A minute of quiet, and bad again, is one trouble.", []moment{
+			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"},
+			{at: "1m10s", since: "0s", quiet: "10s", again: "1m"}, {at: "1m11s", bad: yes, since: "0s"},
+			{at: "3m", bad: yes, since: "0s"},
+		}},
+		"Ends": {"Two minutes of quiet end it.", []moment{
+			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"},
+			{at: "2m9s", since: "0s", quiet: "10s", again: "1s"}, {at: "2m10s"}, {at: "3m"}, {at: "4m", bad: yes, since: "4m"},
+		}},
+		"EndsWhileNobodyLooks": {"Also where nobody looked when they were over.", []moment{
+			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"}, {at: "5h"},
+		}},
+		"BadWhileNobodyLooks": {"But bad is bad, and goes on from where it began.", []moment{
+			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"}, {at: "5h", bad: yes, since: "0s"},
+			{at: "6h", since: "0s", quiet: "6h", again: "2m"},
+		}},
+		"Flaps": {"One that comes and goes is there all the time.", []moment{
+			{at: "0s", bad: yes, since: "0s"}, {at: "90s", bad: no, since: "0s", quiet: "90s", again: "2m"},
+			{at: "3m", bad: yes, since: "0s"}, {at: "4m", since: "0s", quiet: "4m", again: "2m"},
+			{at: "5m59s", bad: yes, since: "0s"}, {at: "6m", since: "0s", quiet: "6m", again: "2m"},
+			{at: "7m", since: "0s", quiet: "6m", again: "1m"}, {at: "7m59s", since: "0s", quiet: "6m", again: "1s"}, {at: "8m"},
+		}},
+		"ClockGoesBack": {"A clock that goes back loses nothing.", []moment{
+			{at: "1h", bad: yes, since: "1h"}, {at: "1h1m", since: "1h", quiet: "1h1m", again: "2m"},
+			{at: "1h0m30s", since: "1h", quiet: "1h1m", again: "2m30s"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trouble := subscribed("", "", "No", "ResolutionFailed=True/ChannelNotFound: There is no channel")
+			in := beginning()
+			in.Now = metav1.NewTime(noon.Truncate(time.Second))
+			start := in.Now
+			for _, m := range tc.play {
+				in.Now = metav1.NewTime(start.Add(lasting(m.at)))
+				in.Subscription = nil
+				if m.bad {
+					trouble(&in)
+				}
+				got, again := Status(in)
+				want := []string{m.since, m.quiet}
+				if diff := cmp.Diff(want, []string{sinceThen(start, got.FailingSince), sinceThen(start, got.QuietSince)}); diff != "" {
+					t.Fatalf("%s\nat %s: failingSince, quietSince: -want +got\n%s", tc.reason, m.at, diff)
+				}
+				if again != lasting(m.again) {
+					t.Errorf("%s\nat %s: looks again in %v; want %q", tc.reason, m.at, again, m.again)
+				}
+				words := []string{got.FailingReason, got.FailingMessage}
+				wantWords := []string{"", ""}
+				if m.since != "" {
+					wantWords = []string{"ChannelNotFound", "There is no channel"}
+				}
+				if diff := cmp.Diff(wantWords, words); diff != "" {
+					t.Errorf("%s\nat %s: failingReason, failingMessage: -want +got\n%s", tc.reason, m.at, diff)
+				}
+				in.Operator.Status = got
+			}
+		})
+	}
+}
+
+func lasting(words string) time.Duration {
+	if words == "" {
+		return 0
+	}
+	out, err := time.ParseDuration(words)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// sinceThen formats a moment as TestFailing does.
+func sinceThen(start metav1.Time, moment *metav1.Time) string {
+	if moment == nil {
+		return ""
+	}
+	out := moment.Sub(start.Time).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if rest, ok := strings.CutSuffix(out, zero); ok {
+			out = rest + zero[:1]
+		}
+	}
+	return strings.Replace(out, "1m30s", "90s", 1)
+}
+
+// TestFailingChanges verifies that the reason and message of a failure are updated, but not when it began.
+func TestFailingChanges(t *testing.T) {
+	first := beginning(problem("subscription", "Forbidden", "May not"))
+	second := after(first, problem("subscription", "ApplyFailed", "Does not"))
+	got, _ := Status(second)
+	want := []any{noon.Truncate(time.Second), "ApplyFailed", "Does not"}
+	if diff := cmp.Diff(want, []any{got.FailingSince.Time, got.FailingReason, got.FailingMessage}); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestDeleting verifies that a PlatformOperator is not failing during deletion, and keeps its objects in the status.
+func TestDeleting(t *testing.T) {
+	broken := beginning(problem("subscription", "Forbidden", "May not"))
+	quietly := after(broken, nothingMade)
+	for name, before := range map[string]Inputs{
+		"Running": runs(), "Failing": after(broken), "Quiet": after(quietly), "New": beginning(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := before.Operator.DeepCopy()
+			op.Generation++
+			op.DeletionTimestamp = &metav1.Time{Time: before.Now.Add(time.Minute)}
+			left := beginning().Objects
+			unchanged := op.DeepCopy()
+			got := Deleting(op, left[:2], metav1.NewTime(before.Now.Add(time.Minute)))
+			for _, conditionType := range []string{"Synced", "Ready"} {
+				c := meta.FindStatusCondition(got.Conditions, conditionType)
+				want := "False/Deleting: Waiting until these are gone: Namespace foo, OperatorGroup foo/foo"
+				if said := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); said != want {
+					t.Errorf("%s is %s; want %s", conditionType, said, want)
+				}
+			}
+			if got.FailingSince != nil || got.QuietSince != nil || got.FailingReason != "" || got.FailingMessage != "" {
+				t.Errorf("failing since %v, quiet since %v: %s %s", got.FailingSince, got.QuietSince, got.FailingReason, got.FailingMessage)
+			}
+			if diff := cmp.Diff(op.Status.Resources, got.Resources); diff != "" {
+				t.Errorf("what is left is found by these:\n%s", diff)
+			}
+			if got.ObservedGeneration != op.Generation {
+				t.Errorf("it is about generation %d", got.ObservedGeneration)
+			}
+			if diff := cmp.Diff(unchanged, op); diff != "" {
+				t.Errorf("the PlatformOperator, which may be the cache's, was changed:\n%s", diff)
+			}
+			op.Status = got
+			if diff := cmp.Diff(got, Deleting(op, left[:2], metav1.NewTime(before.Now.Add(time.Hour)))); diff != "" {
+				t.Errorf("later it differs: -first +second\n%s", diff)
+			}
+		})
+	}
+}

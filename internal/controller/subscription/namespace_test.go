@@ -1,0 +1,788 @@
+package subscription
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/resolve"
+	"github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+var community = types.NamespacedName{Namespace: "olm", Name: "community"}
+
+// subscribe returns a Subscription to a package, created at the given second.
+func subscribe(name, pkg string, second int64) *v1alpha1.Subscription {
+	return &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Unix(second, 0)},
+		Spec:       &olm.SubscriptionSpec{Package: pkg, CatalogSource: community.Name, CatalogSourceNamespace: community.Namespace},
+	}
+}
+
+func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	_, version, _ := strings.Cut(name, ".v")
+	out.Spec.Version.Version = semver.MustParse(version)
+	out.Status.Phase = phase
+	return out
+}
+
+// stamped marks a CSV as installed from a package by a plan.
+func stamped(pkg string, csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+	csv.Annotations = map[string]string{surroundings.AnnotationProperties: fmt.Sprintf(
+		`{"properties":[{"type":"olm.package","value":{"packageName":%q,"version":"1.0.0"}}]}`, pkg)}
+	return csv
+}
+
+// offer returns a catalog. Each package has one channel, in which each bundle replaces the previous one.
+func offer(bundles ...string) catalog.Catalog {
+	content := &catalog.Content{Packages: map[string]*catalog.Package{}}
+	previous := map[string]string{}
+	for _, text := range bundles {
+		name, needs, _ := strings.Cut(text, " needs ")
+		pkg, version, _ := strings.Cut(name, ".v")
+		b := &catalog.Bundle{Name: name, Package: pkg, Version: semver.MustParse(version), Properties: []property.Property{
+			{Type: property.TypePackage, Value: json.RawMessage(fmt.Sprintf(`{"packageName":%q,"version":%q}`, pkg, version))},
+		}}
+		if needs != "" {
+			of, versions, _ := strings.Cut(needs, " ")
+			b.Properties = append(b.Properties, property.MustBuildPackageRequired(of, versions))
+		}
+		p := content.Packages[pkg]
+		if p == nil {
+			p = &catalog.Package{Name: pkg, DefaultChannel: "stable", Channels: map[string]*catalog.Channel{
+				"stable": {Name: "stable", Entries: map[string]*catalog.Entry{}},
+			}}
+			content.Packages[pkg] = p
+		}
+		p.Channels["stable"].Entries[name] = &catalog.Entry{Bundle: b, Replaces: previous[pkg]}
+		previous[pkg] = name
+	}
+	return catalog.Catalog{Key: community, Healthy: true, Content: content}
+}
+
+// around returns a namespace with a catalog and objects.
+func around(offered catalog.Catalog, objects ...client.Object) *namespace {
+	out := &namespace{
+		csvs: map[string]*v1alpha1.ClusterServiceVersion{}, plans: map[string]*olm.InstallPlan{}, catalogs: []catalog.Catalog{offered},
+	}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1alpha1.Subscription:
+			out.subs = append(out.subs, o)
+		case *v1alpha1.ClusterServiceVersion:
+			out.csvs[o.Name] = o
+		case *olm.InstallPlan:
+			out.plans[o.Name] = o
+		}
+	}
+	out.incomplete = map[string]bool{}
+	out.newest = presentOf(out.csvs, out.incomplete)
+	return out
+}
+
+// installs returns a solution: "foo.v2>foo.v1" is foo.v2, which replaces foo.v1.
+func installs(words ...string) resolve.Solution {
+	var out resolve.Solution
+	for _, word := range words {
+		name, replaces, _ := strings.Cut(word, ">")
+		pkg, _, _ := strings.Cut(name, ".v")
+		out.Choices = append(out.Choices, resolve.Choice{Bundle: &catalog.Bundle{Name: name}, Package: pkg, Catalog: community, Replaces: replaces})
+	}
+	return out
+}
+
+// chosen formats a solution, or the reason why none exists.
+func chosen(s resolve.Solution, p *resolve.Problem) string {
+	if p != nil {
+		return p.Reason
+	}
+	var out []string
+	for _, c := range s.Choices {
+		word := c.Bundle.Name
+		if c.Replaces != "" {
+			word += ">" + c.Replaces
+		}
+		out = append(out, word)
+	}
+	return strings.Join(out, " ")
+}
+
+func planned(name string, sub *v1alpha1.Subscription, phase olm.InstallPlanPhase, csvs ...string) *olm.InstallPlan {
+	out := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}}
+	if sub != nil {
+		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "Subscription", Name: sub.Name, UID: sub.UID}}
+	}
+	out.Spec.ClusterServiceVersionNames = csvs
+	out.Status.Phase = phase
+	return out
+}
+
+func TestPlanFor(t *testing.T) {
+	with := func(approval olm.Approval) *v1alpha1.Subscription {
+		out := subscribe("foo", "foo", 1)
+		out.Spec.InstallPlanApproval = approval
+		return out
+	}
+	gated := with(olm.ApprovalManual)
+	gated.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
+	cases := map[string]struct {
+		reason   string
+		sub      *v1alpha1.Subscription
+		solution resolve.Solution
+		want     olm.InstallPlanSpec
+	}{
+		"FirstInstall": {"There is nobody to ask.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0", "etcd.v1.0.0"}}},
+		"ByDefault": {"Automatic is the default.", with(""), installs("foo.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
+		"Manual": {"A person wants to be asked.", with(olm.ApprovalManual), installs("foo.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Manual", ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
+		"Gated": {"He leaves that to the gate, which is what decides here anyway.", gated, installs("foo.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
+		"Update": {"The running operator is asked first.", with(olm.ApprovalAutomatic), installs("foo.v2.0.0>foo.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0"}}},
+		"UpdateOfADependency": {"So is that of a dependency.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v2.0.0>etcd.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v1.0.0", "etcd.v2.0.0"}}},
+		"UpdateWithANewDependency": {"Something new beside an update changes nothing of that.", with(olm.ApprovalAutomatic), installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0"),
+			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0", "etcd.v1.0.0"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := planFor([]*v1alpha1.Subscription{tc.sub}, tc.solution)
+			tc.want.CatalogSource, tc.want.CatalogSourceNamespace = "community", "olm"
+			want := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: got.Name, Annotations: got.Annotations,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "Subscription", Name: "foo", UID: "uid-foo"}},
+			}, Spec: tc.want}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+			if !ownedBy(got, tc.sub) {
+				t.Error("it does not belong to its Subscription")
+			}
+		})
+	}
+}
+
+// TestPlanForName verifies that the plan for a solution has a stable name, so that one created just before a restart is
+// found again, and that any other plan has another name.
+func TestPlanForName(t *testing.T) {
+	base := func() *v1alpha1.Subscription { return subscribe("foo", "foo", 1) }
+	manual, again, moved, noted := base(), base(), base(), base()
+	manual.Spec.InstallPlanApproval = olm.ApprovalManual
+	again.UID = "uid-again"
+	moved.Spec.Channel, moved.Generation = "fast", 7
+	noted.Annotations, noted.Status.InstalledCSV = map[string]string{"a": "b"}, "foo.v1.0.0"
+	explicit := base()
+	explicit.Spec.InstallPlanApproval = olm.ApprovalAutomatic
+	solution := installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0")
+	name := planFor([]*v1alpha1.Subscription{base()}, solution).Name
+	if !strings.HasPrefix(name, "install-") || len(name) != len("install-")+10 {
+		t.Errorf("the name is %s", name)
+	}
+	for what, sub := range map[string]*v1alpha1.Subscription{"itself": base(), "another channel": moved, "another status": noted, "the default said": explicit} {
+		if got := planFor([]*v1alpha1.Subscription{sub}, solution).Name; got != name {
+			t.Errorf("%s: %s; want %s again", what, got, name)
+		}
+	}
+	seen := map[string]string{name: "itself"}
+	for what, got := range map[string]string{
+		"another approval":     planFor([]*v1alpha1.Subscription{manual}, solution).Name,
+		"a new Subscription":   planFor([]*v1alpha1.Subscription{again}, solution).Name,
+		"another predecessor":  planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0>foo.v1.1.0", "etcd.v1.0.0")).Name,
+		"a first install":      planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0", "etcd.v1.0.0")).Name,
+		"without a dependency": planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0>foo.v1.0.0")).Name,
+		"another version":      planFor([]*v1alpha1.Subscription{base()}, installs("foo.v3.0.0>foo.v1.0.0", "etcd.v1.0.0")).Name,
+	} {
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s and %s have one name, %s", what, other, got)
+		}
+		seen[got] = what
+	}
+}
+
+func TestHead(t *testing.T) {
+	current := func(name string) *v1alpha1.Subscription {
+		out := subscribe("foo", "foo", 1)
+		out.Status.CurrentCSV = name
+		return out
+	}
+	replacing := func(csv *v1alpha1.ClusterServiceVersion, old string) *v1alpha1.ClusterServiceVersion {
+		csv.Spec.Replaces = old
+		return csv
+	}
+	offered := offer("foo.v1.0.0", "foo.v2.0.0", "bar.v1.0.0")
+	cases := map[string]struct {
+		reason string
+		sub    *v1alpha1.Subscription
+		there  []client.Object
+		want   string
+	}{
+		"None":         {"A first install.", current(""), nil, ""},
+		"ByProperties": {"Its package is stamped on it.", current(""), []client.Object{stamped("foo", csv("odd.v9.0.0", ""))}, "odd.v9.0.0"},
+		"ByStatus":     {"Unstamped, it is what the status says.", current("odd.v9.0.0"), []client.Object{csv("odd.v9.0.0", "")}, "odd.v9.0.0"},
+		"ByCatalog":    {"What was there before the Subscription is adopted.", current(""), []client.Object{csv("foo.v1.0.0", "")}, "foo.v1.0.0"},
+		"OtherPackage": {"Another package's entry is not.", current(""), []client.Object{csv("bar.v1.0.0", "")}, ""},
+		"StampedOther": {"Nor one that is stamped as another's, whatever catalog or status say.", current("foo.v1.0.0"), []client.Object{stamped("bar", csv("foo.v1.0.0", ""))}, ""},
+		"Unknown":      {"Nor one that nobody knows.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
+		"AmongOthers":  {"Others do not hide it.", current(""), []client.Object{stamped("bar", csv("aaa.v1.0.0", "")), csv("bbb.v1.0.0", ""), csv("foo.v2.0.0", ""), stamped("zzz", csv("zzz.v1.0.0", ""))}, "foo.v2.0.0"},
+		"Newest":       {"Through an update it is the newer one.", current("foo.v1.0.0"), []client.Object{stamped("foo", csv("foo.v1.0.0", "Replacing")), replacing(stamped("foo", csv("foo.v2.0.0", "Pending")), "foo.v1.0.0")}, "foo.v2.0.0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if head := around(offered, tc.there...).head(tc.sub); head != nil {
+				got = head.Name
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %q; want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+	t.Run("WithoutACatalog", func(t *testing.T) {
+		unread := catalog.Catalog{Key: community}
+		if head := around(unread, csv("foo.v1.0.0", "")).head(current("")); head != nil {
+			t.Errorf("%s is adopted, though nobody knows its package", head.Name)
+		}
+		elsewhere := offer("foo.v1.0.0")
+		elsewhere.Key.Name = "another"
+		if head := around(elsewhere, csv("foo.v1.0.0", "")).head(current("")); head != nil {
+			t.Errorf("%s is adopted by the word of a catalog that the Subscription does not name", head.Name)
+		}
+	})
+}
+
+func TestResolve(t *testing.T) {
+	a, b, other := subscribe("a", "foo", 1), subscribe("b", "foo", 2), subscribe("other", "bar", 3)
+	offered := offer("foo.v1.0.0", "foo.v2.0.0", "bar.v1.0.0 needs foo >=1.0.0")
+	n := around(offered, a, b, other)
+	for _, tc := range []struct {
+		sub  *v1alpha1.Subscription
+		want string
+	}{{a, "foo.v2.0.0"}, {b, "DuplicateSubscription"}, {other, "bar.v1.0.0 foo.v2.0.0"}} {
+		if got := chosen(n.resolve(tc.sub, nil)); got != tc.want {
+			t.Errorf("%s: %s; want %s", tc.sub.Name, got, tc.want)
+		}
+	}
+	_, problem := n.resolve(b, nil)
+	want := &resolve.Problem{Reason: "DuplicateSubscription", Message: "Subscription a, which is older, is for package foo too: delete one of them"}
+	if diff := cmp.Diff(want, problem); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	solution, _ := n.resolve(a, nil)
+	n.plan(solution)
+	if got := chosen(n.resolve(other, nil)); got != "bar.v1.0.0" {
+		t.Errorf("other: %s; want it to make do with what an older Subscription plans", got)
+	}
+	adopted := csv("foo.v1.0.0", "Succeeded")
+	n = around(offered, a, adopted)
+	if got := chosen(n.resolve(a, adopted)); got != "foo.v2.0.0>foo.v1.0.0" {
+		t.Errorf("a: %s; want an update of what is adopted", got)
+	}
+}
+
+// TestPlannedReplaces verifies that a CSV that an older Subscription is about to replace is not present for the others.
+func TestPlannedReplaces(t *testing.T) {
+	old := stamped("foo", csv("foo.v1.0.0", "Succeeded"))
+	foo, bar := subscribe("foo", "foo", 1), subscribe("bar", "bar", 2)
+	n := around(offer("foo.v1.0.0", "foo.v2.0.0", "bar.v1.0.0 needs foo <2.0.0"), foo, bar, old)
+	solution, problem := n.resolve(foo, old)
+	if got := chosen(solution, problem); got != "foo.v2.0.0>foo.v1.0.0" {
+		t.Fatalf("foo: %s", got)
+	}
+	n.plan(solution)
+	if got := chosen(n.resolve(bar, nil)); got == "bar.v1.0.0" {
+		t.Errorf("bar: %s, which needs foo.v1.0.0, though foo.v2.0.0 is about to replace it", got)
+	}
+}
+
+// TestPlanOfWhatIsThere verifies that an existing CSV is not planned as well.
+func TestPlanOfWhatIsThere(t *testing.T) {
+	n := around(offer(), csv("foo.v1.0.0", "Installing"))
+	n.plan(installs("foo.v1.0.0", "etcd.v1.0.0"))
+	if len(n.planned) != 1 || n.planned[0].Name != "etcd.v1.0.0" || !n.planned[0].Planned {
+		t.Errorf("planned %+v; want etcd alone", n.planned)
+	}
+}
+
+// TestPlanOfDependency verifies that the Subscription of a dependency refers to the plan of its dependent, which
+// installed it.
+func TestPlanOfDependency(t *testing.T) {
+	sub := subscribe("foo-stable", "foo", 1)
+	head := csv("foo.v1.0.0", olm.CSVPhaseSucceeded)
+	head.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "install-bar"}
+	sub.Status.CurrentCSV, sub.Status.InstalledCSV = head.Name, head.Name
+	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-bar"}}
+	plan.Spec.ClusterServiceVersionNames = []string{"bar.v1.0.0", head.Name}
+	plan.Status.Phase = olm.InstallPlanPhaseComplete
+	r := &Reconciler{Now: time.Now}
+	got := subscription.Status(r.inputs(around(offer(), sub, head, plan), sub, &result{head: head}, nil))
+	if got.InstallPlanRef == nil || got.InstallPlanRef.Name != plan.Name || got.Install == nil {
+		t.Errorf("the plan is %v", got.InstallPlanRef)
+	}
+}
+
+func TestMayMoveOn(t *testing.T) {
+	for phase, want := range map[olm.ClusterServiceVersionPhase]struct{ normal, failForward bool }{
+		"":           {false, false},
+		"Pending":    {false, false},
+		"Installing": {false, false},
+		"Succeeded":  {true, true},
+		"Failed":     {false, true},
+		"Replacing":  {false, false}, // it never ran
+		"Deleting":   {false, false},
+	} {
+		n := &namespace{}
+		if got := n.mayMoveOn(csv("foo.v1.0.0", phase)); got != want.normal {
+			t.Errorf("%q: %t; want %t", phase, got, want.normal)
+		}
+		n.failForward = true
+		if got := n.mayMoveOn(csv("foo.v1.0.0", phase)); got != want.failForward {
+			t.Errorf("%q, where failures may be overtaken: %t; want %t", phase, got, want.failForward)
+		}
+	}
+	if n := (&namespace{}); !n.mayMoveOn(nil) {
+		t.Error("a first install waits for nobody")
+	}
+}
+
+func TestDeleted(t *testing.T) {
+	sub := func(installed, plan string) *v1alpha1.Subscription {
+		out := subscribe("foo", "foo", 1)
+		out.Status.InstalledCSV = installed
+		if plan != "" {
+			out.Status.InstallPlanRef = &corev1.ObjectReference{Name: plan}
+		}
+		return out
+	}
+	n := around(offer(), planned("install-1", nil, "Complete", "foo.v1.0.0"))
+	head := csv("foo.v1.0.0", "Succeeded")
+	cases := map[string]struct {
+		reason string
+		sub    *v1alpha1.Subscription
+		head   *v1alpha1.ClusterServiceVersion
+		want   bool
+	}{
+		"FirstInstall": {"Nothing was there to be deleted.", sub("", ""), nil, false},
+		"NotYetThere":  {"Its plan has not brought it yet.", sub("", "install-1"), nil, false},
+		"There":        {"It is there.", sub("foo.v1.0.0", "install-1"), head, false},
+		"Deleted":      {"Somebody deleted it, and has his reasons.", sub("foo.v1.0.0", "install-1"), nil, true},
+		"Both":         {"Who deletes the plan, too, wants it again.", sub("foo.v1.0.0", "install-2"), nil, false},
+		"NoPlan":       {"Without a plan nobody can be asked.", sub("foo.v1.0.0", ""), nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := n.deleted(tc.sub, tc.head); got != tc.want {
+				t.Errorf("%s\ngot %t; want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestBegun(t *testing.T) {
+	foo, other := subscribe("foo", "foo", 1), subscribe("other", "bar", 1)
+	const a, b, c = "foo.v1.0.0", "etcd.v1.0.0", "bar.v1.0.0"
+	needed := csv(a, "Pending")
+	needed.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "needs", v1alpha1.AnnotationSubscription: foo.Name}
+	cases := map[string]struct {
+		reason string
+		plan   *olm.InstallPlan
+		wants  []string
+		want   bool
+	}{
+		"Installing":    {"A plan that is under way installs it, with a dependency that is there by now.", planned("p", foo, "Installing", a, b), []string{a}, true},
+		"Complete":      {"So did one that is complete, though what it brought is not seen yet.", planned("p", foo, "Complete", a, b), []string{a}, true},
+		"Failed":        {"One that failed is mended and deleted by a person, and not made again beside.", planned("p", foo, "Failed", a), []string{a}, true},
+		"NotBegun":      {"One that nobody approved can make way.", planned("p", foo, "RequiresApproval", a, b), []string{a}, false},
+		"Planning":      {"So can one that is not resolved.", planned("p", foo, "Planning", a, b), []string{a}, false},
+		"Others":        {"Another Subscription's plan is another's.", planned("p", other, "Installing", a, b), []string{a}, false},
+		"Nobodys":       {"So is one that a person made.", planned("p", nil, "Installing", a, b), []string{a}, false},
+		"Fewer":         {"One that lacks a dependency does not install it.", planned("p", foo, "Installing", a), []string{a, b}, false},
+		"AsADependency": {"One that brought it for another's sake was for another's sake.", planned("p", foo, "Installing", c, a), []string{a}, false},
+		"Needed": {"What another one needs comes with that one's plan, as what the plan has written says.",
+			planned("needs", other, "Installing", c, a), []string{a}, true},
+		"WithoutNames": {"One that names nothing installs nothing.", planned("p", foo, "Installing"), []string{a}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := around(offer(), tc.plan, needed).begun(foo, installs(tc.wants...)); (got != nil) != tc.want {
+				t.Errorf("%s\ngot %v; want one: %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestVouches(t *testing.T) {
+	from := func(plan string) *v1alpha1.ClusterServiceVersion {
+		out := csv("foo.v1.0.0", "")
+		out.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: plan}
+		return out
+	}
+	p := planned("install-1", nil, "Complete", "etcd.v1.0.0", "foo.v1.0.0")
+	for name, tc := range map[string]struct {
+		there []client.Object
+		want  bool
+	}{
+		"Brought":     {[]client.Object{from("install-1")}, true},
+		"ByAnother":   {[]client.Object{from("install-2")}, false},
+		"ByHand":      {[]client.Object{csv("foo.v1.0.0", "")}, false},
+		"NotInIt":     {[]client.Object{csv("bar.v1.0.0", "")}, false},
+		"NothingLeft": {nil, false},
+	} {
+		if got := around(offer(), tc.there...).vouches(p); got != tc.want {
+			t.Errorf("%s: %t; want %t", name, got, tc.want)
+		}
+	}
+}
+
+// beside returns a Reconciler that appends the names of the objects it deletes to deletes.
+func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	scheme.AddKnownTypes(v1alpha1.GroupVersion, &olm.InstallPlan{}, &olm.InstallPlanList{}, &olm.CatalogSource{}, &olm.CatalogSourceList{})
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			*deletes = append(*deletes, o.GetName())
+			in := (&client.DeleteOptions{}).ApplyOptions(options)
+			if in.Preconditions == nil || in.Preconditions.UID == nil || in.Preconditions.ResourceVersion == nil {
+				t.Errorf("%s is deleted as it may be by now, not as it was seen", o.GetName())
+			}
+			return c.Delete(ctx, o)
+		},
+	}).Build()
+	return &Reconciler{Client: c, Reader: c, GlobalNamespace: "olm"}
+}
+
+func TestDiscard(t *testing.T) {
+	foo, other := subscribe("foo", "foo", 1), subscribe("other", "bar", 1)
+	brought := csv("foo.v1.0.0", "Succeeded")
+	brought.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "vouching"}
+	wanted := planned("wanted", foo, "RequiresApproval", "foo.v3.0.0")
+	plans := []client.Object{
+		wanted,
+		planned("waiting", foo, "RequiresApproval", "foo.v2.0.0"),
+		planned("unresolved", foo, "Planning", "foo.v2.0.0"),
+		planned("nothing-left", foo, "Complete", "foo.v0.0.1"),
+		planned("failed", foo, "Failed", "foo.v0.0.2"),
+		planned("under-way", foo, "Installing", "foo.v2.0.0"),
+		planned("vouching", foo, "Complete", "foo.v1.0.0"),
+		planned("others", other, "RequiresApproval", "bar.v1.0.0"),
+		planned("a-persons", nil, "RequiresApproval", "foo.v2.0.0"),
+		with(planned("without-rights", foo, "Installing", "foo.v2.0.0"), olm.InstallPlanCondition{Type: olm.InstallPlanInstalled, Status: "False", Reason: "Forbidden"}),
+	}
+	for name, tc := range map[string]struct {
+		wanted *olm.InstallPlan
+		want   []string
+	}{
+		"Overtaken":     {wanted, []string{"failed", "nothing-left", "unresolved", "waiting", "without-rights"}},
+		"NothingWanted": {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var deletes []string
+			r := beside(t, &deletes, plans...)
+			n := around(offer(), append(plans, brought)...)
+			if err := r.discard(t.Context(), n, foo, tc.wanted); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(deletes)
+			if diff := cmp.Diff(tc.want, deletes); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if left := len(n.plans); left != len(plans)-len(tc.want) {
+				t.Errorf("%d plans are thought to be there: %v", left, slices.Sorted(maps.Keys(n.plans)))
+			}
+		})
+	}
+}
+
+func TestEnsure(t *testing.T) {
+	foo := subscribe("foo", "foo", 1)
+	solution := installs("foo.v1.0.0")
+	name := planFor([]*v1alpha1.Subscription{foo}, solution).Name
+	ensured := func(t *testing.T, n *namespace, there ...client.Object) (string, []string) {
+		t.Helper()
+		var deletes []string
+		r := beside(t, &deletes, there...)
+		got, err := r.ensure(t.Context(), n, foo, &result{solution: solution, owners: []*v1alpha1.Subscription{foo}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := &olm.InstallPlanList{}
+		if err := r.Client.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, p := range list.Items {
+			all = append(all, p.Name)
+		}
+		return got.Name, all
+	}
+	t.Run("Made", func(t *testing.T) {
+		n := around(offer())
+		if got, all := ensured(t, n); got != name || !slices.Equal(all, []string{name}) || n.plans[name] == nil {
+			t.Errorf("%s of %v", got, all)
+		}
+	})
+	t.Run("IsThere", func(t *testing.T) {
+		there := planned(name, foo, "Complete", "foo.v1.0.0")
+		if got, all := ensured(t, around(offer(), there), there); got != name || len(all) != 1 {
+			t.Errorf("%s of %v", got, all)
+		}
+	})
+	t.Run("MadeBeforeWeWereCutOff", func(t *testing.T) {
+		if got, all := ensured(t, around(offer()), planned(name, foo, "", "foo.v1.0.0")); got != name || len(all) != 1 {
+			t.Errorf("%s of %v; want the one that the cache does not have yet", got, all)
+		}
+	})
+	t.Run("Deleted", func(t *testing.T) {
+		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: name, UID: "uid-deleted"}
+		defer func() { foo.Status.InstallPlanRef = nil }()
+		n := around(offer())
+		again, all := ensured(t, n)
+		if again == name || len(all) != 1 {
+			t.Errorf("%s of %v; want another name than that of the deleted one", again, all)
+		}
+		if got, _ := ensured(t, n, n.plans[again]); got != again {
+			t.Errorf("%s; want %s, which is there", got, again)
+		}
+		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: again, UID: n.plans[again].UID}
+		if got, _ := ensured(t, n, n.plans[again]); got != again {
+			t.Errorf("once the status names it: %s; want %s, which is there", got, again)
+		}
+	})
+	t.Run("NotInTheCacheYet", func(t *testing.T) {
+		there := planned(name, foo, "", "foo.v1.0.0")
+		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: name, UID: there.UID}
+		defer func() { foo.Status.InstallPlanRef = nil }()
+		if got, all := ensured(t, around(offer()), there); got != name || len(all) != 1 {
+			t.Errorf("%s of %v; want the one that the API server has", got, all)
+		}
+	})
+	t.Run("Begun", func(t *testing.T) {
+		there := planned("install-earlier", foo, "Installing", "foo.v1.0.0", "etcd.v1.0.0")
+		if got, all := ensured(t, around(offer(), there), there); got != "install-earlier" || len(all) != 1 {
+			t.Errorf("%s of %v; want the one that is under way", got, all)
+		}
+	})
+}
+
+func with(plan *olm.InstallPlan, conditions ...olm.InstallPlanCondition) *olm.InstallPlan {
+	plan.Status.Conditions = conditions
+	return plan
+}
+
+func TestDecisionOf(t *testing.T) {
+	held := func(status string) olm.InstallPlanCondition {
+		return olm.InstallPlanCondition{Type: v1alpha1.ConditionUpgradeHeld, Status: "True", Reason: "ProbeNotUpgradeable", Message: status}
+	}
+	released := held("")
+	released.Status = "False"
+	want := gate.Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: "busy"}
+	for name, tc := range map[string]struct {
+		plan *olm.InstallPlan
+		want gate.Decision
+	}{
+		"NoPlan":     {nil, gate.Decision{}},
+		"NotSaid":    {planned("p", nil, "RequiresApproval"), gate.Decision{}},
+		"Held":       {with(planned("p", nil, "RequiresApproval"), held("busy")), want},
+		"Released":   {with(planned("p", nil, "RequiresApproval"), released), gate.Decision{}},
+		"Installing": {with(planned("p", nil, "Installing"), held("busy")), gate.Decision{}},
+		"Complete":   {with(planned("p", nil, "Complete"), held("busy")), gate.Decision{}},
+	} {
+		if diff := cmp.Diff(tc.want, decisionOf(tc.plan)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestUnresolvedPlan(t *testing.T) {
+	resolved := func(status string) olm.InstallPlanCondition {
+		out := olm.InstallPlanCondition{Type: olm.InstallPlanResolved, Reason: "BundleInvalid", Message: "It is no YAML"}
+		out.Status = "True"
+		if status == "False" {
+			out.Status = "False"
+		}
+		return out
+	}
+	want := &resolve.Problem{Reason: "BundleInvalid", Message: "It is no YAML"}
+	for name, tc := range map[string]struct {
+		plan *olm.InstallPlan
+		want *resolve.Problem
+	}{
+		"NoPlan":     {nil, nil},
+		"New":        {planned("p", nil, ""), nil},
+		"Unresolved": {with(planned("p", nil, "Planning"), resolved("False")), want},
+		"Resolved":   {with(planned("p", nil, "RequiresApproval"), resolved("True")), nil},
+		"Later":      {with(planned("p", nil, "Installing"), resolved("False")), nil},
+	} {
+		if diff := cmp.Diff(tc.want, unresolvedPlan(tc.plan)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestSources verifies that a namespace sees its own CatalogSources and the global ones, each once.
+func TestSources(t *testing.T) {
+	source := func(namespace, name string) client.Object {
+		return &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	there := []client.Object{source("olm", "community"), source("olm", "unread"), source("default", "own"), source("elsewhere", "others")}
+	for namespace, want := range map[string][]string{
+		"default": {"default/own false", "olm/community true", "olm/unread false"},
+		"olm":     {"olm/community true", "olm/unread false"},
+	} {
+		var deletes []string
+		all, err := beside(t, &deletes, there...).sources(t.Context(), namespace, []catalog.Catalog{offer(), {Key: types.NamespacedName{Namespace: "olm", Name: "unread"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range all {
+			got = append(got, fmt.Sprintf("%s/%s %t", s.Namespace, s.Name, s.Read))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", namespace, diff)
+		}
+	}
+}
+
+// TestStands verifies that a problem is not rewritten until all catalogs have been read, since its message depends on
+// their contents.
+func TestStands(t *testing.T) {
+	problem := &resolve.Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable}
+	told := subscribe("foo", "foo", 1)
+	told.Status.SetCondition(v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionResolutionFailed, Status: "True", Reason: problem.Reason})
+	read := offer("foo.v1.0.0")
+	read.Tried = true
+	unread := catalog.Catalog{Key: types.NamespacedName{Namespace: "olm", Name: "unread"}}
+	for name, tc := range map[string]struct {
+		reason   string
+		sub      *v1alpha1.Subscription
+		catalogs []catalog.Catalog
+		problem  *resolve.Problem
+		want     bool
+	}{
+		"Unread":  {"Another catalog may have what is missing.", told, []catalog.Catalog{read, unread}, problem, true},
+		"AllRead": {"Now it is known.", told, []catalog.Catalog{read}, problem, false},
+		"New":     {"A catalog that is never read keeps no news back.", subscribe("foo", "foo", 1), []catalog.Catalog{read, unread}, problem, false},
+		"Another": {"Nor what is another problem.", told, []catalog.Catalog{read, unread}, &resolve.Problem{Reason: v1alpha1.ReasonPackageNotFound}, false},
+		"None":    {"Nor that there is none any more.", told, []catalog.Catalog{read, unread}, nil, false},
+	} {
+		if got := (&namespace{catalogs: tc.catalogs}).stands(tc.sub, tc.problem); got != tc.want {
+			t.Errorf("%s: %v. %s", name, got, tc.reason)
+		}
+	}
+}
+
+// TestResolveAll verifies the resolution of Subscriptions that depend on each other and on existing CSVs.
+func TestResolveAll(t *testing.T) {
+	stampedBy := func(plan string, c *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+		c.Annotations[v1alpha1.AnnotationInstallPlan] = plan
+		return c
+	}
+	needing := func(c *v1alpha1.ClusterServiceVersion, pkg, versions string) *v1alpha1.ClusterServiceVersion {
+		required := property.MustBuildPackageRequired(pkg, versions)
+		own, _, _ := strings.Cut(c.Name, ".v")
+		text, err := json.Marshal(map[string]any{"properties": []property.Property{property.MustBuildPackage(own, "1.0.0"), required}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Annotations["operatorframework.io/properties"] = string(text)
+		return c
+	}
+	installed := func(name, pkg, csv string) *v1alpha1.Subscription {
+		out := subscribe(name, pkg, 1)
+		out.Status.CurrentCSV, out.Status.InstalledCSV = csv, csv
+		return out
+	}
+	replacing := stamped("foo", csv("foo.v1.0.0", olm.CSVPhaseReplacing))
+	replacing.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
+	half := func() *v1alpha1.ClusterServiceVersion {
+		out := stampedBy("install-1", stamped("foo", csv("foo.v2.0.0", olm.CSVPhasePending)))
+		out.Spec.Replaces = "foo.v1.0.0"
+		return out
+	}
+	other := installed("foo", "bar", "foo.v1.0.0")
+	for name, tc := range map[string]struct {
+		reason     string
+		offered    catalog.Catalog
+		there      []client.Object
+		incomplete []string
+		want       map[string]string // by Subscription: what is installed, and for which Subscriptions
+	}{
+		"LockStep": {
+			reason:  "Packages that are pinned to each other's version are updated in one plan.",
+			offered: offer("odf.v1.0.0 needs ocs 1.0.0", "odf.v1.1.0 needs ocs 1.1.0", "ocs.v1.0.0", "ocs.v1.1.0"),
+			there: []client.Object{installed("odf", "odf", "odf.v1.0.0"), installed("ocs", "ocs", "ocs.v1.0.0"),
+				needing(stamped("odf", csv("odf.v1.0.0", "Succeeded")), "ocs", "1.0.0"), stamped("ocs", csv("ocs.v1.0.0", "Succeeded"))},
+			want: map[string]string{
+				"odf": "odf.v1.1.0>odf.v1.0.0 ocs.v1.1.0>ocs.v1.0.0 next odf.v1.1.0 for 2",
+				"ocs": "odf.v1.1.0>odf.v1.0.0 ocs.v1.1.0>ocs.v1.0.0 next ocs.v1.1.0 for 2",
+			},
+		},
+		"Incomplete": {
+			reason:  "What a plan has left half done is installed again, from what runs.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half()},
+			want:  map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1"},
+		},
+		"BeingWritten": {
+			reason:  "While its plan is being written nothing newer overtakes it.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Installing", "foo.v2.0.0")},
+			want:  map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1, not now"},
+		},
+		"AnotherPackage": {
+			reason:  "A Subscription that is for another package now installs that, beside what it was for.",
+			offered: offer("foo.v1.0.0", "bar.v1.0.0"),
+			there:   []client.Object{other, stamped("foo", csv("foo.v1.0.0", "Succeeded")), planned("install-1", other, "Complete", "foo.v1.0.0")},
+			want:    map[string]string{"foo": "bar.v1.0.0 next bar.v1.0.0 for 1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := around(tc.offered, tc.there...)
+			n.catalogs[0].Tried = true
+			for _, name := range tc.incomplete {
+				n.incomplete[name] = true
+			}
+			n.newest = presentOf(n.csvs, n.incomplete)
+			n.resolveAll()
+			got := map[string]string{}
+			for sub, res := range n.results {
+				got[sub] = chosen(res.solution, res.problem) + fmt.Sprintf(" next %s for %d", res.next, len(res.owners))
+				if !res.wanted {
+					got[sub] += ", not now"
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,308 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-air/gini/z"
+	"github.com/operator-framework/operator-registry/alpha/property"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
+)
+
+// maxSteps limits the steps of a story in its text: the first and last ones are kept.
+const maxSteps = 4
+
+// story explains, in steps, why an offer cannot be installed, such as a dependency of a dependency that does not exist.
+type story struct {
+	reason string
+	steps  []string
+	// vague is true if no step names the cause.
+	vague bool
+}
+
+func (t story) String() string {
+	var out []string
+	for i, step := range t.steps {
+		cut := len(t.steps) - maxSteps
+		if cut > 0 && i >= maxSteps/2 && i < maxSteps/2+cut {
+			if i == maxSteps/2 {
+				out = append(out, "…")
+			}
+			continue
+		}
+		out = append(out, messages.Clip(step, maxMessage/maxSteps-8))
+	}
+	return strings.Join(out, " ")
+}
+
+// scene holds the assumptions under which a story is told.
+type scene struct {
+	lits   []z.Lit
+	offers []*offer
+	told   map[*offer]bool
+}
+
+func (c scene) with(o *offer, lit z.Lit) scene {
+	return scene{append(slices.Clip(c.lits), lit), append(slices.Clip(c.offers), o), c.told}
+}
+
+// explain returns why an offer cannot be installed, together with the offers of the scene, if any. It follows
+// unsatisfiable needs to the first cause.
+func (s *search) explain(in scene, o *offer) story {
+	in.told = map[*offer]bool{}
+	t := s.tell(in, o)
+	if t.vague && o.blocked == "" {
+		// All needs lead back to the offer, so the offer itself may conflict with them.
+		in.told = map[*offer]bool{o: true}
+		if closer, ok := s.firstUnmet(in.with(o, o.placed), o); ok && !closer.vague {
+			return closer
+		}
+	}
+	return t
+}
+
+func (s *search) tell(in scene, o *offer) story {
+	s.want(o)
+	if o.blocked != "" {
+		return plain("%s", o.blocked)
+	}
+	for _, other := range in.offers {
+		if why := clash(other, o); why != "" {
+			return plain("%s", why)
+		}
+	}
+	if in.told[o] {
+		return vague("%s cannot be installed together with all that it needs", o.name)
+	}
+	in.told[o] = true
+	if s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
+		return s.lost(in, o)
+	}
+	if t, ok := s.firstUnmet(in, o); ok {
+		return t
+	}
+	// Each need is satisfiable by itself, so they conflict with each other or with the offer itself.
+	beside := in.with(o, o.placed)
+	if t, ok := s.firstUnmet(beside, o); ok {
+		return t
+	}
+	return s.apart(beside, o)
+}
+
+// firstUnmet returns the story of the first need of an offer that is unsatisfiable. It prefers one whose cause is
+// known.
+func (s *search) firstUnmet(in scene, o *offer) (first story, ok bool) {
+	for _, n := range o.nodes {
+		if s.satisfiable(append(slices.Clip(in.lits), n.lit)...) {
+			continue
+		}
+		t := s.unmet(in, o, n)
+		if !t.vague {
+			return t, true
+		}
+		if !ok {
+			first, ok = t, true
+		}
+	}
+	return first, ok
+}
+
+// apart returns which needs of an offer are not satisfiable together.
+func (s *search) apart(in scene, o *offer) story {
+	lits := slices.Clone(in.lits)
+	for j, n := range o.nodes {
+		if lits = append(lits, n.lit); s.satisfiable(lits...) {
+			continue
+		}
+		for _, other := range o.nodes[:j] {
+			if s.satisfiable(append(slices.Clip(in.lits), other.lit, n.lit)...) {
+				continue
+			}
+			t := plain("%s needs both %s and %s, but", o.name, other.text, n.text)
+			if a, b := s.available(in, other), s.available(in, n); a != nil && b != nil {
+				why := s.tell(in.with(a, a.chosen), b)
+				t.steps = append(t.steps, why.steps...)
+			} else {
+				t.steps = append(t.steps, "they cannot be had together")
+			}
+			return t
+		}
+		return plain("%s needs %s, but not together with all else that it needs", o.name, n.text)
+	}
+	return vague("%s cannot be installed together with all that it needs", o.name)
+}
+
+// available returns the preferred offer that satisfies a need and can be chosen; nil if there is none.
+func (s *search) available(in scene, n *node) *offer {
+	for _, o := range n.offers {
+		if !n.absent && s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
+			return o
+		}
+	}
+	return nil
+}
+
+// unmet returns why a need of an offer is not satisfiable.
+func (s *search) unmet(in scene, o *offer, n *node) story {
+	switch {
+	case n.op == opFault:
+		return story{reason: n.reason, steps: []string{o.name + " " + n.text}}
+	case n.absent:
+		return s.notAbsent(in, o, n)
+	case n.every:
+		for _, p := range n.parts {
+			if !s.satisfiable(append(slices.Clip(in.lits), p.lit)...) {
+				return s.unmet(in, o, p)
+			}
+		}
+		return plain("%s needs %s, which cannot be had together", o.name, n.text)
+	case len(n.parts) > 0:
+		t := s.unmet(in, o, n.parts[0])
+		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s needs %s, but none can be had:", o.name, n.text))
+		return t
+	case len(n.offers) == 0:
+		return plain("%s needs %s", o.name, s.missing(n.need))
+	default:
+		best := n.offers[0]
+		t := plain("%s", clash(o, best))
+		if i := slices.IndexFunc(n.offers, func(other *offer) bool { return clash(o, other) == "" }); i >= 0 {
+			best = n.offers[i]
+			t = s.tell(in, best)
+		}
+		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s needs %s, which %s would meet, but", o.name, n.text, best.name))
+		return t
+	}
+}
+
+func (s *search) notAbsent(in scene, o *offer, n *node) story {
+	if n.by != nil {
+		return plain("%s does not go together with %s, but %s", o.name, n.text, n.by.there())
+	}
+	for _, other := range in.offers {
+		if slices.Contains(n.offers, other) {
+			return plain("%s does not go together with %s, which %s is", o.name, n.text, other.name)
+		}
+	}
+	return plain("%s does not go together with %s", o.name, n.text)
+}
+
+// lost returns which need of a present operator an otherwise installable offer would break.
+func (s *search) lost(in scene, o *offer) story {
+	for _, k := range s.kept {
+		if !s.satisfiable(append(slices.Clip(in.lits), o.chosen, k.lit)...) {
+			return plain("%s cannot be installed: %s, which needs %s, and that would not be met any more", o.name, k.owner.there(), k.text)
+		}
+	}
+	return plain("%s cannot be installed: what the operators of the namespace need would not be met any more", o.name)
+}
+
+// missing returns the text of a need, and why no offer satisfies it.
+func (s *search) missing(n need) string {
+	var why string
+	switch n.op {
+	case opKind:
+		why = ", which nothing in the visible catalogs provides and is not on the cluster" + s.otherVersions(n.kind)
+	case opPackage:
+		why = s.missingPackage(n)
+	default:
+		why = ", which no visible catalog has"
+	}
+	var unread []string
+	for _, c := range s.market.catalogs {
+		if c.Content == nil {
+			unread = append(unread, c.Key.String())
+		}
+	}
+	if len(unread) > 0 {
+		why += fmt.Sprintf(" (CatalogSource %s has not been read)", listing(unread, ""))
+	}
+	return n.text + why
+}
+
+func (s *search) missingPackage(n need) string {
+	for _, p := range s.present {
+		if p.Package == n.pkg {
+			return fmt.Sprintf(", but %s, and only its own Subscription updates it", p.there())
+		}
+	}
+	var names, versions []string
+	for _, c := range s.market.readable() {
+		for _, o := range s.market.ofPackage(c, n.pkg) {
+			versions = append(versions, o.version.String())
+		}
+		names = slices.AppendSeq(names, maps.Keys(c.Content.Packages))
+	}
+	if len(versions) > 0 {
+		return ", but the visible catalogs have only " + enumerate(unique(versions), ", ")
+	}
+	return ", which no visible catalog has" + didYouMean(n.pkg, names)
+}
+
+// otherVersions returns a hint about bundles that provide other versions of a kind; empty if there are none.
+func (s *search) otherVersions(kind property.GVK) string {
+	var found []string
+	for _, c := range s.market.readable() {
+		for _, name := range packagesWith(c.Content, func(b *catalog.Bundle) bool { return similar(b.Provides, kind) != "" }) {
+			for _, o := range s.market.ofPackage(c, name) {
+				if version := similar(o.provides, kind); version != "" {
+					found = append(found, fmt.Sprintf("%s of package %s", version, name))
+					break
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; there is only " + listing(found, "")
+}
+
+// similar returns the greatest version of a kind in a list, compared as text; empty if the kind is not in it.
+func similar(kinds []property.GVK, kind property.GVK) string {
+	var out string
+	for _, k := range kinds {
+		if k.Group == kind.Group && k.Kind == kind.Kind {
+			out = max(out, k.Version)
+		}
+	}
+	return out
+}
+
+// clash returns why two offers exclude each other; empty if they do not.
+func clash(a, b *offer) string {
+	what := ""
+	switch {
+	case a == b:
+		return ""
+	case a.pkg == b.pkg:
+		what = "are of package " + a.pkg
+	case a.name == b.name:
+		return fmt.Sprintf("two packages, %s and %s, have a bundle of the name %s", min(a.pkg, b.pkg), max(a.pkg, b.pkg), a.name)
+	default:
+		kinds := slices.SortedFunc(slices.Values(a.provides), func(x, y property.GVK) int {
+			return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Version, y.Version))
+		})
+		at := slices.IndexFunc(kinds, func(k property.GVK) bool { return slices.Contains(b.provides, k) })
+		if at < 0 {
+			return ""
+		}
+		what = "provide " + kindText(kinds[at])
+	}
+	return fmt.Sprintf("%s and %s both %s", a.name, b.name, what)
+}
+
+func plain(format string, args ...any) story {
+	return story{reason: v1alpha1.ReasonConstraintsNotSatisfiable, steps: []string{fmt.Sprintf(format, args...)}}
+}
+
+func vague(format string, args ...any) story {
+	t := plain(format, args...)
+	t.vague = true
+	return t
+}

@@ -1,0 +1,90 @@
+package resolve
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/operator-registry/alpha/property"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+)
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"vault", "etcd", "prometheus", "kafkaesque", "a"}
+	cases := map[string]struct {
+		reason, name, want string
+	}{
+		"Swapped":  {"Two letters swapped.", "vualt", ": did you mean vault?"},
+		"Missing":  {"A letter left out.", "etc", ": did you mean etcd?"},
+		"Case":     {"Names are written small.", "Etcd", ": did you mean etcd?"},
+		"Long":     {"In a long name more can go wrong.", "prometeus", ": did you mean prometheus?"},
+		"TooShort": {"Every letter is like every other.", "b", ""},
+		"Unlike":   {"Nothing is guessed.", "kafka", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, didYouMean(c.name, names)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestListing(t *testing.T) {
+	var many []string
+	for i := range 30 {
+		many = append(many, fmt.Sprintf("stable-1.%d", i))
+	}
+	cases := map[string]struct {
+		reason string
+		names  []string
+		like   string
+		want   string
+	}{
+		"None":   {"There is nothing to list.", nil, "", "none"},
+		"Few":    {"All of them, sorted, each once.", []string{"b", "a", "b"}, "", "a, b"},
+		"Nearby": {"Those that were likely meant.", append([]string{"stabel"}, many...), "stable", "stabel, stable-1.0, stable-1.1, stable-1.2, stable-1.3, stable-1.4, stable-1.5, stable-1.6, stable-1.7, stable-1.8 and 21 more"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, listing(c.names, c.like)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLongStory verifies that shortening a long chain of needs keeps its end, which has the cause.
+func TestLongStory(t *testing.T) {
+	var packages []*catalog.Package
+	for i := range 50 {
+		name := func(i int) string { return fmt.Sprintf("%s-%d", strings.Repeat("ü", 40), i) }
+		packages = append(packages, one(name(i)+".v1.0.0", has(needsPackage(name(i+1), ""))))
+	}
+	_, problem := Resolve(Inputs{
+		sub(Subscription{Package: packages[0].Name}),
+		Surroundings{Catalogs: sources(source("community", packages...))},
+	})
+	if problem == nil || len(problem.Message) > maxMessage || !utf8.ValidString(problem.Message) || !strings.Contains(problem.Message, "-50, which no visible catalog has") {
+		t.Errorf("%+v", problem)
+	}
+}
+
+// TestPatience verifies that nothing is chosen, and a Problem is returned, if the solver gives up.
+func TestPatience(t *testing.T) {
+	in := sources(fooNeeding([]property.Property{needsKind("Bar")}, one("bar.v1.0.0", provides("Bar"))))
+	s := newSearch(newMarket(in, "default"), Surroundings{Catalogs: in}, nil)
+	root := s.market.meeting(need{op: opPackage, pkg: "foo", versions: anyVersion})
+	s.patience = 0
+	if s.possible(root[0]) || !s.gaveUp {
+		t.Error("the solver answers without time to do so")
+	}
+	want := &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: "What foo.v1.0.0 needs is so entangled that no answer was found within 5s"}
+	if diff := cmp.Diff(want, s.problem(root, nil)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
