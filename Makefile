@@ -45,7 +45,7 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
 	cp $$generated/policy.operatorstatus.io_imagepolicies.yaml config/lifecycle/crd/; \
 	go run ./hack/crds $$generated config/lifecycle/crd
 	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/probe paths=./internal/controller/olm paths=./internal/controller/platformoperator paths=./internal/controller/clusteroperator output:rbac:artifacts:config=config/rbac
-	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/catalog paths=./internal/controller/installplan output:rbac:artifacts:config=config/lifecycle/rbac
+	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/catalog/store paths=./internal/controller/installplan output:rbac:artifacts:config=config/lifecycle/rbac
 
 # Files that make generate writes.
 GENERATED := api/*/*/zz_generated.*.go config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml
@@ -77,7 +77,7 @@ e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the 
 
 .PHONY: e2e-neighbours
 e2e-neighbours: $(BIN)/cosign ## Test against other projects' programs that take long to build: cosign signs, the manager verifies.
-	@go test -count=1 -v ./internal/catalog -run TestCosign -args -cosign $(BIN)/cosign
+	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 
 .PHONY: conformance
 conformance: build tools controlplane ## Run OLM's own e2e suite against the built-in loops, and compare every spec with hack/conformance/specs.tsv. CONFORMANCE=-all also runs those that can only time out.

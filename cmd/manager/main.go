@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/catalog/reader"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/controller/olm"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"
@@ -38,8 +38,8 @@ func main() {
 
 // commands are the subcommands besides running the manager.
 var commands = map[string]func() error{
-	"release":          release,
-	catalog.ReaderMode: reader.Serve, // started by the manager
+	"release":        release,
+	store.ReaderMode: reader.Serve, // started by the manager
 }
 
 func run() error {

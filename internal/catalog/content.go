@@ -1,4 +1,4 @@
-// Package catalog reads the content of catalogs: the packages that they offer, and the objects of bundles.
+// Package catalog describes what catalogs offer: packages, channels and bundles.
 package catalog
 
 import (
@@ -82,4 +82,38 @@ type Bundle struct {
 	Properties []property.Property `json:"properties,omitempty"`
 	// Deprecation is the deprecation message of the bundle; empty if it is not deprecated.
 	Deprecation string `json:"deprecation,omitempty"`
+}
+
+// bytesPerBundle estimates the memory that a Bundle or an Entry uses in addition to its strings.
+const bytesPerBundle = 300
+
+// Size estimates the memory that a content uses, in bytes.
+func (c *Content) Size() (bytes int64) {
+	if c == nil {
+		return 0
+	}
+	counted := map[*Bundle]bool{}
+	for _, p := range c.Packages {
+		for _, channel := range p.Channels {
+			for _, e := range channel.Entries {
+				bytes += bytesPerBundle + int64(len(e.Replaces)+len(e.SkipRange))
+				for _, s := range e.Skips {
+					bytes += int64(len(s))
+				}
+				if !counted[e.Bundle] {
+					counted[e.Bundle] = true
+					bytes += e.Bundle.size()
+				}
+			}
+		}
+	}
+	return bytes
+}
+
+func (b *Bundle) size() int64 {
+	out := bytesPerBundle + len(b.Name) + len(b.Image) + len(b.Deprecation)
+	for _, p := range b.Properties {
+		out += len(p.Type) + len(p.Value)
+	}
+	return int64(out)
 }

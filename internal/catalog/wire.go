@@ -100,7 +100,28 @@ type Resolved struct {
 	// Signatures of the image, if they were requested.
 	Signatures []Signature `json:"signatures,omitempty"`
 
-	signedBy string // set after verification
+	// SignedBy lists the authorities that signed the image. It is set after verification, never by the reader process.
+	SignedBy string `json:"-"`
+}
+
+// Signature is a signature that a registry has for an image, not verified yet. Exactly one of its fields is set.
+type Signature struct {
+	// Simple is a signature in the format of cosign before version 3. Its payload is a "simple signing" document of
+	// containers/image.
+	Simple *SignedPayload `json:"simple,omitempty"`
+
+	// DSSE is the envelope of a Sigstore bundle, which cosign writes since version 3. Its payload is an in-toto
+	// statement.
+	DSSE *SignedPayload `json:"dsse,omitempty"`
+}
+
+// SignedPayload is a payload and its signature.
+type SignedPayload struct {
+	// Type of the payload. An envelope's signature covers it; otherwise it is empty.
+	Type string `json:"type,omitempty"`
+
+	Payload   []byte `json:"payload"`
+	Signature []byte `json:"signature"`
 }
 
 // InvalidPackage is a package that cannot be used, and why.
@@ -137,13 +158,13 @@ func (c *Content) Answers(yield func(Answer) bool) {
 	}
 }
 
-// newContent returns a Content without packages.
-func newContent() *Content {
+// NewContent returns a Content without packages.
+func NewContent() *Content {
 	return &Content{Packages: map[string]*Package{}, Invalid: map[string]string{}}
 }
 
-// add adds the package or invalid package of an answer.
-func (c *Content) add(a Answer) {
+// Add adds the package or invalid package of an answer.
+func (c *Content) Add(a Answer) {
 	switch {
 	case a.Package != nil:
 		c.Packages[a.Package.Name] = a.Package

@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/controller/csv"
 	"github.com/operator-status/operator-status/internal/controller/installplan"
 	"github.com/operator-status/operator-status/internal/controller/operatorgroup"
@@ -72,20 +72,20 @@ func (l *loops) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	store := catalog.NewStore(global)
+	contents := store.NewStore(global)
 	impersonate := l.accounts.installer
-	reach := catalog.Reach{Trusts: l.options.trust.Trusts, Allowed: l.options.allowed, Plaintext: catalog.ParsePlaintext(l.options.CatalogPlaintext),
+	reach := store.Reach{Trusts: l.options.trust.Trusts, Allowed: l.options.allowed, Plaintext: store.ParsePlaintext(l.options.CatalogPlaintext),
 		RequireDigests: l.options.RequireDigests}
 	if reach.APIServer, err = apiServerAddresses(ctx, mgr.GetConfig(), reader); err != nil {
 		return err
 	}
-	catalogs := &catalog.Reconciler{Store: store, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
+	catalogs := &store.Reconciler{Store: contents, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
-	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: store, Records: records, GlobalNamespace: global, Now: time.Now}
+	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: contents, Records: records, GlobalNamespace: global, Now: time.Now}
 	rights := apply.NewRights(mgr)
 	recorder := mgr.GetEventRecorder(UserAgent)
 	plans := &installplan.Reconciler{
-		Client: c, Reader: reader, As: impersonate, Catalogs: store, Records: records, Trust: l.options.trust, Rights: rights,
+		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Records: records, Trust: l.options.trust, Rights: rights,
 		ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
@@ -97,7 +97,7 @@ func (l *loops) start(ctx context.Context) error {
 		func() error { return catalogs.SetupWithManager(mgr, around) },
 		func() error { return catalogs.Seed(ctx) },
 		func() error { return subscriptions.SetupWithManager(mgr, around) },
-		func() error { return plans.SetupWithManager(mgr, store.Changes, around) },
+		func() error { return plans.SetupWithManager(mgr, contents.Changes, around) },
 		func() error { return groups.SetupWithManager(mgr, around) },
 		func() error { return csvs.SetupWithManager(ctx, mgr, around) },
 	} {

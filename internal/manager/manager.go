@@ -47,7 +47,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/controller/olm"
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/informer"
@@ -221,7 +221,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if o.trust, err = apply.ParseTrust(o.TrustedCatalogs, o.GlobalCatalogNamespace); err != nil {
 		return nil, fmt.Errorf("reading which catalogs are trusted: %w", err)
 	}
-	if o.allowed, err = catalog.ParseAllowed(o.CatalogAllowCIDR); err != nil {
+	if o.allowed, err = store.ParseAllowed(o.CatalogAllowCIDR); err != nil {
 		return nil, fmt.Errorf("reading where catalogs may point: %w", err)
 	}
 	config = rest.CopyConfig(config)

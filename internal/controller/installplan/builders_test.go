@@ -24,6 +24,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 )
@@ -52,7 +53,7 @@ func configMap(name string) *unstructured.Unstructured {
 
 // bundle returns a bundle of the catalog olm/community.
 func bundle(name, replaces string, objects ...*unstructured.Unstructured) record.Bundle {
-	out, err := newBundle(runtime.NewScheme(), choice(name, replaces), &catalog.Manifests{}, objects)
+	out, err := newBundle(runtime.NewScheme(), choice(name, replaces), &store.Manifests{}, objects)
 	if err != nil {
 		panic(err)
 	}

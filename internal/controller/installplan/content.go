@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -69,7 +70,7 @@ func askedFor(plan *olm.InstallPlan, name string) bool {
 }
 
 // newBundle returns the record of a bundle, with its objects normalized.
-func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *catalog.Manifests, objects []*unstructured.Unstructured) (record.Bundle, error) {
+func newBundle(scheme *runtime.Scheme, choice resolve.Choice, manifests *store.Manifests, objects []*unstructured.Unstructured) (record.Bundle, error) {
 	out := record.Bundle{
 		Name: choice.Bundle.Name, Package: choice.Package, Catalog: choice.Catalog, Replaces: choice.Replaces,
 		Digest: manifests.Digest, SignedBy: manifests.SignedBy,

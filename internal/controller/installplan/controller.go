@@ -30,6 +30,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/record"
@@ -46,7 +47,7 @@ type Catalogs interface {
 	VisibleBy(group *operatorsv1.OperatorGroup, namespace string) []catalog.Catalog
 
 	// Manifests reads a bundle.
-	Manifests(ctx context.Context, catalog types.NamespacedName, bundle *catalog.Bundle) (*catalog.Manifests, error)
+	Manifests(ctx context.Context, catalog types.NamespacedName, bundle *catalog.Bundle) (*store.Manifests, error)
 }
 
 // Reconciler reconciles InstallPlans.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/resolve"
 )
 
@@ -43,7 +43,7 @@ type readings struct {
 	catalogs Catalogs
 	trusts   func(types.NamespacedName) bool
 	enqueue  func(plan types.NamespacedName)
-	turns    *catalog.Turns
+	turns    *store.Turns
 	work     map[bool]*semaphore.Weighted // by whether the catalogs are trusted
 
 	mu  sync.Mutex
@@ -59,7 +59,7 @@ type reading struct {
 	claimed chan struct{} // closed when a worker takes the result
 
 	// Set when reading has ended: the manifests of each choice. They are nil for the choice that err is about.
-	manifests []*catalog.Manifests
+	manifests []*store.Manifests
 	err       error
 
 	left bool // no worker waits for it any more; guarded by readings.mu
@@ -68,7 +68,7 @@ type reading struct {
 func newReadings(catalogs Catalogs, trusts func(types.NamespacedName) bool, enqueue func(types.NamespacedName)) *readings {
 	return &readings{
 		catalogs: catalogs, trusts: trusts, enqueue: enqueue, all: map[types.NamespacedName]*reading{},
-		turns: catalog.NewTurns(trustedReadings, otherReadings, namespaceReadings), work: map[bool]*semaphore.Weighted{false: semaphore.NewWeighted(inWork), true: semaphore.NewWeighted(inWork)},
+		turns: store.NewTurns(trustedReadings, otherReadings, namespaceReadings), work: map[bool]*semaphore.Weighted{false: semaphore.NewWeighted(inWork), true: semaphore.NewWeighted(inWork)},
 	}
 }
 
@@ -179,8 +179,8 @@ func (r *readings) run(ctx context.Context, plan types.NamespacedName, one *read
 }
 
 // read reads the bundles, dependencies first.
-func (r *readings) read(ctx context.Context, choices []resolve.Choice) ([]*catalog.Manifests, error) {
-	out := make([]*catalog.Manifests, len(choices))
+func (r *readings) read(ctx context.Context, choices []resolve.Choice) ([]*store.Manifests, error) {
+	out := make([]*store.Manifests, len(choices))
 	for i, c := range slices.Backward(choices) {
 		var err error
 		if out[i], err = r.catalogs.Manifests(ctx, c.Catalog, c.Bundle); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/resolve"
 )
 
@@ -28,7 +29,7 @@ func newStalling(bundles ...string) *stalling {
 	return out
 }
 
-func (s *stalling) Manifests(ctx context.Context, _ types.NamespacedName, b *catalog.Bundle) (*catalog.Manifests, error) {
+func (s *stalling) Manifests(ctx context.Context, _ types.NamespacedName, b *catalog.Bundle) (*store.Manifests, error) {
 	s.begun <- b.Name
 	if wait := s.goOn[b.Name]; wait != nil {
 		select {
@@ -40,7 +41,7 @@ func (s *stalling) Manifests(ctx context.Context, _ types.NamespacedName, b *cat
 	if b.Name == "broken" {
 		return nil, errors.New("broken")
 	}
-	return &catalog.Manifests{Digest: b.Name}, nil
+	return &store.Manifests{Digest: b.Name}, nil
 }
 
 func trustsOLM(c types.NamespacedName) bool { return c.Namespace == "olm" }

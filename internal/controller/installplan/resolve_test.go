@@ -16,6 +16,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/record"
 )
 
@@ -34,14 +35,14 @@ func (s shelf) Visible(string) []catalog.Catalog {
 
 func (s shelf) VisibleBy(*operatorsv1.OperatorGroup, string) []catalog.Catalog { return s.Visible("") }
 
-func (s shelf) Manifests(context.Context, types.NamespacedName, *catalog.Bundle) (*catalog.Manifests, error) {
+func (s shelf) Manifests(context.Context, types.NamespacedName, *catalog.Bundle) (*store.Manifests, error) {
 	return nil, s.err
 }
 
 // unreachable returns the error of a Store for a bundle whose catalog is not available yet; unreadable returns that for
 // an invalid bundle.
 func unreachable() error {
-	_, err := catalog.NewStore("olm").Manifests(context.Background(), types.NamespacedName{Namespace: "olm", Name: "community"}, &catalog.Bundle{Name: "foo.v1"})
+	_, err := store.NewStore("olm").Manifests(context.Background(), types.NamespacedName{Namespace: "olm", Name: "community"}, &catalog.Bundle{Name: "foo.v1"})
 	return err
 }
 

@@ -22,7 +22,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/resolve"
@@ -40,7 +40,7 @@ type Reconciler struct {
 	// Reader reads from the API server.
 	Reader client.Reader
 
-	Catalogs *catalog.Store
+	Catalogs *store.Store
 
 	// Records reports which CSVs have been installed completely.
 	Records surroundings.Grants

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+)
+
+// feed reads one origin repeatedly in the background.
+type feed struct {
+	origin origin
+
+	// known is the reading in use when the feed starts; nil if there is none.
+	known *reading
+
+	// every is the interval between successful reads; 0 means to read only after a change.
+	every time.Duration
+
+	// timeout limits one attempt.
+	timeout time.Duration
+
+	// fits returns an Error if the content exceeds a memory limit.
+	fits func(*catalog.Content) error
+
+	// record is called with the result of each attempt. It returns false if the feed has been replaced, and must stop.
+	record func(*reading, outcome) bool
+}
+
+// defaultEvery is the interval for registries that do not report changes, and after a permanent error.
+const defaultEvery = 15 * time.Minute
+
+// retries is the backoff after errors that may be temporary.
+var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: 2 * time.Minute}
+
+// run reads until ctx is done.
+func (f *feed) run(ctx context.Context) {
+	defer f.origin.close()
+	backoff := retries
+	for {
+		r, err := f.read(ctx)
+		if !f.record(r, outcome{err: err, at: time.Now()}) {
+			if r != f.known {
+				r.release()
+			}
+			return
+		}
+		f.known = r
+		pause := f.every
+		switch {
+		case err == nil:
+			backoff = retries
+		case err.Permanent():
+			pause = cmp.Or(f.every, defaultEvery)
+		default:
+			pause = backoff.Step()
+		}
+		f.wait(ctx, pause)
+	}
+}
+
+func (f *feed) read(ctx context.Context) (*reading, *catalog.Error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	r, err := f.origin.read(ctx, f.known)
+	if err == nil && r != f.known {
+		if err = f.fits(r.content); err != nil {
+			r.release()
+			r = f.known
+		}
+	}
+	if err == nil {
+		return r, nil
+	}
+	if ctx.Err() != nil {
+		err = catalog.Errorf(v1alpha1.ReasonUnreachable, "it was not read within %s: %w", f.timeout, err)
+	}
+	return r, catalog.AsError(err, v1alpha1.ReasonUnreachable)
+}
+
+// wait blocks until the origin may have changed, but no longer than pause; 0 means no limit.
+func (f *feed) wait(ctx context.Context, pause time.Duration) {
+	if pause > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, pause)
+		defer cancel()
+	}
+	f.origin.await(ctx)
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/sandbox"
+)
+
+func routeOf(namespace, name string) route {
+	return tenants("", "").of(types.NamespacedName{Namespace: namespace, Name: name})
+}
+
+// TestReadersWait verifies that catalogs with long reads delay those of their own namespace, but not trusted ones.
+func TestReadersWait(t *testing.T) {
+	r := newReaders(t.TempDir(), catalog.DefaultLimits)
+	ctx, cancel := context.WithCancel(t.Context())
+	begun, busy := make(chan struct{}), make(chan struct{})
+	for i := range namespaceReaders {
+		go func() {
+			err := r.with(ctx, routeOf("tenant", fmt.Sprint(i)), func(*sandbox.Process) (bool, error) {
+				begun <- struct{}{}
+				<-busy
+				return false, nil
+			})
+			if err != nil {
+				t.Error(err)
+				begun <- struct{}{}
+			}
+		}()
+		<-begun
+	}
+	const short, long = time.Second, time.Minute
+	read := func(namespace string, within time.Duration) error {
+		limited, done := context.WithTimeout(t.Context(), within)
+		defer done()
+		return r.with(limited, routeOf(namespace, "next"), func(*sandbox.Process) (bool, error) { return false, nil })
+	}
+	if err := read("tenant", short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a namespace has more processes than it should: %v", err)
+	}
+	for _, namespace := range []string{"other", "olm"} {
+		if err := read(namespace, long); err != nil {
+			t.Errorf("namespace %s waits for another: %v", namespace, err)
+		}
+	}
+	close(busy)
+	if err := read("tenant", long); err != nil {
+		t.Errorf("its turn does not come: %v", err)
+	}
+	cancel()
+}
+
+// TestReadersIdle verifies that a process only reads for one catalog, and that idle processes end.
+func TestReadersIdle(t *testing.T) {
+	r := newReaders(t.TempDir(), catalog.DefaultLimits)
+	use := func(to route, reusable bool) (p *sandbox.Process) {
+		t.Helper()
+		if err := r.with(t.Context(), to, func(used *sandbox.Process) (bool, error) {
+			p = used
+			return reusable, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	mine, other := routeOf("tenant", "a"), routeOf("tenant", "b")
+	first := use(mine, true)
+	if use(other, true) == first {
+		t.Error("another catalog is read by the same process")
+	}
+	if use(mine, false) != first {
+		t.Error("a process that waits for its catalog is not used")
+	}
+	if use(mine, true) == first {
+		t.Error("a process that cannot be used any more is used again")
+	}
+	for end := time.Now().Add(10 * idleReader); ; time.Sleep(10 * time.Millisecond) {
+		r.mu.Lock()
+		running, idle := len(r.running), len(r.idle)
+		r.mu.Unlock()
+		if running == 0 && idle == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d processes, and those of %d catalogs, wait without end", running, idle)
+		}
+	}
+}
+
+// TestTooMuchMemory verifies that a catalog that needs too much memory ends its reader process, and that the next one
+// is read.
+func TestTooMuchMemory(t *testing.T) {
+	r := newReaders(t.TempDir(), catalog.DefaultLimits)
+	a := access{readers: r, limits: catalog.DefaultLimits, route: routeOf("tenant", "a")}
+	ask := func(text string) (int, error) {
+		packages := 0
+		err := a.ask(t.Context(), catalog.Request{Files: map[string][]byte{"catalog.yaml": []byte(text)}}, nil, func(_ *conversation, answer catalog.Answer) error {
+			if answer.Package != nil {
+				packages++
+			}
+			return nil
+		})
+		return packages, err
+	}
+	_, err := ask("schema: olm.package\nname: foo\nproperties: [" + strings.Repeat("{},", 8<<20) + "]\n")
+	if got := catalog.AsError(err, "none"); got.Reason != v1alpha1.ReasonTooLarge || got.Error() != "to read it, more than the limit of 192 MiB of memory would be needed" {
+		t.Errorf("%v", err)
+	}
+	if n, err := ask(catalogtest.FBC("foo", "1.0.0")); n != 1 || err != nil {
+		t.Errorf("the next is not read: %d %v", n, err)
+	}
+}

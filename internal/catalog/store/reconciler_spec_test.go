@@ -1,0 +1,175 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+
+	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+)
+
+// quiet must run first, while there is no other catalog.
+func quiet(t *testing.T, w *world) {
+	namespace := w.Namespace(t, "quiet")
+	address, _ := catalogtest.ServeGRPC(t, "", catalogtest.FBC("foo", "1.0.0"))
+	image, digest := catalogtest.NewRegistry(t, "").Push(t, "catalog", nil, foo("1.0.0"))
+	served, pulled := source(namespace, "served", addressSpec(address)), source(global, "pulled", imageSpec(image))
+	pulled.Spec.Priority = -1
+	w.Create(t, served, pulled)
+	w.awaitHealthy(t, served, "True CatalogRead: Read 1 package from the registry at "+address)
+	w.awaitHealthy(t, pulled, "True CatalogRead: Read 1 package from image "+image+" at "+digest)
+	since := w.AwaitIdle(t, 500*time.Millisecond)
+	for _, r := range w.Requests(t, since) {
+		if r.Verb != "watch" {
+			t.Errorf("%s, although nothing changed", r)
+		}
+	}
+	var visible []string
+	for _, c := range w.store.Visible(namespace) {
+		visible = append(visible, fmt.Sprintf("%s %v", c.Key, c.Healthy))
+	}
+	if diff := cmp.Diff([]string{namespace + "/served true", global + "/pulled true"}, visible); diff != "" {
+		t.Errorf("what is visible: -want +got\n%s", diff)
+	}
+	w.delete(t, served)
+	w.delete(t, pulled)
+}
+
+func badInput(t *testing.T, w *world) {
+	namespace := w.Namespace(t, "bad")
+	registry := catalogtest.NewRegistry(t, "")
+	push := func(name string, labels map[string]string, entries []catalogtest.TarEntry) olm.CatalogSourceSpec {
+		image, _ := registry.Push(t, name, labels, entries)
+		return imageSpec(image)
+	}
+	large := strings.Repeat("# large\n", 10<<10)
+	const anotherType = "grpc, configmap and internal"
+	tests := map[string]struct {
+		reason string
+		spec   olm.CatalogSourceSpec
+		want   string
+		old    olm.ConditionReason
+	}{
+		"no-type": {
+			reason: "A source type that there is none of.",
+			spec:   olm.CatalogSourceSpec{SourceType: "ftp"},
+			want:   `False SpecInvalid: spec.sourceType "ftp" is none of ` + anotherType,
+			old:    olm.CatalogSourceSpecInvalidError,
+		},
+		"no-origin": {
+			reason: "The spec says how to read, but not what.",
+			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc},
+			want:   "False SpecInvalid: spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry",
+			old:    olm.CatalogSourceSpecInvalidError,
+		},
+		"no-configmap": {
+			reason: "The same for a ConfigMap.",
+			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal},
+			want:   "False SpecInvalid: spec.sourceType is internal, so spec.configMap has to name a ConfigMap",
+			old:    olm.CatalogSourceSpecInvalidError,
+		},
+		"bad-image": {
+			reason: "No reference of an image.",
+			spec:   imageSpec("example.com/A:b:c"),
+			want:   "False SpecInvalid: spec.image is no reference of an image: could not parse reference: example.com/A:b:c",
+			old:    olm.CatalogSourceSpecInvalidError,
+		},
+		"bad-address": {
+			reason: "No address of a registry.",
+			spec:   addressSpec("unix:///tmp/socket"),
+			want:   `False SpecInvalid: spec.address "unix:///tmp/socket" is not <host>:<port>`,
+			old:    olm.CatalogSourceSpecInvalidError,
+		},
+		"unreachable": {
+			reason: "Nobody listens.",
+			spec:   addressSpec("127.0.0.1:1"),
+			want:   "False Unreachable: the registry at 127.0.0.1:1 cannot be read: dial tcp 127.0.0.1:1: connect: connection refused",
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"no-such-image": {
+			reason: "The registry does not know the image.",
+			spec:   imageSpec(registry.Host + "/none:v1"),
+			want:   "False ImagePullFailed: pulling image " + registry.Host + "/none:v1: the registry answers 404 Not Found (NAME_UNKNOWN)",
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"not-a-catalog": {
+			reason: "An image of something else.",
+			spec:   push("shell", nil, catalogtest.Files("bin/sh", "x")),
+			want: "False NotACatalog: image " + registry.Host + "/shell has no files in folder /configs, where a file-based catalog is " +
+				"expected unless label operators.operatorframework.io.index.configs.v1 names another",
+			old: olm.CatalogSourceRegistryServerError,
+		},
+		"sqlite": {
+			reason: "An index image of the old kind is told as what it is.",
+			spec:   push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"}, catalogtest.Files("database/index.db", "x")),
+			want: "False NotACatalog: image " + registry.Host + "/sqlite looks like an sqlite index image, which is not supported: " +
+				"make it a file-based catalog with `opm migrate`",
+			old: olm.CatalogSourceRegistryServerError,
+		},
+		"no-packages": {
+			reason: "The right folder with something else in it.",
+			spec:   push("empty", nil, catalogtest.Files("configs/a.yaml", "hello")),
+			want: "False NotACatalog: image " + registry.Host + "/empty, folder /configs: there is no file-based catalog in it: " +
+				"no olm.package that can be read (a.yaml: a.yaml cannot be read: error unmarshaling JSON: while decoding JSON: " +
+				"json: cannot unmarshal string into Go value of type map[string]interface {} at offset 7 (indicated by <==) \"hello\" <==)",
+			old: olm.CatalogSourceRegistryServerError,
+		},
+		"outside": {
+			reason: "An image that points outside its archive is not used at all.",
+			spec:   push("outside", nil, append(foo("1.0.0"), catalogtest.Files("configs/../../../etc/passwd", "x")...)),
+			want:   "False NotACatalog: image " + registry.Host + `/outside: the image points outside its archive by "../../etc/passwd"`,
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"link": {
+			reason: "Links are never followed.",
+			spec:   push("link", nil, []catalogtest.TarEntry{{Name: "configs", Link: "/etc"}}),
+			want:   "False NotACatalog: image " + registry.Host + "/link: configs is a link, and links are not followed: put the file itself there",
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"hard-link": {
+			reason: "Hard links neither.",
+			spec:   push("hard", nil, []catalogtest.TarEntry{{Name: "configs/a.yaml", Link: "/etc/passwd", Hard: true}}),
+			want:   "False NotACatalog: image " + registry.Host + "/hard: configs/a.yaml is a link, and links are not followed: put the file itself there",
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"large-file": {
+			reason: "The limit is told.",
+			spec:   push("large-file", nil, catalogtest.Files("configs/a.yaml", large)),
+			want:   "False TooLarge: image " + registry.Host + "/large-file: configs/a.yaml is larger than the limit of 64KiB for a file",
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"large-image": {
+			reason: "What is beside the catalog counts too, unpacked.",
+			spec:   push("large-image", nil, append(catalogtest.Files("bin/sh", strings.Repeat("\x00", 2<<20)), foo("1.0.0")...)),
+			want:   "False TooLarge: image " + registry.Host + "/large-image is larger than the limit of 1MiB, unpacked",
+			old:    olm.CatalogSourceRegistryServerError,
+		},
+		"no-such-configmap": {
+			reason: "It may come yet.",
+			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeConfigmap, ConfigMap: "none"},
+			want:   "False ConfigMapNotFound: ConfigMap " + namespace + "/none, which spec.configMap names, is not there",
+			old:    olm.CatalogSourceConfigMapError,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			cs := source(namespace, name, tc.spec)
+			w.Create(t, cs)
+			w.awaitHealthy(t, cs, tc.want)
+			_, message, _ := strings.Cut(tc.want, ": ")
+			if diff := cmp.Diff([]string{string(tc.old), message}, []string{string(cs.Status.Reason), cs.Status.Message}); diff != "" {
+				t.Errorf("%s For old readers: -want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+	t.Run("neighbours", func(t *testing.T) {
+		image, digest := registry.Push(t, "good", nil, foo("1.0.0"))
+		cs := source(namespace, "good", imageSpec(image))
+		w.Create(t, cs)
+		w.awaitHealthy(t, cs, "True CatalogRead: Read 1 package from image "+image+" at "+digest)
+	})
+}

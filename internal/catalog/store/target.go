@@ -1,0 +1,115 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// target is what a CatalogSource requires to be read, and how often. A feed is replaced only if its target changes.
+type target struct {
+	// problem with the spec; empty if there is none.
+	problem string
+
+	// tooMany is true if the namespace has too many CatalogSources for this one to be read.
+	tooMany bool
+
+	image     string
+	address   string
+	configMap types.NamespacedName
+
+	// authority that registries are verified with.
+	authority authority
+
+	// version is the UID and resourceVersion of the ConfigMap.
+	version string
+
+	// demand is the hash of what the ImagePolicies require of the image; empty if none applies.
+	demand string
+
+	// secrets are the names of the pull secrets, joined by commas.
+	secrets string
+
+	every time.Duration
+}
+
+// shortestEvery is the minimum interval between reads, regardless of the spec.
+const shortestEvery = time.Second
+
+// targetOf returns the target of a CatalogSource on a cluster with that version of Kubernetes.
+func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
+	out := target{secrets: strings.Join(cs.Spec.Secrets, ",")}
+	var err error
+	if out.authority, err = parseAuthority(cs.Annotations[v1alpha1.AnnotationRegistryCA]); err != nil {
+		out.problem = err.Error()
+		return out
+	}
+	switch cs.Spec.SourceType {
+	case olm.SourceTypeGrpc:
+		out.grpc(cs, templateOf(cs, kubernetes))
+	case olm.SourceTypeConfigmap, olm.SourceTypeInternal:
+		out.configMap = types.NamespacedName{Namespace: cs.Namespace, Name: cs.Spec.ConfigMap}
+		if cs.Spec.ConfigMap == "" {
+			out.problem = fmt.Sprintf("spec.sourceType is %s, so spec.configMap has to name a ConfigMap", cs.Spec.SourceType)
+		}
+	default:
+		out.problem = fmt.Sprintf("spec.sourceType %q is none of %s, %s and %s",
+			cs.Spec.SourceType, olm.SourceTypeGrpc, olm.SourceTypeConfigmap, olm.SourceTypeInternal)
+	}
+	return out
+}
+
+func (t *target) grpc(cs *olm.CatalogSource, template *template) {
+	if cs.Spec.UpdateStrategy != nil && cs.Spec.UpdateStrategy.RegistryPoll != nil {
+		t.every = max(cs.Spec.UpdateStrategy.Interval.Duration, shortestEvery)
+	}
+	switch {
+	case template != nil && template.problem == "":
+		t.image = template.image
+	case cs.Spec.Image != "":
+		t.image = cs.Spec.Image
+		if _, err := name.ParseReference(t.image); err != nil {
+			t.problem = fmt.Sprintf("spec.image is no reference of an image: %v", err)
+		}
+	case cs.Spec.Address != "":
+		t.address = cs.Spec.Address
+		t.every = cmp.Or(t.every, defaultEvery)
+		if !isAddress(t.address) {
+			t.problem = fmt.Sprintf("spec.address %q is not <host>:<port>", t.address)
+		}
+	case template != nil:
+		t.problem = fmt.Sprintf("annotation %s: %s, and spec names neither an image nor an address to read instead", annotationImageTemplate, template.problem)
+	default:
+		t.problem = "spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry"
+	}
+}
+
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" || strings.Contains(host, "/") {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// String returns what is read, for messages.
+func (t target) String() string {
+	switch {
+	case t.image != "":
+		return "image " + t.image
+	case t.address != "":
+		return "the registry at " + t.address
+	}
+	return "ConfigMap " + t.configMap.String()
+}
