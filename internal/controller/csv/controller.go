@@ -29,7 +29,7 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
 	report "github.com/operator-status/operator-status/internal/status/csv"
 )
@@ -133,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (*situation, error) {
-	csvs, err := surroundings.CSVs(ctx, r.Client, csv.Namespace)
+	csvs, err := operatorgroup.CSVs(ctx, r.Client, csv.Namespace)
 	if err != nil {
 		return nil, err
 	}

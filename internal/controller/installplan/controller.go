@@ -32,7 +32,7 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/gate"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -502,7 +502,7 @@ func listed(names []string) string {
 
 // begun reports whether any CSV of a plan has been written.
 func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, error) {
-	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
+	csvs, err := operatorgroup.CSVs(ctx, r.Client, plan.Namespace)
 	if err != nil {
 		return false, err
 	}

@@ -7,14 +7,15 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/csvchain"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
@@ -56,20 +57,46 @@ func (r *Reconciler) scope(ctx context.Context, namespace string) (Scope, *condi
 
 // solve finds the bundles that a plan names and their dependencies.
 func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup, subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
-	csvs, err := surroundings.CSVs(ctx, r.Client, plan.Namespace)
+	csvs, err := operatorgroup.CSVs(ctx, r.Client, plan.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
 	around := resolve.Surroundings{Catalogs: r.Catalogs.VisibleBy(group, plan.Namespace)}
-	if around.OnCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
-		return nil, nil, err
+	crds := &apiextensions.CustomResourceDefinitionList{}
+	if err := r.Client.List(ctx, crds, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
-	if around.Present, err = surroundings.Present(ctx, r.Records, csvs, subs); err != nil {
+	around.OnCluster = resolve.Served(crds.Items)
+	if around.Present, err = present(ctx, r.Records, csvs, subs); err != nil {
 		return nil, nil, err
 	}
 	preferred := types.NamespacedName{Namespace: plan.Spec.CatalogSourceNamespace, Name: plan.Spec.CatalogSource}
 	solution, problem := resolve.Plan(plan.Spec.ClusterServiceVersionNames, plan.Namespace, preferred, around)
 	return solution.Choices, problem, nil
+}
+
+// present returns the newest CSVs of a namespace in the form that the resolver uses, except incomplete ones. A CSV that
+// was applied by hand gets the package of the Subscription that adopted it, if any.
+func present(ctx context.Context, grants record.Grants, csvs map[string]*v1alpha1.ClusterServiceVersion, subs []v1alpha1.Subscription) ([]resolve.Installed, error) {
+	complete := map[string]*v1alpha1.ClusterServiceVersion{}
+	for name, csv := range csvs {
+		if incomplete, err := record.Incomplete(ctx, grants, csv); err != nil {
+			return nil, err
+		} else if !incomplete {
+			complete[name] = csv
+		}
+	}
+	var out []resolve.Installed
+	for _, csv := range csvchain.Newest(complete) {
+		installed := resolve.InstalledOf(csv)
+		for i := range subs {
+			if sub := &subs[i]; installed.Package == "" && sub.Spec != nil && (sub.Status.CurrentCSV == csv.Name || sub.Status.InstalledCSV == csv.Name) {
+				installed.Package = sub.Spec.Package
+			}
+		}
+		out = append(out, installed)
+	}
+	return out, nil
 }
 
 // unreadYet reports whether a catalog that the namespace can see has not been read since this process started. A plan
@@ -86,7 +113,7 @@ type update struct {
 
 // updates returns the running CSVs that the choices would replace.
 func (r *Reconciler) updates(ctx context.Context, namespace string, choices []resolve.Choice) ([]update, error) {
-	csvs, err := surroundings.CSVs(ctx, r.Client, namespace)
+	csvs, err := operatorgroup.CSVs(ctx, r.Client, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/record"
+	"github.com/operator-status/operator-status/internal/resolve"
 )
 
 // Scope is the OperatorGroup that a plan installs into, and its target namespaces.
@@ -135,7 +135,7 @@ func csvOf(b *record.Bundle, planName string, in Scope) (stamped, error) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[surroundings.AnnotationProperties] = b.Properties
+	annotations[resolve.AnnotationProperties] = b.Properties
 	annotations[v1alpha1.AnnotationInstallPlan] = planName
 	annotations[v1alpha1.AnnotationSubscription] = b.Subscription
 	annotations[v1alpha1.AnnotationCatalogSource] = b.Catalog.String()

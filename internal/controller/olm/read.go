@@ -11,7 +11,6 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/probe"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -26,7 +25,7 @@ func read(ctx context.Context, cache, from client.Reader, namespace, identity st
 		Reader:             identity,
 	}
 	var err error
-	if out.CSVs, err = surroundings.CSVs(ctx, cache, namespace); err != nil {
+	if out.CSVs, err = operatorgroup.CSVs(ctx, cache, namespace); err != nil {
 		return out, err
 	}
 	subs, probes, conditions := &v1alpha1.SubscriptionList{}, &v1alpha1.ProbeList{}, &operatorsv2.OperatorConditionList{}

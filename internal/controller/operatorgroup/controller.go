@@ -27,7 +27,6 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/install"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -61,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.label(ctx, group, targets); err != nil {
 		return reconcile.Result{}, err
 	}
-	csvs, err := surroundings.CSVs(ctx, r.Client, group.Namespace)
+	csvs, err := operatorgroup.CSVs(ctx, r.Client, group.Namespace)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/controller/probe"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
 // Reconciler makes the cluster match its PlatformOperators, and reports their state in their status.
@@ -166,7 +166,7 @@ func (c composer) subscription(ctx context.Context, in *Inputs) error {
 	if in.Subscription == nil {
 		return nil
 	}
-	if in.CSVs, err = surroundings.CSVs(ctx, c.Client, in.Subscription.Namespace); err != nil {
+	if in.CSVs, err = operatorgroup.CSVs(ctx, c.Client, in.Subscription.Namespace); err != nil {
 		return err
 	}
 	if running := in.running(); running != nil {

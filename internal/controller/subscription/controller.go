@@ -24,7 +24,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/gate"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
+	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/subscription"
 )
@@ -43,7 +43,7 @@ type Reconciler struct {
 	Catalogs *store.Store
 
 	// Records reports which CSVs have been installed completely.
-	Records surroundings.Grants
+	Records record.Grants
 
 	// GlobalNamespace is the namespace of the catalogs that every namespace can see.
 	GlobalNamespace string

@@ -16,11 +16,12 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/csvchain"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/status/subscription"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // namespace holds everything that the Subscriptions of a namespace depend on, read at one moment. While Subscriptions
@@ -51,7 +52,7 @@ func presentOf(csvs map[string]*v1alpha1.ClusterServiceVersion, incomplete map[s
 	complete := maps.Clone(csvs)
 	maps.DeleteFunc(complete, func(name string, _ *v1alpha1.ClusterServiceVersion) bool { return incomplete[name] })
 	for _, csv := range csvchain.Newest(complete) {
-		out = append(out, present{csv, surroundings.Installed(csv)})
+		out = append(out, present{csv, resolve.InstalledOf(csv)})
 	}
 	return out
 }
@@ -86,21 +87,23 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 		}
 	}
 	var err error
-	if out.csvs, err = surroundings.CSVs(ctx, r.Client, name); err != nil {
+	if out.csvs, err = operatorgroup.CSVs(ctx, r.Client, name); err != nil {
 		return nil, err
 	}
 	out.incomplete = map[string]bool{}
 	for name, csv := range out.csvs {
-		if incomplete, err := surroundings.Incomplete(ctx, r.Records, csv); err != nil {
+		if incomplete, err := record.Incomplete(ctx, r.Records, csv); err != nil {
 			return nil, err
 		} else if incomplete {
 			out.incomplete[name] = true
 		}
 	}
 	out.newest = presentOf(out.csvs, out.incomplete)
-	if out.onCluster, err = surroundings.OnCluster(ctx, r.Client); err != nil {
-		return nil, err
+	crds := &apiextensions.CustomResourceDefinitionList{}
+	if err := r.Client.List(ctx, crds, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
+	out.onCluster = resolve.Served(crds.Items)
 	group, problem, err := operatorgroup.Find(ctx, r.Client, name)
 	if err != nil {
 		return nil, err

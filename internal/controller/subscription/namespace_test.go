@@ -25,7 +25,6 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/gate"
-	"github.com/operator-status/operator-status/internal/lifecycle/surroundings"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/subscription"
 )
@@ -50,7 +49,7 @@ func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterSer
 
 // stamped marks a CSV as installed from a package by a plan.
 func stamped(pkg string, csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
-	csv.Annotations = map[string]string{surroundings.AnnotationProperties: fmt.Sprintf(
+	csv.Annotations = map[string]string{resolve.AnnotationProperties: fmt.Sprintf(
 		`{"properties":[{"type":"olm.package","value":{"packageName":%q,"version":"1.0.0"}}]}`, pkg)}
 	return csv
 }

@@ -1,4 +1,4 @@
-package surroundings
+package resolve
 
 import (
 	"encoding/json"
@@ -6,55 +6,16 @@ import (
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
-	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
-	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/resolve"
 )
 
-func cluster(t *testing.T, objects ...client.Object) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, operatorsv1.AddToScheme, v1alpha1.AddToScheme, apiextensions.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-}
-
-func TestCSVs(t *testing.T) {
-	copied := csv("copied", "Succeeded")
-	copied.Labels = map[string]string{olm.CopiedLabelKey: "elsewhere"}
-	reason := csv("reason", "Succeeded")
-	reason.Status.Reason = olm.CSVReasonCopied
-	other := csv("other", "Succeeded")
-	other.Namespace = "elsewhere"
-	got, err := CSVs(t.Context(), cluster(t, csv("own", ""), copied, reason, other), "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 1 || got["own"] == nil || got["own"].Name != "own" {
-		t.Errorf("got %v; want own alone: copies are those of another namespace", got)
-	}
-}
-
-func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
-	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	out.Status.Phase = phase
-	return out
-}
-
 func TestInstalled(t *testing.T) {
-	full := csv("vault.v1.2.3", "")
+	full := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "vault.v1.2.3"}}
 	full.Spec.Version.Version = semver.MustParse("1.2.3")
 	full.Spec.CustomResourceDefinitions = olm.CustomResourceDefinitions{
 		Owned: []olm.CRDDescription{
@@ -63,14 +24,14 @@ func TestInstalled(t *testing.T) {
 		},
 		Required: []olm.CRDDescription{{Name: "etcds.example.com", Version: "v1", Kind: "Etcd"}},
 	}
-	bare := resolve.Installed{
+	bare := Installed{
 		Name: "vault.v1.2.3", Version: semver.MustParse("1.2.3"),
 		Provides: []property.GVK{{Group: "security.example.com", Version: "v1", Kind: "Vault"}},
 	}
 	needs := property.Property{Type: property.TypePackageRequired, Value: json.RawMessage(`{"packageName":"etcd","versionRange":"1.x"}`)}
 	named := property.Property{Type: property.TypePackage, Value: json.RawMessage(`{"packageName":"vault","version":"1.2.3"}`)}
 	unreadable := property.Property{Type: property.TypePackage, Value: json.RawMessage(`"vault"`)}
-	with := func(pkg string, properties ...property.Property) resolve.Installed {
+	with := func(pkg string, properties ...property.Property) Installed {
 		out := bare
 		out.Package, out.Properties = pkg, properties
 		return out
@@ -85,7 +46,7 @@ func TestInstalled(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		annotation *string
-		want       resolve.Installed
+		want       Installed
 	}{
 		"Unstamped":         {"What was applied by hand tells what it provides, and not whose it is.", nil, bare},
 		"Stamped":           {"What a plan stamped tells its package and its needs.", new(stamp(named, needs)), with("vault", named, needs)},
@@ -101,25 +62,22 @@ func TestInstalled(t *testing.T) {
 			if tc.annotation != nil {
 				in.Annotations = map[string]string{AnnotationProperties: *tc.annotation}
 			}
-			if diff := cmp.Diff(tc.want, Installed(in)); diff != "" {
+			if diff := cmp.Diff(tc.want, InstalledOf(in)); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestOnCluster(t *testing.T) {
-	crd := &apiextensions.CustomResourceDefinition{
+func TestServed(t *testing.T) {
+	crd := apiextensions.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"},
 		Spec: apiextensions.CustomResourceDefinitionSpec{
 			Group: "example.com", Names: apiextensions.CustomResourceDefinitionNames{Kind: "Foo"},
 			Versions: []apiextensions.CustomResourceDefinitionVersion{{Name: "v1", Served: true}, {Name: "v1beta1"}, {Name: "v2", Served: true}},
 		},
 	}
-	got, err := OnCluster(t.Context(), cluster(t, crd))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := Served([]apiextensions.CustomResourceDefinition{crd})
 	want := []property.GVK{{Group: "example.com", Version: "v1", Kind: "Foo"}, {Group: "example.com", Version: "v2", Kind: "Foo"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("A version that is not served serves nobody (-want +got):\n%s", diff)

@@ -1,0 +1,51 @@
+package resolve
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/operator-framework/operator-registry/alpha/property"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// AnnotationProperties on a CSV holds the properties of its bundle, in OLM's format.
+const AnnotationProperties = "operatorframework.io/properties"
+
+// InstalledOf returns a CSV in the form that the resolver uses.
+func InstalledOf(csv *v1alpha1.ClusterServiceVersion) Installed {
+	out := Installed{Name: csv.Name, Version: csv.Spec.Version.Version}
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		if _, group, ok := strings.Cut(d.Name, "."); ok {
+			out.Provides = append(out.Provides, property.GVK{Group: group, Version: d.Version, Kind: d.Kind})
+		}
+	}
+	var stamped struct {
+		Properties []property.Property `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(csv.Annotations[AnnotationProperties]), &stamped); err != nil {
+		return out // no readable annotation: the CSV was not installed from a catalog
+	}
+	out.Properties = stamped.Properties
+	for _, p := range stamped.Properties {
+		var pkg property.Package
+		if p.Type == property.TypePackage && json.Unmarshal(p.Value, &pkg) == nil {
+			out.Package = pkg.PackageName
+		}
+	}
+	return out
+}
+
+// Served returns the kinds that CustomResourceDefinitions serve.
+func Served(crds []apiextensions.CustomResourceDefinition) []property.GVK {
+	var out []property.GVK
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			if v.Served {
+				out = append(out, property.GVK{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind})
+			}
+		}
+	}
+	return out
+}
