@@ -11,7 +11,7 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
 	"github.com/operator-status/operator-status/internal/testcatalog"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )

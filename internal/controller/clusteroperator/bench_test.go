@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
+	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 )
 
 // BenchmarkStatus measures Status alone, with healthy and with broken PlatformOperators.
@@ -19,16 +19,16 @@ func BenchmarkStatus(b *testing.B) {
 	for _, many := range []int{50, 5000} {
 		for name, reason := range map[string]string{"well": platformv1alpha1.ReasonInstalled, "broken": "PackageNotFound"} {
 			b.Run(fmt.Sprintf("%d/%s", many, name), func(b *testing.B) {
-				in := clusteroperator.Inputs{Cluster: clusteroperator.Cluster{Release: "1.0.0"}, Now: metav1.Now()}
+				in := clusteroperatorstatus.Inputs{Cluster: clusteroperatorstatus.Cluster{Release: "1.0.0"}, Now: metav1.Now()}
 				for i := range many {
 					p := platformOperator(fmt.Sprintf("po-%04d", (i*7919)%many)) // unordered, like a cache
 					installed(p, reason, "There is no package of that name in the catalog olm/operators")
 					in.Operators = append(in.Operators, *p)
 				}
-				in.Current, _ = clusteroperator.Status(in)
+				in.Current, _ = clusteroperatorstatus.Compute(in)
 				b.ReportAllocs()
 				for b.Loop() {
-					clusteroperator.Status(in)
+					clusteroperatorstatus.Compute(in)
 				}
 			})
 		}

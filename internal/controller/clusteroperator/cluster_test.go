@@ -24,6 +24,7 @@ import (
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
+	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
@@ -77,7 +78,7 @@ func run(t testing.TB, c *testcluster.Cluster) *running {
 	}
 	r := &running{manager: mgr}
 	read := clusteroperator.ReadCluster(mgr.GetClient(), ownVersion)
-	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), DegradedInertia: 2 * time.Minute, Now: time.Now, Cluster: func(ctx context.Context) (clusteroperator.Cluster, error) {
+	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), DegradedInertia: 2 * time.Minute, Now: time.Now, Cluster: func(ctx context.Context) (clusteroperatorstatus.Cluster, error) {
 		r.reckonings.Add(1)
 		if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {
 			(*meanwhile)()

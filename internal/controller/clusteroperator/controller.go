@@ -1,3 +1,4 @@
+// Package clusteroperator reports on the PlatformOperators in the ClusterOperator that the Cluster Version Operator reads.
 package clusteroperator
 
 import (
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 )
 
 const (
@@ -43,7 +45,7 @@ type Reconciler struct {
 	Client client.Client
 
 	// Cluster returns what the ClusterVersion reports: see ReadCluster.
-	Cluster func(context.Context) (Cluster, error)
+	Cluster func(context.Context) (clusteroperatorstatus.Cluster, error)
 
 	// DegradedInertia is how long a PlatformOperator must have been failing before the ClusterOperator is Degraded.
 	DegradedInertia time.Duration
@@ -73,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading what ClusterOperator %s depends on: %w", co.Name, err)
 	}
-	status, lasts := Status(in)
+	status, lasts := clusteroperatorstatus.Compute(in)
 	if err := r.write(ctx, co, status, now); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -81,13 +83,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 }
 
 // inputs reads everything that the status depends on.
-func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, now time.Time) (Inputs, error) {
+func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, now time.Time) (clusteroperatorstatus.Inputs, error) {
 	operators := &platformv1alpha1.PlatformOperatorList{}
 	if err := r.Client.List(ctx, operators, client.UnsafeDisableDeepCopy); err != nil {
-		return Inputs{}, err
+		return clusteroperatorstatus.Inputs{}, err
 	}
 	cluster, err := r.Cluster(ctx)
-	return Inputs{
+	return clusteroperatorstatus.Inputs{
 		Current: co.Status, Created: co.CreationTimestamp, Operators: operators.Items, Cluster: cluster,
 		DegradedInertia: r.DegradedInertia, Now: metav1.NewTime(now),
 	}, err
@@ -116,7 +118,7 @@ func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, st
 // logTransitions logs each condition whose status changed.
 func logTransitions(ctx context.Context, before, after configv1.ClusterOperatorStatus) {
 	for _, c := range after.Conditions {
-		if i := find(&before, c.Type); i < 0 || before.Conditions[i].Status != c.Status {
+		if i := clusteroperatorstatus.Find(&before, c.Type); i < 0 || before.Conditions[i].Status != c.Status {
 			log.FromContext(ctx).Info(string(c.Type)+" changed", "status", c.Status, "reason", c.Reason, "message", c.Message)
 		}
 	}
@@ -159,7 +161,7 @@ func onlyNamed(mgr ctrl.Manager, name string) (cache.Cache, error) {
 func saysSomethingNew(e event.UpdateEvent) bool {
 	before, is := e.ObjectOld.(*platformv1alpha1.PlatformOperator)
 	after, are := e.ObjectNew.(*platformv1alpha1.PlatformOperator)
-	return !is || !are || read(before) != read(after)
+	return !is || !are || !clusteroperatorstatus.Same(before, after)
 }
 
 func toSingleton[O any](context.Context, O) []reconcile.Request {

@@ -15,7 +15,8 @@ import (
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
-	"github.com/operator-status/operator-status/internal/controller/clusteroperator/cvotest"
+	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
+	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 
@@ -161,7 +162,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	empty := fake.NewClientBuilder().WithScheme(scheme).Build()
 	got, err := clusteroperator.ReadCluster(empty, ownVersion)(t.Context())
-	if got != (clusteroperator.Cluster{Release: "4.21.0"}) || err != nil {
+	if got != (clusteroperatorstatus.Cluster{Release: "4.21.0"}) || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

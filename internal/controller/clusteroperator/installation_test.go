@@ -10,7 +10,7 @@ import (
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
-	"github.com/operator-status/operator-status/internal/controller/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
 	"github.com/operator-status/operator-status/internal/testcluster"
 )
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
+	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,26 +30,16 @@ const (
 // clusterVersion is the name of the only ClusterVersion.
 var clusterVersion = types.NamespacedName{Name: "version"}
 
-// Cluster is what the ClusterVersion reports about the cluster.
-type Cluster struct {
-	// Release is the version that the cluster runs, or is being updated to. If it is empty, no version is written.
-	Release string
-
-	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion, and its
-	// history has no Completed entry.
-	Installing bool
-}
-
 // ReadCluster returns a function that reads the ClusterVersion. The release is RELEASE_VERSION in the environment if it
 // is set, then that of the ClusterVersion, then own. The reader must be a cache: every call checks whether the kind
 // ClusterVersion is served.
-func ReadCluster(reader client.Reader, own string) func(context.Context) (Cluster, error) {
-	return func(ctx context.Context) (Cluster, error) {
+func ReadCluster(reader client.Reader, own string) func(context.Context) (clusteroperatorstatus.Cluster, error) {
+	return func(ctx context.Context) (clusteroperatorstatus.Cluster, error) {
 		version, err := readClusterVersion(ctx, reader)
 		if err != nil {
-			return Cluster{}, err
+			return clusteroperatorstatus.Cluster{}, err
 		}
-		out := Cluster{Release: cmp.Or(os.Getenv(releaseVersion), own)}
+		out := clusteroperatorstatus.Cluster{Release: cmp.Or(os.Getenv(releaseVersion), own)}
 		if version == nil {
 			return out, nil
 		}

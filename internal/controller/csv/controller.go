@@ -31,7 +31,7 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
-	report "github.com/operator-status/operator-status/internal/status/csv"
+	csvstatus "github.com/operator-status/operator-status/internal/status/csv"
 )
 
 // FieldOwner is the field manager of the objects that an operator consists of.
@@ -170,9 +170,9 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 
 // report updates the status if it changed.
 func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error {
-	in := report.Inputs{
+	in := csvstatus.Inputs{
 		CSV:          s.csv,
-		Decision:     report.Decision{Phase: v.Phase, Reason: olm.ConditionReason(v.Reason), Message: v.Message},
+		Decision:     csvstatus.Decision{Phase: v.Phase, Reason: olm.ConditionReason(v.Reason), Message: v.Message},
 		Requirements: s.requirements,
 		Replaced:     s.running,
 		Now:          metav1.NewTime(r.Now()),
@@ -184,12 +184,12 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	if in.Probe, err = probe.Find(ctx, r.Client, client.ObjectKeyFromObject(s.csv)); err != nil {
 		return err
 	}
-	status := report.Report(in)
+	status := csvstatus.Compute(in)
 	if equality.Semantic.DeepEqual(status, s.csv.Status) {
 		return nil
 	}
-	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < report.WordsInterval && report.SameButWords(status, s.csv.Status) {
-		v.Again = report.WordsInterval
+	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.WordsInterval && csvstatus.SameButWords(status, s.csv.Status) {
+		v.Again = csvstatus.WordsInterval
 		return nil
 	}
 	if status.Phase != s.csv.Status.Phase {

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
 // Namespace holds everything in a namespace that decides whether its updates may proceed, as read at one moment.
@@ -157,5 +157,5 @@ func planName(sub *v1alpha1.Subscription) string {
 func missing(plan *olm.InstallPlan, subs []string) string {
 	return fmt.Sprintf(
 		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a user has to approve it with %s",
-		plan.Namespace, plan.Name, subscription.Named(subs), subscription.HowToApprove(plan))
+		plan.Namespace, plan.Name, subscriptionstatus.Named(subs), subscriptionstatus.HowToApprove(plan))
 }

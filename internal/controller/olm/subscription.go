@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
 // ours are the condition types that OLM does not have, in the order in which they are appended. OLM preserves
@@ -56,7 +56,7 @@ type BridgeInputs struct {
 // Conditions returns the desired conditions of OLM's Subscription: those of others unchanged, then ours.
 func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
-	status := subscription.Status(in.inputs())
+	status := subscriptionstatus.Compute(in.inputs())
 	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
 		return slices.Contains(ours, c.Type)
 	})
@@ -86,10 +86,10 @@ func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.Subsc
 
 // inputs translates OLM's status into inputs of the status functions. OLM's installedCSV may not run, so the running
 // CSV takes its place.
-func (in BridgeInputs) inputs() subscription.Inputs {
+func (in BridgeInputs) inputs() subscriptionstatus.Inputs {
 	sub := in.Subscription.DeepCopy()
 	sub.Status.InstalledCSV = in.running()
-	out := subscription.Inputs{
+	out := subscriptionstatus.Inputs{
 		Subscription: sub,
 		Resolution:   in.resolution(),
 		Plan:         in.plan(),
@@ -99,7 +99,7 @@ func (in BridgeInputs) inputs() subscription.Inputs {
 		Now:          in.Now,
 	}
 	if in.CatalogSource != nil {
-		out.CatalogSources = []subscription.CatalogSource{in.catalogSource()}
+		out.CatalogSources = []subscriptionstatus.CatalogSource{in.catalogSource()}
 	}
 	return out
 }
@@ -139,20 +139,20 @@ func (in BridgeInputs) running() string {
 
 // resolution returns the result of OLM's resolver. What it resolved last is the newest known. While it fails, the
 // newest is unknown.
-func (in BridgeInputs) resolution() *subscription.Resolution {
+func (in BridgeInputs) resolution() *subscriptionstatus.Resolution {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	switch {
 	case failed.Status == corev1.ConditionTrue:
-		return &subscription.Resolution{Problem: &subscription.Problem{Reason: in.reasonOf(failed), Message: failed.Message}}
+		return &subscriptionstatus.Resolution{Problem: &subscriptionstatus.Problem{Reason: in.reasonOf(failed), Message: failed.Message}}
 	case in.Subscription.Status.CurrentCSV == "":
 		return nil
 	case in.isTrue(olm.SubscriptionBundleUnpackFailed):
 		c := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
-		return &subscription.Resolution{Problem: &subscription.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: c.Message}}
+		return &subscriptionstatus.Resolution{Problem: &subscriptionstatus.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: c.Message}}
 	case in.isTrue(olm.SubscriptionBundleUnpacking):
-		return &subscription.Resolution{Note: "OLM is unpacking what comes next"}
+		return &subscriptionstatus.Resolution{Note: "OLM is unpacking what comes next"}
 	}
-	return &subscription.Resolution{Newest: in.Subscription.Status.CurrentCSV}
+	return &subscriptionstatus.Resolution{Newest: in.Subscription.Status.CurrentCSV}
 }
 
 func (in BridgeInputs) isTrue(t olm.SubscriptionConditionType) bool {
@@ -198,8 +198,8 @@ func says(message, phrase string) bool {
 }
 
 // catalogSource translates the health of a catalog. A catalog from which OLM has resolved something has been read.
-func (in BridgeInputs) catalogSource() subscription.CatalogSource {
-	out := subscription.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
+func (in BridgeInputs) catalogSource() subscriptionstatus.CatalogSource {
+	out := subscriptionstatus.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
 	healthy := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
 	if c := in.CatalogSource.Status.GRPCConnectionState; c != nil {
 		switch c.LastObservedState {

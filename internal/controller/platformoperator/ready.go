@@ -16,7 +16,7 @@ import (
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
 // resources sets the readiness of each object.
@@ -86,7 +86,7 @@ func (in Inputs) operator() Readiness {
 	}
 	return Readiness{
 		Reason:  validReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
-		Message: subscription.WordsOf(running),
+		Message: subscriptionstatus.WordsOf(running),
 	}
 }
 

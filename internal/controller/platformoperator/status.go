@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/messages"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
 // Inputs holds everything that a PlatformOperator's status depends on, as read at one moment.
@@ -322,7 +322,7 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		set(in, out, c)
 		return
 	}
-	said := subscription.UpToDateOf(&in.Subscription.Status)
+	said := subscriptionstatus.UpToDateOf(&in.Subscription.Status)
 	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), validReason(said.Reason, string(said.Type)), said.Message
 	if c.Message == "" {
 		c.Message = in.waitsFor()
@@ -393,7 +393,7 @@ func (in Inputs) operatorTrouble() *Problem {
 	case in.Subscription == nil:
 		return nil
 	}
-	if p := subscription.TroubleOf(&in.Subscription.Status); p != nil {
+	if p := subscriptionstatus.TroubleOf(&in.Subscription.Status); p != nil {
 		return &Problem{Reason: validReason(p.Reason, v1alpha1.ReasonFailed), Message: p.Message}
 	}
 	return nil
@@ -410,11 +410,11 @@ func (in Inputs) modesUnsupported() bool {
 }
 
 // wait returns what the operator waits for although nothing is wrong with it; nil if it does not wait.
-func (in Inputs) wait() *subscription.Problem {
+func (in Inputs) wait() *subscriptionstatus.Problem {
 	if in.Subscription == nil {
 		return nil
 	}
-	return subscription.WaitOf(&in.Subscription.Status)
+	return subscriptionstatus.WaitOf(&in.Subscription.Status)
 }
 
 // waitsFor returns a message with what the operator waits for while it is being installed.
@@ -427,9 +427,9 @@ func (in Inputs) waitsFor() string {
 		return wait.Message
 	}
 	if csv := in.CSVs[sub.Status.CurrentCSV]; csv != nil && csv.Status.Phase != olm.CSVPhaseSucceeded {
-		return subscription.WordsOf(csv)
+		return subscriptionstatus.WordsOf(csv)
 	}
-	if said := subscription.UpToDateOf(&sub.Status); said.Status != "True" && said.Message != "" {
+	if said := subscriptionstatus.UpToDateOf(&sub.Status); said.Status != "True" && said.Message != "" {
 		return said.Message
 	}
 	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)

@@ -26,7 +26,7 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
 // FieldOwner is the field manager of Subscription statuses and of InstallPlans that this controller creates.
@@ -104,7 +104,7 @@ func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscr
 	if err := r.discard(ctx, n, sub, plan); err != nil {
 		return 0, err
 	}
-	return r.write(ctx, sub, subscription.Status(r.inputs(n, sub, res, plan)))
+	return r.write(ctx, sub, subscriptionstatus.Compute(r.inputs(n, sub, res, plan)))
 }
 
 // adopting reports whether a Subscription takes over an existing CSV that its status does not name yet. The InstallPlan
@@ -113,13 +113,13 @@ func adopting(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) 
 	return head != nil && sub.Status.CurrentCSV == "" && sub.Status.InstalledCSV == ""
 }
 
-func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *result, plan *olm.InstallPlan) subscription.Inputs {
+func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *result, plan *olm.InstallPlan) subscriptionstatus.Inputs {
 	head, solution, problem := res.head, res.solution, res.problem
-	out := subscription.Inputs{
+	out := subscriptionstatus.Inputs{
 		Subscription:    sub,
 		CatalogSources:  n.sources,
 		GlobalNamespace: n.global,
-		Resolution:      &subscription.Resolution{Newest: solution.Newest, Note: solution.Note, Deprecations: subscription.Deprecations(solution.Deprecations)},
+		Resolution:      &subscriptionstatus.Resolution{Newest: solution.Newest, Note: solution.Note, Deprecations: subscriptionstatus.Deprecations(solution.Deprecations)},
 		Plan:            plan,
 		Installed:       n.csvs[sub.Status.InstalledCSV],
 		Current:         n.csvs[sub.Status.CurrentCSV],
@@ -144,7 +144,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 		problem = unresolvedPlan(out.Plan)
 	}
 	if problem != nil {
-		out.Resolution.Problem = &subscription.Problem{Reason: problem.Reason, Message: problem.Message}
+		out.Resolution.Problem = &subscriptionstatus.Problem{Reason: problem.Reason, Message: problem.Message}
 	}
 	if res.unread {
 		out.Resolution = nil
@@ -183,8 +183,8 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	if equality.Semantic.DeepEqual(status, sub.Status) {
 		return 0, nil
 	}
-	if r.Now().Sub(sub.Status.LastUpdated.Time) < subscription.WordsInterval && subscription.SameButWords(status, sub.Status) {
-		return subscription.WordsInterval, nil
+	if r.Now().Sub(sub.Status.LastUpdated.Time) < subscriptionstatus.WordsInterval && subscriptionstatus.SameButWords(status, sub.Status) {
+		return subscriptionstatus.WordsInterval, nil
 	}
 	if status.UpToDate != sub.Status.UpToDate || status.InstalledCSV != sub.Status.InstalledCSV {
 		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message", status.Message)

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
@@ -34,7 +34,7 @@ type namespace struct {
 	results     map[string]*result // by Subscription
 	plans       map[string]*olm.InstallPlan
 	catalogs    []catalog.Catalog
-	sources     []subscription.CatalogSource
+	sources     []subscriptionstatus.CatalogSource
 	global      string // namespace whose CatalogSources are visible besides its own
 	onCluster   []property.GVK
 	planned     []resolve.Installed
@@ -114,14 +114,14 @@ func (r *Reconciler) read(ctx context.Context, name string) (*namespace, error) 
 	out.global = r.GlobalNamespace
 	if operatorgroup.ExcludesGlobal(group) {
 		out.global = name
-		out.sources = slices.DeleteFunc(out.sources, func(s subscription.CatalogSource) bool { return s.Namespace != name })
+		out.sources = slices.DeleteFunc(out.sources, func(s subscriptionstatus.CatalogSource) bool { return s.Namespace != name })
 	}
 	return out, err
 }
 
 // sources returns the CatalogSources that the namespace can see.
-func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalog.Catalog) ([]subscription.CatalogSource, error) {
-	var out []subscription.CatalogSource
+func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalog.Catalog) ([]subscriptionstatus.CatalogSource, error) {
+	var out []subscriptionstatus.CatalogSource
 	for _, where := range slices.Compact([]string{name, r.GlobalNamespace}) {
 		list := &olm.CatalogSourceList{}
 		if err := r.Client.List(ctx, list, client.InNamespace(where)); err != nil {
@@ -130,7 +130,7 @@ func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalo
 		for i := range list.Items {
 			key := client.ObjectKeyFromObject(&list.Items[i])
 			read := slices.ContainsFunc(catalogs, func(c catalog.Catalog) bool { return c.Key == key && c.Content != nil })
-			out = append(out, subscription.CatalogSource{CatalogSource: list.Items[i], Read: read})
+			out = append(out, subscriptionstatus.CatalogSource{CatalogSource: list.Items[i], Read: read})
 		}
 	}
 	return out, nil
@@ -184,7 +184,7 @@ func (n *namespace) unread(sub *v1alpha1.Subscription) bool {
 	if i := slices.IndexFunc(n.catalogs, func(c catalog.Catalog) bool { return c.Key == catalogOf(sub) }); i >= 0 {
 		return !n.catalogs[i].Tried
 	}
-	return slices.ContainsFunc(n.sources, func(s subscription.CatalogSource) bool { return client.ObjectKeyFromObject(&s) == catalogOf(sub) })
+	return slices.ContainsFunc(n.sources, func(s subscriptionstatus.CatalogSource) bool { return client.ObjectKeyFromObject(&s) == catalogOf(sub) })
 }
 
 // stands reports whether the status already has the reason of a problem while some catalogs have not been read. It is

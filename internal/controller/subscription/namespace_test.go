@@ -26,7 +26,7 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/resolve"
-	"github.com/operator-status/operator-status/internal/status/subscription"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
 var community = types.NamespacedName{Namespace: "olm", Name: "community"}
@@ -337,7 +337,7 @@ func TestPlanOfDependency(t *testing.T) {
 	plan.Spec.ClusterServiceVersionNames = []string{"bar.v1.0.0", head.Name}
 	plan.Status.Phase = olm.InstallPlanPhaseComplete
 	r := &Reconciler{Now: time.Now}
-	got := subscription.Status(r.inputs(around(offer(), sub, head, plan), sub, &result{head: head}, nil))
+	got := subscriptionstatus.Compute(r.inputs(around(offer(), sub, head, plan), sub, &result{head: head}, nil))
 	if got.InstallPlanRef == nil || got.InstallPlanRef.Name != plan.Name || got.Install == nil {
 		t.Errorf("the plan is %v", got.InstallPlanRef)
 	}

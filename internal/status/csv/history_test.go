@@ -18,9 +18,9 @@ func TestLastTransitions(t *testing.T) {
 	for i := range 25 {
 		phase := []olm.ClusterServiceVersionPhase{olm.CSVPhasePending, olm.CSVPhaseFailed}[i%2]
 		for range 2 { // the second time only the message changes
-			csv.Status = Report(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, fmt.Sprint(i)}, Now: metav1.Unix(int64(i), 0)})
+			csv.Status = Compute(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, fmt.Sprint(i)}, Now: metav1.Unix(int64(i), 0)})
 			if i < 24 {
-				csv.Status = Report(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, "again"}, Now: metav1.Unix(int64(i), 500)})
+				csv.Status = Compute(Inputs{CSV: csv, Decision: Decision{phase, v1alpha1.CSVReasonComponentUnhealthy, "again"}, Now: metav1.Unix(int64(i), 500)})
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func TestLastTransitions(t *testing.T) {
 			t.Errorf("transition %d is %+v", n, c)
 		}
 	}
-	csv.Status = Report(Inputs{CSV: csv, Decision: Decision{csv.Status.Phase, v1alpha1.CSVReasonNeedsReinstall, "Other reason"}, Now: now})
+	csv.Status = Compute(Inputs{CSV: csv, Decision: Decision{csv.Status.Phase, v1alpha1.CSVReasonNeedsReinstall, "Other reason"}, Now: now})
 	if last := csv.Status.LastTransitions[MaxTransitions-1]; last.Reason != v1alpha1.CSVReasonNeedsReinstall {
 		t.Errorf("another reason is a transition too, but the last is %+v", last)
 	}
@@ -46,7 +46,7 @@ func TestLastTransitions(t *testing.T) {
 // TestTimes verifies that each time changes with what it is the time of, and with nothing else.
 func TestTimes(t *testing.T) {
 	csv := that(etcd("1.0.0"), installing)
-	got := Report(Inputs{CSV: csv, Decision: Decision{olm.CSVPhaseInstalling, installing.Reason, "Another"}, Now: now})
+	got := Compute(Inputs{CSV: csv, Decision: Decision{olm.CSVPhaseInstalling, installing.Reason, "Another"}, Now: now})
 	want := map[string][2]int64{ // by condition: lastUpdateTime, lastTransitionTime
 		"Available":   {2000, 1000}, // its message changed
 		"Progressing": {1000, 1000},
@@ -72,7 +72,7 @@ func TestTakenOver(t *testing.T) {
 		Cleanup: olm.CleanupStatus{PendingDeletion: []olm.ResourceList{{Kind: "Foo"}}},
 	}
 	in := Inputs{CSV: csv, Decision: succeeded, Now: now}
-	got := Report(in)
+	got := Compute(in)
 	if diff := cmp.Diff([]string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0", "Zebra=True/: "}, spelt(got)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -82,12 +82,12 @@ func TestTakenOver(t *testing.T) {
 	checkFixed(t, in, got)
 
 	csv.Status.LastTransitionTime = nil
-	if got := Report(in); got.LastTransitionTime == nil {
+	if got := Compute(in); got.LastTransitionTime == nil {
 		t.Error("lastTransitionTime is not told where it never was")
 	}
 	csv.Status = got
 	csv.Status.LastUpdateTime = nil
-	if got := Report(in); got.LastUpdateTime == nil {
+	if got := Compute(in); got.LastUpdateTime == nil {
 		t.Error("lastUpdateTime is not told where somebody took it away")
 	}
 }
@@ -98,7 +98,7 @@ func TestRequirementsAndCertificates(t *testing.T) {
 		CSV: etcd("1.0.0"), Decision: succeeded, Now: now, CertsLastUpdated: &made, CertsRotateAt: &rotate,
 		Requirements: []olm.RequirementStatus{{Kind: "B", Name: "b"}, {Kind: "B", Name: "a"}, {Kind: "A", Name: "z"}},
 	}
-	got := Report(in)
+	got := Compute(in)
 	if diff := cmp.Diff([]olm.RequirementStatus{{Kind: "A", Name: "z"}, {Kind: "B", Name: "a"}, {Kind: "B", Name: "b"}}, got.RequirementStatus); diff != "" {
 		t.Errorf("requirements are sorted: -want +got\n%s", diff)
 	}
@@ -108,12 +108,12 @@ func TestRequirementsAndCertificates(t *testing.T) {
 	checkFixed(t, in, got)
 
 	in.CSV.Status, in.Requirements, in.CertsLastUpdated, in.CertsRotateAt = got, nil, nil, nil
-	got = Report(in)
+	got = Compute(in)
 	if len(got.RequirementStatus) != 3 || got.CertsLastUpdated != nil || got.CertsRotateAt != nil {
 		t.Errorf("what nobody looked at stands, and certificates that are not there are not told: %+v", got)
 	}
 	in.Requirements = []olm.RequirementStatus{}
-	if got = Report(in); len(got.RequirementStatus) != 0 {
+	if got = Compute(in); len(got.RequirementStatus) != 0 {
 		t.Errorf("what is needed no more is told: %v", got.RequirementStatus)
 	}
 }

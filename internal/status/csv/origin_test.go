@@ -48,7 +48,7 @@ func TestRelatedObjects(t *testing.T) {
 	csv.Annotations[v1alpha1.AnnotationInstallPlan] = "install-1"
 	csv.Annotations[v1alpha1.AnnotationCatalogSource] = "global/operators"
 	in := Inputs{CSV: csv, Decision: succeeded, UIDs: map[string]types.UID{"Subscription": "1234"}, Now: now}
-	got := Report(in)
+	got := Compute(in)
 	const group = "operators.coreos.com/v1alpha1"
 	want := []corev1.ObjectReference{
 		{APIVersion: group, Kind: "Subscription", Namespace: "default", Name: "etcd", UID: "1234"},
@@ -62,7 +62,7 @@ func TestRelatedObjects(t *testing.T) {
 
 	in.CSV.Status = got
 	in.CSV.Annotations = map[string]string{v1alpha1.AnnotationCatalogSource: "of no namespace"}
-	if got := Report(in).RelatedObjects; len(got) != 0 {
+	if got := Compute(in).RelatedObjects; len(got) != 0 {
 		t.Errorf("what nobody stamped is related: %v", got)
 	}
 }

@@ -19,7 +19,7 @@ func TestRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for i := range uint64(1000) {
 		in := random(rand.New(rand.NewPCG(seed, i)))
-		status := Report(in)
+		status := Compute(in)
 		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
 			t.Errorf("Report changed what it was given: %s", diff)
 		}

@@ -107,7 +107,7 @@ version:
 			if err := yaml.Unmarshal([]byte(tc.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, printed(want, wire(t, Report(tc.in)))); diff != "" {
+			if diff := cmp.Diff(want, printed(want, wire(t, Compute(tc.in)))); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

@@ -48,7 +48,7 @@ func TestUpToDate(t *testing.T) {
 			// A hold without an update, and the health of a catalog that was read, do not matter.
 			want = want && fact >= 7
 		}
-		if got := Status(in).UpToDate; got != want {
+		if got := Compute(in).UpToDate; got != want {
 			t.Errorf("%0*b: UpToDate is %t", facts, bits, got)
 		}
 	}
@@ -60,7 +60,7 @@ func TestRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for i := range uint64(1000) {
 		in := random(rand.New(rand.NewPCG(seed, i)))
-		status := Status(in)
+		status := Compute(in)
 		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
 			t.Errorf("Status changed what it was given: %s", diff)
 		}
@@ -109,12 +109,13 @@ func random(r *rand.Rand) Inputs {
 		in.Plan.Spec.Approval, in.Plan.Spec.Approved = pick(r, "", olm.ApprovalManual), r.IntN(2) == 0
 	}
 	if r.IntN(3) > 0 {
-		in.Subscription.Status = Status(with(in, func(in *Inputs) {
+		in.Subscription.Status = Compute(with(in, func(in *Inputs) {
 			in.Subscription = in.Subscription.DeepCopy()
 			in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{{Type: "Zebra", Status: corev1.ConditionTrue}, {Type: "Ape"}}
 			in.Resolution = &Resolution{Next: name(), Newest: name()}
 			in.Now = past
 		}))
+
 	}
 	if r.IntN(3) > 0 {
 		in.Subscription.Status.CurrentCSV, in.Subscription.Status.InstalledCSV = name(), name()
@@ -129,13 +130,13 @@ func TestTimes(t *testing.T) {
 	first := running()
 	first.CatalogSources = []CatalogSource{source("z"), source("operators"), unhealthy(source("a"), v1alpha1.ReasonUnreachable, "No answer"), {}}
 	first.Now = past
-	before := Status(first)
+	before := Compute(first)
 
 	second := running()
 	second.Subscription.Status = before
 	second.CatalogSources = []CatalogSource{unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer"), source("z"), unhealthy(source("a"), v1alpha1.ReasonUnreachable, "Still none")}
 	second.Resolution = &Resolution{Problem: &Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: "It has two"}}
-	after := Status(second)
+	after := Compute(second)
 
 	var health []string
 	for _, h := range after.CatalogHealth {
@@ -166,7 +167,7 @@ func TestTimes(t *testing.T) {
 	}
 	second.Subscription.Status = after
 	second.Subscription.Status.LastUpdated = metav1.Time{}
-	if got := Status(second).LastUpdated; got.Unix() != 2000 {
+	if got := Compute(second).LastUpdated; got.Unix() != 2000 {
 		t.Errorf("lastUpdated is required, but is %v where somebody took it away", got)
 	}
 }
@@ -179,7 +180,7 @@ func TestForeign(t *testing.T) {
 	}
 	ape := v1alpha1.SubscriptionCondition{Type: "Ape", Status: corev1.ConditionUnknown}
 	in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{zebra, ape}
-	got := Status(in)
+	got := Compute(in)
 	if diff := cmp.Diff([]v1alpha1.SubscriptionCondition{ape, zebra}, []v1alpha1.SubscriptionCondition{got.Conditions[0], got.Conditions[len(got.Conditions)-1]}); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -192,7 +193,7 @@ func TestForeign(t *testing.T) {
 func TestPlanReference(t *testing.T) {
 	in := updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2")))
 	for range 2 {
-		got := Status(in)
+		got := Compute(in)
 		if diff := cmp.Diff(planRef(), got.InstallPlanRef); diff != "" {
 			t.Errorf("installPlanRef: -want +got\n%s", diff)
 		}

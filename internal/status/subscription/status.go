@@ -80,9 +80,9 @@ type Deprecations struct {
 // Problem is a reason and a message about what is wrong.
 type Problem = condition.Problem
 
-// Status returns the status of a Subscription. It is pure: it depends only on in, and changes nothing. If nothing
+// Compute returns the status of a Subscription. It is pure: it depends only on in, and changes nothing. If nothing
 // changed it returns a copy of the current status.
-func Status(in Inputs) v1alpha1.SubscriptionStatus {
+func Compute(in Inputs) v1alpha1.SubscriptionStatus {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	in.CatalogSources = sorted(in.CatalogSources)
 	out := in.Subscription.Status.DeepCopy()

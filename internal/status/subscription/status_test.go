@@ -180,7 +180,7 @@ func TestStatus(t *testing.T) {
 	seen := map[string]bool{}
 	for name, tc := range rows() {
 		t.Run(name, func(t *testing.T) {
-			got := Status(tc.in)
+			got := Compute(tc.in)
 			statuses.Check(t, name, got)
 			said := map[string]string{}
 			for _, c := range got.Conditions {
@@ -268,7 +268,7 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
 	in.Subscription = in.Subscription.DeepCopy()
 	in.Subscription.Status = kept
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
-	if diff := gocmp.Diff(kept, Status(in)); diff != "" {
+	if diff := gocmp.Diff(kept, Compute(in)); diff != "" {
 		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
 	}
 }

@@ -209,7 +209,7 @@ func TestUpToDateOf(t *testing.T) {
 // TestTroubleAfterStatus verifies that TroubleOf, WaitOf and UpToDateOf agree with every status that Status returns.
 func TestTroubleAfterStatus(t *testing.T) {
 	for name, tc := range rows() {
-		status := Status(tc.in)
+		status := Compute(tc.in)
 		trouble, wait, upToDate := TroubleOf(&status), WaitOf(&status), UpToDateOf(&status)
 		if (upToDate.Status == corev1.ConditionTrue) != tc.upToDate {
 			t.Errorf("%s: up to date is %v", name, upToDate)

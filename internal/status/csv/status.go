@@ -51,9 +51,9 @@ type Decision struct {
 	Message string
 }
 
-// Report returns the status of a ClusterServiceVersion. It is pure: it depends only on in, and changes nothing. If
+// Compute returns the status of a ClusterServiceVersion. It is pure: it depends only on in, and changes nothing. If
 // nothing changed it returns a copy of the current status.
-func Report(in Inputs) v1alpha1.ClusterServiceVersionStatus {
+func Compute(in Inputs) v1alpha1.ClusterServiceVersionStatus {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	out := in.CSV.Status.DeepCopy()
 	for _, concern := range []func(Inputs, *v1alpha1.ClusterServiceVersionStatus){

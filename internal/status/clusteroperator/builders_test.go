@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
 )
 
 var (
@@ -97,7 +97,7 @@ var (
 func reader(status configv1.ClusterOperatorStatus) string {
 	out := make([]string, 0, 5)
 	for _, t := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded", "Upgradeable"} {
-		if i := find(&status, t); i >= 0 {
+		if i := Find(&status, t); i >= 0 {
 			out = append(out, fmt.Sprintf("%s=%s/%s", t, status.Conditions[i].Status, status.Conditions[i].Reason))
 		}
 	}
@@ -111,7 +111,7 @@ func reader(status configv1.ClusterOperatorStatus) string {
 type said map[configv1.ClusterStatusConditionType]string
 
 func message(status configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) string {
-	if i := find(&status, t); i >= 0 {
+	if i := Find(&status, t); i >= 0 {
 		return status.Conditions[i].Message
 	}
 	return ""
@@ -134,7 +134,7 @@ func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	for i := range in.Operators {
 		given.Operators = append(given.Operators, *in.Operators[i].DeepCopy())
 	}
-	out, lasts := Status(in)
+	out, lasts := Compute(in)
 	if diff := cmp.Diff(given, in); diff != "" {
 		t.Errorf("Status changed what it was given: %s", diff)
 	}
@@ -144,7 +144,7 @@ func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	in.Current, in.Now = out, metav1.NewTime(in.Now.Add(time.Second))
 	if lasts > time.Second || lasts == 0 {
 		slices.Reverse(in.Operators)
-		again, _ := Status(in)
+		again, _ := Compute(in)
 		slices.Reverse(in.Operators)
 		if diff := cmp.Diff(out, again); diff != "" {
 			t.Errorf("a second later, where nothing changed: %s", diff)

@@ -35,7 +35,7 @@ func etcd(v string) *v1alpha1.ClusterServiceVersion {
 // that returns a ClusterServiceVersion after some earlier decisions.
 func that(csv *v1alpha1.ClusterServiceVersion, decisions ...Decision) *v1alpha1.ClusterServiceVersion {
 	for _, d := range decisions {
-		csv.Status = Report(Inputs{CSV: csv, Decision: d, Now: past})
+		csv.Status = Compute(Inputs{CSV: csv, Decision: d, Now: past})
 	}
 	return csv
 }
@@ -164,7 +164,7 @@ func TestReport(t *testing.T) {
 		"UpdatingTwice": {
 			reason:   "One that is replaced before it ran hands on what ran before it.",
 			csv:      etcd("3.0.0"),
-			replaced: &v1alpha1.ClusterServiceVersion{Status: Report(Inputs{CSV: etcd("2.0.0"), Replaced: that(etcd("1.0.0"), succeeded), Decision: replacing})},
+			replaced: &v1alpha1.ClusterServiceVersion{Status: Compute(Inputs{CSV: etcd("2.0.0"), Replaced: that(etcd("1.0.0"), succeeded), Decision: replacing})},
 			decision: scheduling,
 			conditions: []string{
 				"Available=False/RequirementsUnknown: " + scheduling.Message,
@@ -224,7 +224,7 @@ func TestReport(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{CSV: tc.csv, Replaced: tc.replaced, Decision: tc.decision, Now: now}
-			got := Report(in)
+			got := Compute(in)
 			statuses.Check(t, name, got)
 			if diff := cmp.Diff(tc.conditions, spelt(got)); diff != "" {
 				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
@@ -270,7 +270,7 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionSt
 	in.CSV = in.CSV.DeepCopy()
 	in.CSV.Status = kept
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
-	if diff := cmp.Diff(kept, Report(in)); diff != "" {
+	if diff := cmp.Diff(kept, Compute(in)); diff != "" {
 		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
 	}
 }
@@ -294,9 +294,9 @@ func TestUpgradeable(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := Inputs{CSV: etcd("1.0.0"), Decision: succeeded, Now: past, Probe: &v1alpha1.Probe{Status: said("Unknown")}}
-			before.CSV.Status = Report(before)
+			before.CSV.Status = Compute(before)
 			in := Inputs{CSV: before.CSV, Decision: succeeded, Now: now, Probe: tc.probe}
-			got := Report(in)
+			got := Compute(in)
 			want := []string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0"}
 			if tc.want != "" {
 				want = append(want, tc.want)

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
 )
 
 // TestRandom plays random events, and after each of them checks the status against the rules of the Cluster Version
@@ -252,7 +252,7 @@ func (g *game) inputs() Inputs {
 }
 
 func (g *game) status(t configv1.ClusterStatusConditionType) configv1.ConditionStatus {
-	if i := find(&g.co.Status, t); i >= 0 {
+	if i := Find(&g.co.Status, t); i >= 0 {
 		return g.co.Status.Conditions[i].Status
 	}
 	return ""
@@ -263,7 +263,7 @@ func (g *game) check(t *testing.T) {
 	t.Helper()
 	g.Shuffle(len(g.operators), func(i, j int) { g.operators[i], g.operators[j] = g.operators[j], g.operators[i] })
 	var lasts time.Duration
-	g.co.Status, lasts = Status(g.inputs())
+	g.co.Status, lasts = Compute(g.inputs())
 	g.rules.Installing = g.installing
 	if err := g.rules.Observe(&g.co); err != nil {
 		t.Errorf("rules of the Cluster Version Operator: %v", err)
@@ -385,13 +385,13 @@ func (g *game) checkLasts(t *testing.T, lasts time.Duration) {
 	}
 	for _, d := range still {
 		in.Now = metav1.NewTime(g.now.Add(d))
-		again, _ := Status(in)
+		again, _ := Compute(in)
 		if diff := cmp.Diff(g.co.Status, again); diff != "" {
 			t.Errorf("%s later, of %s: %s", d, lasts, diff)
 		}
 	}
 	in.Now = metav1.NewTime(g.now.Add(lasts))
-	again, _ := Status(in)
+	again, _ := Compute(in)
 	if lasts != 0 && cmp.Equal(g.co.Status, again) {
 		t.Errorf("it should have changed after %s", lasts)
 	}

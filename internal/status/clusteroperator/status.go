@@ -13,6 +13,16 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
+// Cluster is what the ClusterVersion reports about the cluster.
+type Cluster struct {
+	// Release is the version that the cluster runs, or is being updated to. If it is empty, no version is written.
+	Release string
+
+	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion, and its
+	// history has no Completed entry.
+	Installing bool
+}
+
 // Inputs holds everything that the status of the ClusterOperator depends on, as read at one moment.
 type Inputs struct {
 	Current configv1.ClusterOperatorStatus
@@ -41,9 +51,9 @@ const (
 	maxRelatedObjects = 100
 )
 
-// Status returns the status of the ClusterOperator, and how long it stays correct if nothing changes; zero means
+// Compute returns the status of the ClusterOperator, and how long it stays correct if nothing changes; zero means
 // forever. It is pure. If nothing changed, the status equals Current.
-func Status(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
+func Compute(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 	in.Now = in.Now.Rfc3339Copy() // the API server stores seconds
 	out := in.Current.DeepCopy()
 	if left := in.untilRelated(); left > 0 {
@@ -235,7 +245,7 @@ func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 // upgradeable sets Upgradeable to False while a PlatformOperator holds updates, and to True when none does any more. A
 // condition that another controller set is only overwritten to hold updates, never to allow them.
 func upgradeable(p platform, out *configv1.ClusterOperatorStatus) {
-	i := find(out, configv1.OperatorUpgradeable)
+	i := Find(out, configv1.OperatorUpgradeable)
 	switch {
 	case p.holding.size > 0:
 		p.set(out, configv1.OperatorUpgradeable, condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonNotUpgradeable,
@@ -289,7 +299,7 @@ func (p platform) set(out *configv1.ClusterOperatorStatus, t configv1.ClusterSta
 	desired := configv1.ClusterOperatorStatusCondition{
 		Type: t, Status: configv1.ConditionStatus(c.status), Reason: c.reason, Message: c.message, LastTransitionTime: p.Now,
 	}
-	i := find(out, t)
+	i := Find(out, t)
 	if i < 0 {
 		out.Conditions = append(out.Conditions, desired)
 		return
@@ -300,6 +310,6 @@ func (p platform) set(out *configv1.ClusterOperatorStatus, t configv1.ClusterSta
 	out.Conditions[i] = desired
 }
 
-func find(out *configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) int {
+func Find(out *configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) int {
 	return slices.IndexFunc(out.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == t })
 }

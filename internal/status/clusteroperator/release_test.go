@@ -186,7 +186,7 @@ func TestFirstInstallation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{Current: tc.current, Created: *before(tc.age), Operators: tc.operators, DegradedInertia: inertia, Now: now}
 			in.Cluster = Cluster{Release: "1.0.0", Installing: !tc.completed}
-			got, lasts := Status(in)
+			got, lasts := Compute(in)
 			if got := reader(got); got != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
 			}

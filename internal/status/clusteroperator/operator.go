@@ -10,7 +10,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// operator holds everything that Status reads of a PlatformOperator. While it is equal, so is its part of the status.
+// operator holds everything that Compute reads of a PlatformOperator. While it is equal, so is its part of the status.
 type operator struct {
 	name     string
 	absent   bool // expected, but not found
@@ -29,6 +29,9 @@ type condition struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
+
+// Same reports whether the status is the same with either of two PlatformOperators.
+func Same(a, b *platformv1alpha1.PlatformOperator) bool { return read(a) == read(b) }
 
 func read(p *platformv1alpha1.PlatformOperator) operator {
 	out := operator{

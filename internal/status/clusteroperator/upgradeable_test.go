@@ -85,7 +85,7 @@ func TestUpgradeable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
 			said := ""
-			if i := find(&got, "Upgradeable"); i >= 0 {
+			if i := Find(&got, "Upgradeable"); i >= 0 {
 				said = string(got.Conditions[i].Status) + "/" + got.Conditions[i].Reason
 			}
 			if said != tc.want || message(got, "Upgradeable") != tc.words {

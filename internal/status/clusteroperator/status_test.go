@@ -218,7 +218,7 @@ func TestLasts(t *testing.T) {
 				if i == 2 && (want == 0 || want > 119*time.Second) {
 					want = 119 * time.Second
 				}
-				if _, got := Status(in); got != want {
+				if _, got := Compute(in); got != want {
 					t.Errorf("%s\nwant %s, got %s", tc.reason, want, got)
 				}
 			}
