@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Names of field indexes of the cache.
@@ -114,7 +115,7 @@ func siblings(ctx context.Context, c client.Reader, namespace string) ([]v1alpha
 }
 
 // findCRD returns the CustomResourceDefinition of that name, or else the only one of the API group of that name.
-func findCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.CustomResourceDefinition, *Problem, error) {
+func findCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	err := c.Get(ctx, types.NamespacedName{Name: name}, crd)
 	if err == nil {
@@ -129,12 +130,12 @@ func findCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.
 	}
 	switch len(group.Items) {
 	case 0:
-		return nil, &Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 			"There is no CustomResourceDefinition, and no API group, named %s", name)}, nil
 	case 1:
 		return usable(&group.Items[0])
 	default:
-		return nil, &Problem{Reason: v1alpha1.ReasonResourceAmbiguous, Message: fmt.Sprintf(
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceAmbiguous, Message: fmt.Sprintf(
 			"API group %s holds %d CustomResourceDefinitions: name one of them, such as %s",
 			name, len(group.Items), firstName(group.Items))}, nil
 	}
@@ -148,11 +149,11 @@ func firstName(crds []apiextensions.CustomResourceDefinition) string {
 	return out
 }
 
-func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, *Problem, error) {
+func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
 	if _, ok := servedVersion(crd); ok && established(crd) {
 		return crd, nil, nil
 	}
-	return nil, &Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
+	return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
 }
 

@@ -17,7 +17,9 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -76,19 +78,16 @@ func (r *StatusReconciler) namespaceExists(ctx context.Context, name string) (bo
 }
 
 // missingNamespaces returns the Problem that namespaces do not exist; nil if none is missing.
-func missingNamespaces(names []string) *Problem {
+func missingNamespaces(names []string) *condition.Problem {
 	if len(names) == 0 {
 		return nil
 	}
 	text := fmt.Sprintf("Namespace %s does not exist: custom resources are read there once it is created", names[0])
 	if len(names) > 1 {
-		list := strings.Join(names[:min(len(names), maxNamed)], ", ")
-		if more := len(names) - maxNamed; more > 0 {
-			list += fmt.Sprintf(" and %d more", more)
-		}
-		text = fmt.Sprintf("Namespaces %s do not exist: custom resources are read there once they are created", list)
+		const most = 5
+		text = fmt.Sprintf("Namespaces %s do not exist: custom resources are read there once they are created", messages.List(names, most, ", "))
 	}
-	return &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: text}
+	return &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: text}
 }
 
 // operatorGroup returns the OperatorGroup of a namespace; nil if there is not exactly one, or if they are not watched.
@@ -128,7 +127,7 @@ func orAll(namespaces []string) []string {
 
 // candidates returns the existing service accounts that a Probe may read with, in order of preference. If there are
 // none, the Problem states why.
-func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *Problem, error) {
+func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
 	var names []string
 	switch {
 	case probe.Spec.ServiceAccountName != "":
@@ -136,7 +135,7 @@ func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe
 	case csv != nil:
 		names = csv.ServiceAccounts()
 	default:
-		return nil, &Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 			"There is no ClusterServiceVersion %s to take a service account from: set spec.serviceAccountName", probe.Name)}, nil
 	}
 	var out []types.NamespacedName
@@ -154,10 +153,10 @@ func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe
 		return out, nil, nil
 	}
 	if len(names) == 0 {
-		return nil, &Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 			"ClusterServiceVersion %s names no service account: set spec.serviceAccountName", probe.Name)}, nil
 	}
-	return nil, &Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
+	return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
 }
 
@@ -217,21 +216,21 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 }
 
 // readProblem returns the Problem for a failed list or watch.
-func readProblem(t watch.Target, err error) Problem {
+func readProblem(t watch.Target, err error) condition.Problem {
 	if apierrors.IsForbidden(err) {
 		return forbidden(t)
 	}
 	if errors.Is(err, watch.ErrTooManyTypes) {
-		return Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
+		return condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
 			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
 			wordsFor(t), t.Identity, watch.MaxTypes)}
 	}
-	return Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
+	return condition.Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
 		"Service account %s fails to read %s: %s", t.Identity, wordsFor(t), apierror.Message(err, maxQuoted))}
 }
 
-func forbidden(t watch.Target) Problem {
-	return Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
+func forbidden(t watch.Target) condition.Problem {
+	return condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 		"Service account %s may not list and watch %s: grant it that", t.Identity, wordsFor(t))}
 }
 

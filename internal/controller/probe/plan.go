@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -19,12 +19,12 @@ import (
 type plan []planned
 
 type planned struct {
-	Resource
+	probestatus.Resource
 	readings []reading
 }
 
-func (p plan) wanted() map[reading]Expressions {
-	out := map[reading]Expressions{}
+func (p plan) wanted() map[reading]probestatus.Expressions {
+	out := map[reading]probestatus.Expressions{}
 	for _, resource := range p {
 		for _, key := range resource.readings {
 			out[key] = resource.Expressions
@@ -34,7 +34,7 @@ func (p plan) wanted() map[reading]Expressions {
 }
 
 // unread returns a copy of the plan without readings, whose resources all have the Problem.
-func (p plan) unread(why Problem) plan {
+func (p plan) unread(why condition.Problem) plan {
 	out := slices.Clone(p)
 	for i := range out {
 		out[i].readings = nil
@@ -44,15 +44,15 @@ func (p plan) unread(why Problem) plan {
 }
 
 // resources returns the resources of the plan with what has been read of them, or why they are not read.
-func (p plan) resources(subs map[reading]*watch.Subscription, refused map[reading]error) []Resource {
-	out := make([]Resource, 0, len(p))
+func (p plan) resources(subs map[reading]*watch.Subscription, refused map[reading]error) []probestatus.Resource {
+	out := make([]probestatus.Resource, 0, len(p))
 	for _, resource := range p {
 		for _, key := range resource.readings {
 			snapshot := watch.Snapshot{Err: refused[key]}
 			if sub, ok := subs[key]; ok {
 				snapshot = sub.Snapshot()
 			}
-			resource.Read = append(resource.Read, Read{Namespace: key.target.Namespace, Snapshot: snapshot})
+			resource.Read = append(resource.Read, probestatus.Read{Namespace: key.target.Namespace, Snapshot: snapshot})
 			if snapshot.Err != nil {
 				resource.Problems = append(resource.Problems, readProblem(key.target, snapshot.Err))
 			}
@@ -75,11 +75,11 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 			return nil, err
 		}
 		if problem != nil {
-			out = append(out, planned{Resource: Resource{CRD: spec.CRDName(), Absent: true, Problems: []Problem{*problem}}})
+			out = append(out, planned{Resource: probestatus.Resource{CRD: spec.CRDName(), Absent: true, Problems: []condition.Problem{*problem}}})
 			continue
 		}
-		p := planned{Resource: Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}}
-		p.Expressions, p.Problems = parse(spec)
+		p := planned{Resource: probestatus.Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}}
+		p.Expressions, p.Problems = probestatus.Parse(spec)
 		if probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && spec.Upgradeable == "" {
 			p.Invalid = invalidUpgradeable(crd) // FromAnnotations left it out of the spec
 		}
@@ -100,7 +100,7 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 // readingsOf returns the readings of one resource. If another Probe already reads a target, a SubjectAccessReview
 // checks the permission of the account, because an open watch outlives it.
 func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe, spec v1alpha1.ProbeResource,
-	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, *Problem, error) {
+	accounts []types.NamespacedName, targets []watch.Target, invalid bool) ([]reading, *condition.Problem, error) {
 	key := client.ObjectKeyFromObject(probe)
 	account, err := r.choose(ctx, key, accounts, targets)
 	if err != nil {
@@ -119,26 +119,6 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 		}
 	}
 	return out, nil, nil
-}
-
-// parse parses the expressions of a spec and returns a Problem for each invalid one. The API server rejects these, but
-// Probes may have been stored before it did.
-func parse(spec v1alpha1.ProbeResource) (out Expressions, problems []Problem) {
-	read := func(field, text string, parse func(string) (*expression.Expression, error)) *expression.Expression {
-		if text == "" {
-			return nil
-		}
-		e, err := parse(text)
-		if err != nil {
-			problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
-				"Field %s of probe resource %s is no expression: %v", field, spec.CRDName(), err)})
-		}
-		return e
-	}
-	out.Upgradeable = read("upgradeable", spec.Upgradeable, expression.Parse)
-	out.Important = read("important", spec.Important, expression.ParseAny)
-	out.Invalid = spec.Upgradeable != "" && out.Upgradeable == nil
-	return out, problems
 }
 
 func targetsOf(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -47,7 +49,7 @@ type budget struct{ namespace, all int }
 var watches = budget{namespace: 1000, all: 4000}
 
 // overdraws returns a Problem with reason TooManyWatches if the budget does not allow the Probe that many watches.
-func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
+func (r *readings) overdraws(probe types.NamespacedName, wanted int) *condition.Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	beside, all := 0, 0
@@ -63,11 +65,11 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
 	const remedy = "have it name fewer resources, or its OperatorGroup target fewer namespaces, or all of them, which takes one watch a resource"
 	switch {
 	case beside+wanted > r.budget.namespace:
-		return &Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
 			"Reading the custom resources would take %d watches, and %d of the %d for the Probes of a namespace are left: %s",
 			wanted, max(r.budget.namespace-beside, 0), r.budget.namespace, remedy)}
 	case all+wanted > r.budget.all:
-		return &Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
 			"Reading the custom resources would take %d watches, and %d of the %d for all Probes are left: %s",
 			wanted, max(r.budget.all-all, 0), r.budget.all, remedy)}
 	}
@@ -77,7 +79,7 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *Problem {
 // keep opens and closes Subscriptions so that a Probe has the wanted ones. It returns them, and those refused because
 // of too many condition types. Existing Subscriptions remain as they are. New ones open before unwanted ones close,
 // unless there is no room for both.
-func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
+func (r *readings) keep(probe types.NamespacedName, wanted map[reading]probestatus.Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	had := maps.Clone(r.byProbe[probe])
@@ -118,7 +120,7 @@ func (r *readings) keep(probe types.NamespacedName, wanted map[reading]Expressio
 	return now, refused, nil
 }
 
-func (r *readings) subscribe(probe types.NamespacedName, want reading, expressions Expressions) (*watch.Subscription, error) {
+func (r *readings) subscribe(probe types.NamespacedName, want reading, expressions probestatus.Expressions) (*watch.Subscription, error) {
 	preferred := ""
 	if r.ownFirst {
 		preferred = probe.Namespace
@@ -126,9 +128,9 @@ func (r *readings) subscribe(probe types.NamespacedName, want reading, expressio
 	return r.reader.Subscribe(watch.Request{
 		Preferred: preferred,
 		Target:    want.target,
-		Types:     expressions.types(),
-		Judge:     expressions.judge,
-		Explain:   expressions.explain,
+		Types:     expressions.Types(),
+		Judge:     expressions.Judge,
+		Explain:   expressions.Explain,
 		Listed:    v1alpha1.MaxStatusProbeResources,
 		Notify:    func(urgent bool) { r.notify(probe, urgent) },
 	})

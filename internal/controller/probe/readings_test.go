@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -91,9 +92,9 @@ func TestTooManyConditions(t *testing.T) {
 		{"And then it does.", "a", nil, 0},
 		{"All is read.", "b", []string{names(200, 200), names(200, 50)}, 0},
 	} {
-		wanted := map[reading]Expressions{}
+		wanted := map[reading]probestatus.Expressions{}
 		for _, text := range step.expressions {
-			wanted[reading{target: target, upgradeable: text}] = Expressions{Upgradeable: must(expression.Parse(text))}
+			wanted[reading{target: target, upgradeable: text}] = probestatus.Expressions{Upgradeable: must(expression.Parse(text))}
 		}
 		now, refused, err := r.keep(types.NamespacedName{Namespace: "default", Name: step.probe}, wanted)
 		if err != nil || len(refused) != step.refused || len(now) != len(wanted)-step.refused {

@@ -16,17 +16,14 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Problem is a reason why a Probe is not Synced, and its message.
-type Problem = condition.Problem
-
 // FromAnnotations returns the Probe that the annotations of CustomResourceDefinitions ask for, named after the
 // ClusterServiceVersion that owns them; nil if none is annotated.
 //
 // An invalid expression is left out of the Probe, because validation would reject it, and returned as a Problem. The
 // other annotations still apply.
-func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []Problem) {
+func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []condition.Problem) {
 	var resources []v1alpha1.ProbeResource
-	var problems []Problem
+	var problems []condition.Problem
 	for _, crd := range crds {
 		resource, invalid, annotated := resourceOf(crd)
 		if annotated {
@@ -39,7 +36,7 @@ func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.
 	}
 	slices.SortFunc(resources, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
 	if cut := len(resources) - v1alpha1.MaxProbeResources; cut > 0 {
-		problems = append(problems, Problem{Reason: v1alpha1.ReasonTooManyResources, Message: fmt.Sprintf(
+		problems = append(problems, condition.Problem{Reason: v1alpha1.ReasonTooManyResources, Message: fmt.Sprintf(
 			"%d CustomResourceDefinitions of %s are annotated and a Probe holds %d: the last %d by name are not read",
 			len(resources), csv.Name, v1alpha1.MaxProbeResources, cut)})
 		resources = resources[:v1alpha1.MaxProbeResources]
@@ -70,7 +67,7 @@ func FromBundle(csv *v1alpha1.ClusterServiceVersion, objects []*unstructured.Uns
 }
 
 // resourceOf reads the annotations of one CustomResourceDefinition.
-func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.ProbeResource, problems []Problem, annotated bool) {
+func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.ProbeResource, problems []condition.Problem, annotated bool) {
 	out.Name = crd.Name
 	for _, a := range []struct {
 		name  string
@@ -86,7 +83,7 @@ func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.Probe
 		}
 		annotated = true
 		if _, err := a.parse(text); err != nil {
-			problems = append(problems, Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
+			problems = append(problems, condition.Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
 				"Annotation %s of CustomResourceDefinition %s is no expression: %v", a.name, crd.Name, err)})
 			continue
 		}

@@ -32,6 +32,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -121,7 +123,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if pending(in) {
 		return reconcile.Result{}, nil
 	}
-	status := Status(in)
+	status := probestatus.Compute(in)
 	r.reportBlind(probe, status, in.Now.Time)
 	result, err := r.write(ctx, probe, status, in.Now.Time)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -137,21 +139,21 @@ func ours(probe *v1alpha1.Probe) bool {
 
 // pending reports whether to keep the status for now: the spec is about to change, or the status was already computed
 // for this spec and some custom resources are being read again.
-func pending(in Inputs) bool {
+func pending(in probestatus.Inputs) bool {
 	if in.Outdated {
 		return true
 	}
-	if in.Probe.Status.ObservedGeneration != in.Probe.Generation || !said(&in.Probe.Status, v1alpha1.ConditionSynced) {
+	if in.Probe.Status.ObservedGeneration != in.Probe.Generation || !probestatus.Known(&in.Probe.Status, v1alpha1.ConditionSynced) {
 		return false
 	}
-	return slices.ContainsFunc(in.Resources, func(r Resource) bool {
-		return slices.ContainsFunc(r.Read, func(s Read) bool { return !s.Filled && s.Err == nil })
+	return slices.ContainsFunc(in.Resources, func(r probestatus.Resource) bool {
+		return slices.ContainsFunc(r.Read, func(s probestatus.Read) bool { return !s.Filled && s.Err == nil })
 	})
 }
 
 // read gathers everything that the status depends on.
-func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inputs, error) {
-	in := Inputs{Probe: probe, Reader: r.Identity, HideForeign: r.readings.ownFirst, Now: metav1.NewTime(r.Clock())}
+func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (probestatus.Inputs, error) {
+	in := probestatus.Inputs{Probe: probe, Reader: r.Identity, HideForeign: r.readings.ownFirst, Now: metav1.NewTime(r.Clock())}
 	key := client.ObjectKeyFromObject(probe)
 	csv, err := csvOf(ctx, r.Client, key)
 	if err != nil {
@@ -195,7 +197,7 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (Inp
 }
 
 // annotations returns the problems with the annotations behind a Probe's spec, and whether the spec is outdated.
-func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (problems []Problem, outdated bool, err error) {
+func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (problems []condition.Problem, outdated bool, err error) {
 	if csv == nil || probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
 		return nil, false, nil
 	}

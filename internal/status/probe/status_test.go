@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/events"
-
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/golden"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -35,7 +34,7 @@ func telling(name string) watch.Item {
 
 // unreadable returns a resource that cannot be read.
 func unreadable(reason string) Resource {
-	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{Reason: reason, Message: reason + " it is"}}}
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []condition.Problem{{Reason: reason, Message: reason + " it is"}}}
 }
 
 func listed(name string, isBlocking bool, reasons ...string) v1alpha1.ProbeResourceStatus {
@@ -57,11 +56,12 @@ func foreign(item watch.Item) watch.Item {
 
 // held returns an earlier status in which foo-example blocks the update.
 func held() v1alpha1.ProbeStatus {
-	return Status(Inputs{
+	return Compute(Inputs{
 		Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
 		Resources: []Resource{read(watch.Counts{Total: 7, Blocking: 1, Unknown: 2}, blocking("foo-example"))},
 		Now:       metav1.Unix(1000, 0),
 	})
+
 }
 
 func TestStatus(t *testing.T) {
@@ -160,7 +160,7 @@ func TestStatus(t *testing.T) {
 		"ForbiddenWhatIsInMemory": {
 			reason: "A watch that the account may not open again leaves its names in memory, where they stay.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problems: []Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
 				Read: []Read{{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Err: errForbidden, Counts: watch.Counts{Total: 9, Blocking: 2, Important: 1},
 					Items: []watch.Item{blocking("a"), blocking("b"), telling("c")}}}}}}},
 			conditions: []string{
@@ -173,13 +173,14 @@ func TestStatus(t *testing.T) {
 		},
 		"ForbiddenBesideAnother": {
 			reason: "What was counted is held on, also beside what can be read.",
-			before: Status(Inputs{
+			before: Compute(Inputs{
 				Now:       metav1.Unix(1000, 0),
 				Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: held()},
 				Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)},
 			}),
+
 			in: Inputs{Resources: []Resource{
-				{CRD: "foos.example.com", Kind: "Foo", Problems: []Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
+				{CRD: "foos.example.com", Kind: "Foo", Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
 					Read: []Read{{Namespace: "default", Snapshot: watch.Snapshot{Err: errForbidden}}, {Namespace: "other", Snapshot: watch.Snapshot{Err: errForbidden}}}},
 				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
 			}},
@@ -228,12 +229,13 @@ func TestStatus(t *testing.T) {
 		},
 		"ForeignInTheLastWord": {
 			reason: "What a manager without the flag named goes, even where nothing can be read now.",
-			before: Status(Inputs{
+			before: Compute(Inputs{
 				Now:   metav1.Unix(1000, 0),
 				Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
 				Resources: []Resource{read(watch.Counts{Total: 4, Blocking: 3},
 					blocking("foo-example"), foreign(blocking("secret")), foreign(blocking("another")))},
 			}),
+
 			in: Inputs{HideForeign: true, Resources: []Resource{unreadable(v1alpha1.ReasonReadFailed)}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating; and 2 more, not shown",
@@ -246,7 +248,7 @@ func TestStatus(t *testing.T) {
 		"AbsentDoesNotBlock": {
 			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
 			before: held(),
-			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problems: []Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
+			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
 			conditions: []string{
 				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -273,7 +275,7 @@ func TestStatus(t *testing.T) {
 			reason: "The namespaces that can be read have their say, beside the last word about the others.",
 			before: held(),
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problems: []Problem{{Reason: v1alpha1.ReasonForbidden, Message: "Not in default"}},
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "Not in default"}},
 				Read: []Read{
 					{Namespace: "default"},
 					{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 5, Blocking: 1},
@@ -293,7 +295,7 @@ func TestStatus(t *testing.T) {
 		"StaleButKnown": {
 			reason: "What was read before reading failed is still the best there is.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
-				Problems: []Problem{{Reason: v1alpha1.ReasonReadFailed, Message: "The API server says no"}},
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonReadFailed, Message: "The API server says no"}},
 				Read:     []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
 			conditions: []string{
 				"Upgradeable=True/AllUpgradeable: None of 4 custom resources holds the update",
@@ -305,8 +307,8 @@ func TestStatus(t *testing.T) {
 		"WorstProblemFirst": {
 			reason: "Synced gives the reason of the worst problem and the sentences of all.",
 			in: Inputs{
-				Resources: []Resource{{CRD: "a", Absent: true, Problems: []Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "There is no a"}}}, unreadable(v1alpha1.ReasonForbidden)},
-				Problems:  []Problem{{Reason: v1alpha1.ReasonInvalidExpression, Message: "Position 1 is wrong"}},
+				Resources: []Resource{{CRD: "a", Absent: true, Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "There is no a"}}}, unreadable(v1alpha1.ReasonForbidden)},
+				Problems:  []condition.Problem{{Reason: v1alpha1.ReasonInvalidExpression, Message: "Position 1 is wrong"}},
 			},
 			conditions: []string{
 				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
@@ -331,7 +333,7 @@ func TestStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Generation: generation}, Status: tc.before}
 			tc.in.Now = metav1.Unix(2000, 0)
-			got := Status(tc.in)
+			got := Compute(tc.in)
 			statuses.Check(t, name, got)
 			var conditions []string
 			for _, c := range got.Conditions {
@@ -360,7 +362,7 @@ func checkStable(t *testing.T, in Inputs, status v1alpha1.ProbeStatus) {
 	in.Probe = in.Probe.DeepCopy()
 	in.Probe.Status = status
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
-	if diff := cmp.Diff(status, Status(in)); diff != "" {
+	if diff := cmp.Diff(status, Compute(in)); diff != "" {
 		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
 	}
 }
@@ -371,13 +373,14 @@ func TestStatusCap(t *testing.T) {
 		items = append(items, blocking(fmt.Sprintf("foo-%02d", i)))
 	}
 	snapshot := Read{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 100, Blocking: 100}, Items: items, Omitted: 50}}
-	got := Status(Inputs{
+	got := Compute(Inputs{
 		Probe: &v1alpha1.Probe{},
 		Resources: []Resource{
 			{CRD: "a", Kind: "A", Read: []Read{snapshot, snapshot}},
 			{CRD: "b", Kind: "B", Read: []Read{snapshot}},
 		},
 	})
+
 	if n := len(got.ProbeResources); n != v1alpha1.MaxStatusProbeResources {
 		t.Errorf("%d custom resources are listed", n)
 	}
@@ -392,63 +395,13 @@ func TestStatusCap(t *testing.T) {
 func TestLastTransitionTime(t *testing.T) {
 	before := held()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: before}
-	after := Status(Inputs{Probe: probe, Now: metav1.Unix(2000, 0), Resources: []Resource{
+	after := Compute(Inputs{Probe: probe, Now: metav1.Unix(2000, 0), Resources: []Resource{
 		read(watch.Counts{Total: 8, Blocking: 2}, blocking("foo-example"), blocking("second")),
 	}})
+
 	c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionUpgradeable)
 	if c.LastTransitionTime != metav1.Unix(1000, 0) {
 		t.Errorf("lastTransitionTime moved to %v with the message, though the status stayed", c.LastTransitionTime)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Unix(10000, 0)
-	status := func(reason string, age time.Duration) v1alpha1.ProbeStatus {
-		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{
-			Type: v1alpha1.ConditionSynced, Status: "False", Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-age)),
-		}}}
-	}
-	cases := map[string]struct {
-		reason string
-		status v1alpha1.ProbeStatus
-		want   time.Duration
-	}{
-		"Synced":        {"What is well needs no second look.", status(v1alpha1.ReasonSynced, time.Hour), 0},
-		"JustForbidden": {"A right may be on its way.", status(v1alpha1.ReasonForbidden, 0), time.Second},
-		"ForAWhile":     {"The longer it lasts, the less often.", status(v1alpha1.ReasonForbidden, 8*time.Second), 8 * time.Second},
-		"ForLong":       {"But never less than twice a minute.", status(v1alpha1.ReasonForbidden, time.Hour), 30 * time.Second},
-		"ClockBack":     {"A clock that went back makes no hot loop.", status(v1alpha1.ReasonForbidden, -time.Hour), time.Second},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := retryAfter(tc.status, now); got != tc.want {
-				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestMissingNamespaces(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		names  []string
-		want   *Problem
-	}{
-		"None": {reason: "All that is named exists."},
-		"One": {
-			reason: "It is named, and what ends that.", names: []string{"a"},
-			want: &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespace a does not exist: custom resources are read there once it is created"},
-		},
-		"Many": {
-			reason: "The first are named and the rest counted.", names: []string{"a", "b", "c", "d", "e", "f", "g"},
-			want: &Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespaces a, b, c, d, e and 2 more do not exist: custom resources are read there once they are created"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, missingNamespaces(tc.names)); diff != "" {
-				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
-			}
-		})
 	}
 }
 
@@ -472,46 +425,10 @@ func TestReadBy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			probe := &v1alpha1.Probe{Status: v1alpha1.ProbeStatus{Reader: "manager-0", ObservedTargets: "targets-0"}}
-			out := Status(Inputs{Probe: probe, Resources: tc.resources, Reader: "manager-1", Targets: "targets-1", Now: metav1.Unix(2000, 0)})
+			out := Compute(Inputs{Probe: probe, Resources: tc.resources, Reader: "manager-1", Targets: "targets-1", Now: metav1.Unix(2000, 0)})
 			if got := out.Reader + " " + out.ObservedTargets; got != tc.want {
 				t.Errorf("%s\ngot %s; want %s", tc.reason, got, tc.want)
 			}
 		})
-	}
-}
-
-// TestBlind verifies that a missing permission or account causes one Event once it has lasted.
-func TestBlind(t *testing.T) {
-	start := metav1.Unix(1000, 0)
-	said := func(status metav1.ConditionStatus, reason string, since metav1.Time) v1alpha1.ProbeStatus {
-		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{Type: "Synced", Status: status, Reason: reason, Message: "grant it", LastTransitionTime: since}}}
-	}
-	recorder := events.NewFakeRecorder(9)
-	r := &StatusReconciler{Recorder: recorder}
-	for _, step := range []struct {
-		reason string
-		after  time.Duration
-		status v1alpha1.ProbeStatus
-		events int
-		again  time.Duration
-	}{
-		{"It has just begun.", 0, said("False", "Forbidden", start), 0, time.Second},
-		{"It may pass.", 9 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
-		{"It lasts.", 10 * time.Minute, said("False", "Forbidden", start), 1, 30 * time.Second},
-		{"Once is enough.", 11 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
-		{"All is well.", 12 * time.Minute, said("True", "Synced", start), 0, 0},
-		{"Another trouble is not about rights.", 30 * time.Minute, said("False", "InvalidExpression", start), 0, 0},
-		{"It is as bad as before.", 30 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
-		{"And has just begun again.", 31 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
-	} {
-		now := start.Add(step.after)
-		r.reportBlind(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)
-		got := len(recorder.Events)
-		for range got {
-			<-recorder.Events
-		}
-		if again := retryAfter(step.status, now); got != step.events || again != step.again {
-			t.Errorf("%s %d events, again in %s; want %d, %s", step.reason, got, again, step.events, step.again)
-		}
 	}
 }

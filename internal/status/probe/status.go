@@ -1,3 +1,4 @@
+// Package probe computes the status of a Probe from the conditions of custom resources.
 package probe
 
 import (
@@ -13,14 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
 // Inputs holds everything that a Probe's status depends on, as read at one moment.
 type Inputs struct {
 	Probe     *v1alpha1.Probe
-	Resources []Resource // one for each of spec.probeResources
-	Problems  []Problem  // with the annotations behind the spec, and with namespaces
+	Resources []Resource          // one for each of spec.probeResources
+	Problems  []condition.Problem // with the annotations behind the spec, and with namespaces
 
 	// Outdated is true if the annotations have changed and the spec has not been updated yet.
 	Outdated bool
@@ -52,7 +55,7 @@ type Resource struct {
 	Absent bool
 
 	// Problems prevent the resource from being read or understood, or report that it is absent.
-	Problems []Problem
+	Problems []condition.Problem
 
 	// Read has an entry for each namespace, or one for all of them. It is empty if there is no identity to read with.
 	Read []Read
@@ -69,7 +72,7 @@ var errForbidden = apierrors.NewForbidden(schema.GroupResource{}, "", nil)
 
 // refusal returns errForbidden if the service account is not permitted to read the resource, otherwise nil.
 func (r Resource) refusal() error {
-	if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonForbidden }) {
+	if slices.ContainsFunc(r.Problems, func(p condition.Problem) bool { return p.Reason == v1alpha1.ReasonForbidden }) {
 		return errForbidden
 	}
 	return nil
@@ -83,8 +86,8 @@ func (r Resource) unread() bool {
 	return len(r.Read) == 0 || slices.ContainsFunc(r.Read, func(s Read) bool { return !s.Filled })
 }
 
-// Status returns the status of a Probe. It is pure: it depends only on in, and changes nothing.
-func Status(in Inputs) v1alpha1.ProbeStatus {
+// Compute returns the status of a Probe. It is pure: it depends only on in, and changes nothing.
+func Compute(in Inputs) v1alpha1.ProbeStatus {
 	out := in.Probe.Status.DeepCopy()
 	out.ObservedGeneration = in.Probe.Generation
 	f := gather(in)
@@ -281,7 +284,7 @@ func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
 
 // upgradeable sets Upgradeable: False if a custom resource blocks the update. Unknown ones do not block.
 func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
-	if f.allUnread && said(out, v1alpha1.ConditionUpgradeable) && !f.unnamed {
+	if f.allUnread && Known(out, v1alpha1.ConditionUpgradeable) && !f.unnamed {
 		return
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue}
@@ -289,7 +292,7 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	case n.NotUpgradeable > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotUpgradeable
 		c.Message = "Waiting for " + f.name(n.NotUpgradeable, func(f finding) string { return f.blocks })
-	case f.unread && !said(out, c.Type):
+	case f.unread && !Known(out, c.Type):
 		notRead(&c)
 	case n.Total == 0:
 		c.Reason, c.Message = v1alpha1.ReasonNoResources, "There are no custom resources, so nothing holds the update"
@@ -304,7 +307,7 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 
 // important sets Important: True if an important condition of a custom resource is.
 func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
-	if f.allUnread && said(out, v1alpha1.ConditionImportant) && !f.unnamed {
+	if f.allUnread && Known(out, v1alpha1.ConditionImportant) && !f.unnamed {
 		return
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionImportant, Status: metav1.ConditionFalse}
@@ -312,7 +315,7 @@ func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	case n.Important > 0:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonConditionsTrue
 		c.Message = f.name(n.Important, func(f finding) string { return f.tells })
-	case f.unread && !said(out, c.Type):
+	case f.unread && !Known(out, c.Type):
 		notRead(&c)
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonNothingImportant, "No important condition is True"
@@ -354,8 +357,8 @@ func readBy(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	}
 }
 
-// said reports whether the status has that condition, True or False.
-func said(out *v1alpha1.ProbeStatus, conditionType string) bool {
+// Known reports whether the status has that condition, True or False.
+func Known(out *v1alpha1.ProbeStatus, conditionType string) bool {
 	c := meta.FindStatusCondition(out.Conditions, conditionType)
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
@@ -410,12 +413,12 @@ var severity = []string{
 	v1alpha1.ReasonNamespaceNotFound,
 }
 
-func problemsOf(in Inputs) []Problem {
+func problemsOf(in Inputs) []condition.Problem {
 	out := slices.Clone(in.Problems)
 	for _, r := range in.Resources {
 		out = append(out, r.Problems...)
 	}
-	slices.SortFunc(out, func(a, b Problem) int {
+	slices.SortFunc(out, func(a, b condition.Problem) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(severity, a.Reason), slices.Index(severity, b.Reason)),
 			cmp.Compare(a.Message, b.Message))
@@ -423,14 +426,10 @@ func problemsOf(in Inputs) []Problem {
 	return slices.Compact(out)
 }
 
-func sentences(problems []Problem) string {
+func sentences(problems []condition.Problem) string {
 	var out []string
-	for i, p := range problems {
-		if i == maxNamed {
-			out = append(out, fmt.Sprintf("and %d more", len(problems)-i))
-			break
-		}
+	for _, p := range problems {
 		out = append(out, p.Message)
 	}
-	return strings.Join(out, "; ")
+	return messages.List(out, maxNamed, "; ")
 }

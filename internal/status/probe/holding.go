@@ -2,19 +2,12 @@ package probe
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
@@ -29,10 +22,10 @@ type Held struct {
 	Since        metav1.Time
 }
 
-// heldBy returns the held updates of a ClusterServiceVersion's operator, sorted by Subscription. At the approval gate,
+// HeldBy returns the held updates of a ClusterServiceVersion's operator, sorted by Subscription. At the approval gate,
 // status.installedCSV of the Subscription is the CSV itself; at the OperatorCondition gate, it is the CSV that replaces
 // it.
-func heldBy(csv string, subs []v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) []Held {
+func HeldBy(csv string, subs []v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) []Held {
 	var out []Held
 	for i := range subs {
 		sub := &subs[i]
@@ -69,38 +62,4 @@ func holding(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 		Type: v1alpha1.ConditionHolding, Status: metav1.ConditionTrue, Reason: held.Gate,
 		Message: fmt.Sprintf("Subscription %s waits with the update to %s: %s", held.Subscription, held.Target, upgradeable.Message),
 	})
-}
-
-// held returns the updates that wait for a Probe; none while Subscriptions are not watched.
-func (r *StatusReconciler) held(ctx context.Context, key types.NamespacedName) ([]Held, error) {
-	if !r.subscriptions.Load() {
-		return nil, nil
-	}
-	subs := &v1alpha1.SubscriptionList{}
-	if err := r.Client.List(ctx, subs, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", key.Namespace, err)
-	}
-	waits := slices.ContainsFunc(subs.Items, func(sub v1alpha1.Subscription) bool {
-		return sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue
-	})
-	if !waits {
-		return nil, nil
-	}
-	list, err := siblings(ctx, r.Client, key.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	csvs := map[string]*v1alpha1.ClusterServiceVersion{}
-	for i := range list {
-		csvs[list[i].Name] = &list[i]
-	}
-	return heldBy(key.Name, subs.Items, csvs), nil
-}
-
-// WatchSubscriptions enqueues the Probes of a namespace when a Subscription changes, so that they report held updates.
-// Call it once Subscriptions and ClusterServiceVersions are installed.
-func (r *StatusReconciler) WatchSubscriptions(mgr ctrl.Manager, c controller.Controller) error {
-	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
-	r.subscriptions.Store(err == nil)
-	return err
 }

@@ -1,10 +1,13 @@
 package probe
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -17,8 +20,8 @@ type Expressions struct {
 	Invalid bool
 }
 
-// types returns the condition types in the expressions, sorted, each once.
-func (e Expressions) types() []string {
+// Types returns the condition types in the expressions, sorted, each once.
+func (e Expressions) Types() []string {
 	var out []string
 	if e.Upgradeable != nil {
 		out = append(out, e.Upgradeable.Types()...)
@@ -30,8 +33,8 @@ func (e Expressions) types() []string {
 	return slices.Compact(out)
 }
 
-// judge evaluates the expressions for the conditions of a custom resource.
-func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
+// Judge evaluates the expressions for the conditions of a custom resource.
+func (e Expressions) Judge(conditions []watch.Condition) watch.Verdict {
 	lookup := lookupIn(conditions)
 	out := watch.Verdict{Unknown: e.Invalid}
 	if e.Upgradeable != nil {
@@ -43,8 +46,8 @@ func (e Expressions) judge(conditions []watch.Condition) watch.Verdict {
 	return out
 }
 
-// explain returns the conditions that decided, as messages and as reasons.
-func (e Expressions) explain(conditions []watch.Condition) (out watch.Explanation) {
+// Explain returns the conditions that decided, as messages and as reasons.
+func (e Expressions) Explain(conditions []watch.Condition) (out watch.Explanation) {
 	lookup := lookupIn(conditions)
 	var decisive []expression.Literal
 	if e.Upgradeable != nil && e.Upgradeable.Evaluate(lookup) == expression.False {
@@ -105,4 +108,24 @@ func valueOf(s watch.Status) expression.Value {
 	default:
 		return expression.Unknown
 	}
+}
+
+// Parse parses the expressions of a spec and returns a Problem for each invalid one. The API server rejects these, but
+// Probes may have been stored before it did.
+func Parse(spec v1alpha1.ProbeResource) (out Expressions, problems []condition.Problem) {
+	read := func(field, text string, parse func(string) (*expression.Expression, error)) *expression.Expression {
+		if text == "" {
+			return nil
+		}
+		e, err := parse(text)
+		if err != nil {
+			problems = append(problems, condition.Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
+				"Field %s of probe resource %s is no expression: %v", field, spec.CRDName(), err)})
+		}
+		return e
+	}
+	out.Upgradeable = read("upgradeable", spec.Upgradeable, expression.Parse)
+	out.Important = read("important", spec.Important, expression.ParseAny)
+	out.Invalid = spec.Upgradeable != "" && out.Upgradeable == nil
+	return out, problems
 }

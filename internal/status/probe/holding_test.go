@@ -45,7 +45,7 @@ func TestHeldBy(t *testing.T) {
 			if tc.gate != "" {
 				want = []Held{{Gate: tc.gate, Subscription: "foo", Target: "foo.v2", Since: since}}
 			}
-			if diff := cmp.Diff(want, heldBy("foo.v1", []v1alpha1.Subscription{tc.sub}, csvs)); diff != "" {
+			if diff := cmp.Diff(want, HeldBy("foo.v1", []v1alpha1.Subscription{tc.sub}, csvs)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

@@ -1,0 +1,101 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
+)
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Unix(10000, 0)
+	status := func(reason string, age time.Duration) v1alpha1.ProbeStatus {
+		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionSynced, Status: "False", Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-age)),
+		}}}
+	}
+	cases := map[string]struct {
+		reason string
+		status v1alpha1.ProbeStatus
+		want   time.Duration
+	}{
+		"Synced":        {"What is well needs no second look.", status(v1alpha1.ReasonSynced, time.Hour), 0},
+		"JustForbidden": {"A right may be on its way.", status(v1alpha1.ReasonForbidden, 0), time.Second},
+		"ForAWhile":     {"The longer it lasts, the less often.", status(v1alpha1.ReasonForbidden, 8*time.Second), 8 * time.Second},
+		"ForLong":       {"But never less than twice a minute.", status(v1alpha1.ReasonForbidden, time.Hour), 30 * time.Second},
+		"ClockBack":     {"A clock that went back makes no hot loop.", status(v1alpha1.ReasonForbidden, -time.Hour), time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := retryAfter(tc.status, now); got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMissingNamespaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		names  []string
+		want   *condition.Problem
+	}{
+		"None": {reason: "All that is named exists."},
+		"One": {
+			reason: "It is named, and what ends that.", names: []string{"a"},
+			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespace a does not exist: custom resources are read there once it is created"},
+		},
+		"Many": {
+			reason: "The first are named and the rest counted.", names: []string{"a", "b", "c", "d", "e", "f", "g"},
+			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespaces a, b, c, d, e, and 2 more do not exist: custom resources are read there once they are created"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, missingNamespaces(tc.names)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBlind verifies that a missing permission or account causes one Event once it has lasted.
+func TestBlind(t *testing.T) {
+	start := metav1.Unix(1000, 0)
+	said := func(status metav1.ConditionStatus, reason string, since metav1.Time) v1alpha1.ProbeStatus {
+		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{Type: "Synced", Status: status, Reason: reason, Message: "grant it", LastTransitionTime: since}}}
+	}
+	recorder := events.NewFakeRecorder(9)
+	r := &StatusReconciler{Recorder: recorder}
+	for _, step := range []struct {
+		reason string
+		after  time.Duration
+		status v1alpha1.ProbeStatus
+		events int
+		again  time.Duration
+	}{
+		{"It has just begun.", 0, said("False", "Forbidden", start), 0, time.Second},
+		{"It may pass.", 9 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
+		{"It lasts.", 10 * time.Minute, said("False", "Forbidden", start), 1, 30 * time.Second},
+		{"Once is enough.", 11 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
+		{"All is well.", 12 * time.Minute, said("True", "Synced", start), 0, 0},
+		{"Another trouble is not about rights.", 30 * time.Minute, said("False", "InvalidExpression", start), 0, 0},
+		{"It is as bad as before.", 30 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
+		{"And has just begun again.", 31 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
+	} {
+		now := start.Add(step.after)
+		r.reportBlind(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)
+		got := len(recorder.Events)
+		for range got {
+			<-recorder.Events
+		}
+		if again := retryAfter(step.status, now); got != step.events || again != step.again {
+			t.Errorf("%s %d events, again in %s; want %d, %s", step.reason, got, again, step.events, step.again)
+		}
+	}
+}

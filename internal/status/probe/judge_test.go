@@ -1,0 +1,102 @@
+package probe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+func TestJudge(t *testing.T) {
+	parsed := func(upgradeable, important string) Expressions {
+		out, _ := Parse(v1alpha1.ProbeResource{Upgradeable: upgradeable, Important: important})
+		return out
+	}
+	conditions := func(c ...any) []watch.Condition {
+		var out []watch.Condition
+		for i := 0; i < len(c); i += 2 {
+			out = append(out, watch.Condition{Type: c[i].(string), Status: c[i+1].(watch.Status)})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason      string
+		expressions Expressions
+		conditions  []watch.Condition
+		unknown     bool
+		want        watch.Explanation
+	}{
+		"Enhancement": {
+			reason:      "Reasons come in the order of the custom resource's own conditions.",
+			expressions: parsed("!Migrating", "BadConnectivity || UnhealthyDatabase"),
+			conditions:  conditions("Migrating", watch.True, "UnhealthyDatabase", watch.True, "BadConnectivity", watch.True),
+			want: watch.Explanation{
+				Blocks: "Migrating is True", Tells: "UnhealthyDatabase is True, BadConnectivity is True",
+				Reasons: []string{"!Migrating", "UnhealthyDatabase", "BadConnectivity"},
+			},
+		},
+		"MustBeTrue": {
+			reason:      "What must be true and is not, is said to be False.",
+			expressions: parsed("Done && Ready", ""),
+			conditions:  conditions("Ready", watch.False, "Done", watch.True),
+			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
+		},
+		"Unknown": {
+			reason:      "What does not say holds nothing.",
+			expressions: parsed("!Migrating", "Bad"),
+			unknown:     true,
+		},
+		"OnlyImportant": {
+			reason:      "Who is not asked whether to update is not unknown either.",
+			expressions: parsed("", "Bad"),
+		},
+		"Invalid": {
+			reason:      "An expression that cannot be read is unknown, and the other is read.",
+			expressions: parsed("A B", "Bad"),
+			conditions:  conditions("Bad", watch.True),
+			unknown:     true,
+			want:        watch.Explanation{Tells: "Bad is True", Reasons: []string{"Bad"}},
+		},
+		"SameLiteralTwice": {
+			reason:      "A reason is told once.",
+			expressions: Expressions{Upgradeable: valid(expression.Parse("!A")), Important: valid(expression.ParseAny("A"))},
+			conditions:  conditions("A", watch.True),
+			want:        watch.Explanation{Blocks: "A is True", Tells: "A is True", Reasons: []string{"!A", "A"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Tells: tc.want.Tells != "", Unknown: tc.unknown}
+			diff := cmp.Diff(tc.want, tc.expressions.Explain(tc.conditions)) + cmp.Diff(verdict, tc.expressions.Judge(tc.conditions))
+			if diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestParseTellsProblems(t *testing.T) {
+	expressions, problems := Parse(v1alpha1.ProbeResource{Resource: "foos.example.com", Upgradeable: "A B", Important: "A || !B"})
+	want := []condition.Problem{
+		{Reason: v1alpha1.ReasonInvalidExpression, Message: `Field upgradeable of probe resource foos.example.com is no expression: position 3: expected && or ||, found "B"`},
+		{Reason: v1alpha1.ReasonInvalidExpression, Message: "Field important of probe resource foos.example.com is no expression: position 6: " +
+			"! is not allowed here, only condition types joined by ||"},
+	}
+	if diff := cmp.Diff(want, problems); diff != "" {
+		t.Errorf("what an older API server let pass is told: -want +got\n%s", diff)
+	}
+	if !expressions.Invalid || expressions.Upgradeable != nil || expressions.Important != nil {
+		t.Errorf("and unknown: %+v", expressions)
+	}
+}
+
+func valid(e *expression.Expression, err error) *expression.Expression {
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
