@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
 // TestUndecodable verifies that objects that match the schema but not the Go type, including one that leads to a nil

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
 // TestCleanup verifies that with spec.cleanup enabled, a ClusterServiceVersion's custom resources are deleted before

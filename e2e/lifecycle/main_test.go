@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 var (

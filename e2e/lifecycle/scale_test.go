@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
 // BenchmarkSubscribeFifty measures the time until fifty operators run after they are subscribed to at once, two in each

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-framework/operator-registry/pkg/server"
 	"google.golang.org/grpc"
 
-	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
 // registry is a container registry on loopback without authentication, which accepts any repository.

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcatalog"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // The tests TestFact… state what operator-status relies on in OLM. They run no manager. Each logs its measurements

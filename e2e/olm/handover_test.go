@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/internal/manager"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestOurDefinitionsOverOLMs verifies that OLM keeps working if its CustomResourceDefinitions are replaced by those of

@@ -13,7 +13,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestPlatformOperator verifies that OLM installs a PlatformOperator with the approval gate on: an update is held

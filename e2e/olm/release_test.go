@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestRelease verifies that `manager release` lets held updates continue, even while a manager runs, and lists what is

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcatalog"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // stage is a namespace with its own OperatorGroup and catalog, which isolates tests from each other.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
 // BenchmarkInstallOne measures the time from a Subscription until its ClusterServiceVersion has Succeeded, for one

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operator-status/operator-status/internal/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
 // packages returns the packages in the folder that BUNDLES names, or made-up ones.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -228,7 +228,7 @@ func TestForgedPlan(t *testing.T) {
 // unbound deletes the binding of an admission policy until the test ends.
 func unbound(t *testing.T, policy string) {
 	t.Helper()
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy}}
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func unbound(t *testing.T, policy string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		again := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy}, Spec: binding.Spec}
+		again := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy}, Spec: binding.Spec}
 		cluster.Create(t, again)
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// row is a Row of internal/healthrows.
+// row is a Row of internal/test/healthrows.
 type row struct {
 	Name   string
 	Health string

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -60,7 +60,7 @@ var errRules = errors.New("webhook rules cannot include")
 
 // validateRules rejects a webhook that would intercept requests for the objects by which it is itself created and
 // deleted.
-func validateRules(rules []admissionv1.RuleWithOperations) error {
+func validateRules(rules []admissionregistrationv1.RuleWithOperations) error {
 	for _, rule := range rules {
 		if slices.Contains(rule.APIGroups, "*") {
 			return fmt.Errorf("%w all groups", errRules)
@@ -68,7 +68,7 @@ func validateRules(rules []admissionv1.RuleWithOperations) error {
 		if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) {
 			return fmt.Errorf("%w the OLM group", errRules)
 		}
-		if !slices.Contains(rule.APIGroups, admissionv1.GroupName) {
+		if !slices.Contains(rule.APIGroups, admissionregistrationv1.GroupName) {
 			continue
 		}
 		for _, resource := range rule.Resources {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -90,17 +90,17 @@ func webhookConfigurations(in Install, out *Rendered) {
 		meta := in.owned(metav1.NamespaceNone, in.webhookName(d), map[string]string{labelWebhook: d.GenerateName})
 		ca := in.Certificates[d.DeploymentName].CA
 		if d.Type == olm.ValidatingAdmissionWebhook {
-			out.add("webhook "+d.GenerateName, &admissionv1.ValidatingWebhookConfiguration{
-				TypeMeta:   typeMeta(admissionv1.SchemeGroupVersion, "ValidatingWebhookConfiguration"),
+			out.add("webhook "+d.GenerateName, &admissionregistrationv1.ValidatingWebhookConfiguration{
+				TypeMeta:   typeMeta(admissionregistrationv1.SchemeGroupVersion, "ValidatingWebhookConfiguration"),
 				ObjectMeta: meta,
-				Webhooks:   []admissionv1.ValidatingWebhook{d.GetValidatingWebhook(in.CSV.Namespace, selector, ca)},
+				Webhooks:   []admissionregistrationv1.ValidatingWebhook{d.GetValidatingWebhook(in.CSV.Namespace, selector, ca)},
 			})
 			continue
 		}
-		out.add("webhook "+d.GenerateName, &admissionv1.MutatingWebhookConfiguration{
-			TypeMeta:   typeMeta(admissionv1.SchemeGroupVersion, "MutatingWebhookConfiguration"),
+		out.add("webhook "+d.GenerateName, &admissionregistrationv1.MutatingWebhookConfiguration{
+			TypeMeta:   typeMeta(admissionregistrationv1.SchemeGroupVersion, "MutatingWebhookConfiguration"),
 			ObjectMeta: meta,
-			Webhooks:   []admissionv1.MutatingWebhook{d.GetMutatingWebhook(in.CSV.Namespace, selector, ca)},
+			Webhooks:   []admissionregistrationv1.MutatingWebhook{d.GetMutatingWebhook(in.CSV.Namespace, selector, ca)},
 		})
 	}
 }

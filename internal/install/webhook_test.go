@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -21,8 +21,8 @@ func hooked(webhooks ...olm.WebhookDescription) change {
 	return func(in *Install) { in.CSV.Spec.WebhookDefinitions = webhooks }
 }
 
-func over(group, resource string) []admissionv1.RuleWithOperations {
-	return []admissionv1.RuleWithOperations{{Rule: admissionv1.Rule{APIGroups: []string{group}, Resources: []string{resource}}}}
+func over(group, resource string) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, Resources: []string{resource}}}}
 }
 
 // validating returns a validating webhook that fooCSV serves.
@@ -71,15 +71,15 @@ func TestWebhooks(t *testing.T) {
 	}
 
 	port := int32(443)
-	registered := []admissionv1.ValidatingWebhook{{
+	registered := []admissionregistrationv1.ValidatingWebhook{{
 		Name: "vfoo.example.com", Rules: over("example.com", "foos"), AdmissionReviewVersions: []string{"v1"},
-		ClientConfig: admissionv1.WebhookClientConfig{
-			Service:  &admissionv1.ServiceReference{Namespace: "operators", Name: "foo-manager-service", Port: &port},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{
+			Service:  &admissionregistrationv1.ServiceReference{Namespace: "operators", Name: "foo-manager-service", Port: &port},
 			CABundle: in.Certificates["foo-manager"].CA,
 		},
 	}}
 	name := in.webhookName(validating())
-	if diff := cmp.Diff(registered, found[*admissionv1.ValidatingWebhookConfiguration](t, out, name).Webhooks); diff != "" {
+	if diff := cmp.Diff(registered, found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, out, name).Webhooks); diff != "" {
 		t.Errorf("the port is 443 where none is said: -want, +got:\n%s", diff)
 	}
 	ports := []corev1.ServicePort{{Name: "443", Port: 443, TargetPort: intstr.FromInt32(9443)}}
@@ -110,7 +110,7 @@ func TestWebhooksNotGranted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := rendered(t, in)
 			for _, obj := range out.Objects {
-				if _, ok := obj.Object.(*admissionv1.ValidatingWebhookConfiguration); ok {
+				if _, ok := obj.Object.(*admissionregistrationv1.ValidatingWebhookConfiguration); ok {
 					t.Errorf("%s was registered", obj.GetName())
 				}
 				if obj.GetNamespace() == "kube-system" {
@@ -138,7 +138,7 @@ func TestWebhookAsGranted(t *testing.T) {
 	in := plain(t, hooked(validating()))
 	in.CSV.Spec.WebhookDefinitions[0].Rules = over("", "secrets")
 	in.Grant.Webhooks = []olm.WebhookDescription{validating()}
-	got := found[*admissionv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating())).Webhooks[0].Rules
+	got := found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating())).Webhooks[0].Rules
 	if diff := cmp.Diff(over("example.com", "foos"), got); diff != "" {
 		t.Errorf("a webhook is registered as it was granted: -want, +got:\n%s", diff)
 	}
@@ -187,7 +187,7 @@ func TestNamespaceSelector(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := plain(t, hooked(validating()), targeting(tc.targets...), func(in *Install) { in.Group.Spec = tc.group })
-			got := found[*admissionv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating()))
+			got := found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating()))
 			if diff := cmp.Diff(tc.want, got.Webhooks[0].NamespaceSelector); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	authorization "k8s.io/api/authorization/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestNames verifies that --hide-foreign-names hides custom resources outside a namespace from its users, even if they
@@ -98,8 +98,8 @@ func awaitNotReadable(t *testing.T, namespace, word string) {
 func awaitDenied(t *testing.T, user, group string) {
 	t.Helper()
 	poll(t, user+" to lose its rights", func() bool {
-		review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
-			User: user, ResourceAttributes: &authorization.ResourceAttributes{Group: group, Resource: "foos", Verb: "list"},
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: "foos", Verb: "list"},
 		}}
 		if err := cluster.Client.Create(t.Context(), review); err != nil {
 			t.Fatal(err)

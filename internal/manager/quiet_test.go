@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestQuietCluster verifies by the audit log that the manager makes no requests while nothing changes, except watches

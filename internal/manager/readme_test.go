@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestReadme runs the commands of the README's first Probe, and verifies that their output is as shown there.

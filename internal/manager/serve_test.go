@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // freeAddress returns a loopback address that was free a moment ago.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 var registryV1 = map[string]string{labelBundleMediaType: mediaTypeRegistryV1}

@@ -10,7 +10,7 @@ import (
 	"github.com/operator-framework/operator-registry/pkg/api"
 
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 // graph is a catalog with channels that share a bundle, and with deprecations.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 // large writes a catalog with packages and versions to a folder. Each version has objects of that many bytes.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
 	"github.com/operator-status/operator-status/internal/sandbox"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 // TestRedirected verifies that the connection for a redirect is also requested from the parent, and that the reason for

@@ -16,7 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 var (

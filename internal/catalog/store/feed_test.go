@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 func TestFeedEnds(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
 	"github.com/operator-status/operator-status/internal/sandbox"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 func routeOf(namespace, name string) route {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 func registries(t *testing.T, w *world) {

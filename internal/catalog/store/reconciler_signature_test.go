@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 // signatures verifies that no content of an image is used unless the image is signed as an ImagePolicy requires, in

@@ -29,10 +29,10 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
 	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/manager"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 const global = "olm"

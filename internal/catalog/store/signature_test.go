@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
-	"github.com/operator-status/operator-status/internal/catalog/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
 func imagePolicy(name string, authorities map[string]string, prefixes ...string) policyv1alpha1.ImagePolicy {

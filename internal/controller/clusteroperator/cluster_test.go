@@ -25,7 +25,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
 	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 func TestMain(m *testing.M) {

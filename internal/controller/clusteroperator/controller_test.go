@@ -16,8 +16,8 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
 	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
-	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/cvotest"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // restful is how long the manager must have sent no request to count as idle. It is longer than the pace of its writes.

@@ -10,8 +10,8 @@ import (
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
-	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
-	"github.com/operator-status/operator-status/internal/testcluster"
+	"github.com/operator-status/operator-status/internal/test/cvotest"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestInstallation replays the first installation of a cluster, and the update after it, in the order of the Cluster

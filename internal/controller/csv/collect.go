@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -62,7 +62,7 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 
 // webhookKinds returns the kinds that an operator that was applied by hand may have outside its namespace.
 func webhookKinds() []client.ObjectList {
-	return []client.ObjectList{&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{}}
+	return []client.ObjectList{&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{}}
 }
 
 // collectWebhooks deletes the webhooks of a CSV that was applied by hand. Such a CSV has no grant, so they are found by

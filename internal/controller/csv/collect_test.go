@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,8 +95,8 @@ func TestCollect(t *testing.T) {
 // longer has them, if every catalog is trusted.
 func TestCollectWebhooks(t *testing.T) {
 	owner := csv("v1")
-	webhook := func(name string, change ...func(*admissionv1.ValidatingWebhookConfiguration)) *admissionv1.ValidatingWebhookConfiguration {
-		out := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
+	webhook := func(name string, change ...func(*admissionregistrationv1.ValidatingWebhookConfiguration)) *admissionregistrationv1.ValidatingWebhookConfiguration {
+		out := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: install.OwnerLabels(owner), Annotations: map[string]string{install.AnnotationApplied: "hash"},
 		}}
 		for _, c := range change {
@@ -106,16 +106,18 @@ func TestCollectWebhooks(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason  string
-		webhook *admissionv1.ValidatingWebhookConfiguration
+		webhook *admissionregistrationv1.ValidatingWebhookConfiguration
 		trust   apply.Trust
 		stays   bool
 	}{
 		"Ours":      {reason: "It goes with its ClusterServiceVersion.", webhook: webhook("ours"), trust: apply.Trust{All: true}},
 		"Untrusted": {reason: "Without such trust none is registered.", webhook: webhook("ours"), stays: true},
 		"NotRendered": {reason: "One that was not rendered is another's, whatever its labels.", trust: apply.Trust{All: true}, stays: true,
-			webhook: webhook("labelled", func(w *admissionv1.ValidatingWebhookConfiguration) { w.Annotations = nil })},
+			webhook: webhook("labelled", func(w *admissionregistrationv1.ValidatingWebhookConfiguration) { w.Annotations = nil })},
 		"OfAnother": {reason: "One of another ClusterServiceVersion stays.", trust: apply.Trust{All: true}, stays: true,
-			webhook: webhook("other", func(w *admissionv1.ValidatingWebhookConfiguration) { w.Labels = install.OwnerLabels(csv("v2")) })},
+			webhook: webhook("other", func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
+				w.Labels = install.OwnerLabels(csv("v2"))
+			})},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +132,7 @@ func TestCollectWebhooks(t *testing.T) {
 				if err := act(r); err != nil {
 					t.Fatal(err)
 				}
-				err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.webhook), &admissionv1.ValidatingWebhookConfiguration{})
+				err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.webhook), &admissionregistrationv1.ValidatingWebhookConfiguration{})
 				if gone := apierrors.IsNotFound(err); gone == tc.stays {
 					t.Errorf("%s\n%s: it is gone: %t", tc.reason, how, gone)
 				}

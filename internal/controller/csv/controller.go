@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
@@ -181,7 +181,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 		in.CertsLastUpdated, in.CertsRotateAt = updated, rotate
 	}
 	var err error
-	if in.Probe, err = probe.Find(ctx, r.Client, client.ObjectKeyFromObject(s.csv)); err != nil {
+	if in.Probe, err = annotations.Find(ctx, r.Client, client.ObjectKeyFromObject(s.csv)); err != nil {
 		return err
 	}
 	status := csvstatus.Compute(in)

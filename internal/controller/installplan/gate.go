@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/probe"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/resolve"
@@ -44,10 +44,10 @@ func (r *Reconciler) decide(ctx context.Context, namespace string, choices []res
 func (r *Reconciler) gateInputs(ctx context.Context, u update, reader, targets string) (out gate.Inputs, err error) {
 	out.Running, out.Target, out.Reader, out.Targets = u.running, u.target, reader, targets
 	key := client.ObjectKeyFromObject(u.running)
-	if out.Probe, err = probe.Find(ctx, r.Reader, key); err != nil {
+	if out.Probe, err = annotations.Find(ctx, r.Reader, key); err != nil {
 		return out, err
 	}
-	if out.OptedIn, err = probe.OptedIn(ctx, r.Client, u.running); err != nil {
+	if out.OptedIn, err = annotations.OptedIn(ctx, r.Client, u.running); err != nil {
 		return out, err
 	}
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {

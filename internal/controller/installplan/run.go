@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
@@ -150,7 +150,7 @@ func (r *run) write(ctx context.Context, t task) error {
 	}
 	switch {
 	case object.GetKind() == "Probe" && t.isNew():
-		return client.IgnoreAlreadyExists(r.Client.Create(ctx, object, client.FieldOwner(probe.FieldOwner))) // Probes are the manager's
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, object, client.FieldOwner(annotations.FieldOwner))) // Probes are the manager's
 	case t.isNew():
 		return client.IgnoreAlreadyExists(r.as.Create(ctx, object, FieldOwner))
 	case t.right:

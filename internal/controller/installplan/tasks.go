@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/probe"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
@@ -175,7 +175,7 @@ func installOf(csv *v1alpha1.ClusterServiceVersion, in Scope) install.Install {
 // probeOf returns the Probe that annotations of a bundle's CustomResourceDefinitions ask for, without an owner; nil if
 // they do not.
 func probeOf(csv *v1alpha1.ClusterServiceVersion, b *record.Bundle) *unstructured.Unstructured {
-	desired := probe.FromBundle(csv, b.Objects)
+	desired := annotations.BundleProbe(csv, b.Objects)
 	if desired == nil {
 		return nil
 	}

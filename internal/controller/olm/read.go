@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/controller/probe"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -45,7 +45,7 @@ func read(ctx context.Context, cache, from client.Reader, namespace, identity st
 		if !begun(csv) {
 			continue
 		}
-		if out.OptedIn[name], err = probe.OptedIn(ctx, cache, csv); err != nil {
+		if out.OptedIn[name], err = annotations.OptedIn(ctx, cache, csv); err != nil {
 			return out, err
 		}
 	}

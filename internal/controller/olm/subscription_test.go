@@ -16,7 +16,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
-	"github.com/operator-status/operator-status/internal/golden"
+	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 type row struct {

@@ -20,8 +20,8 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -170,7 +170,7 @@ func (c composer) subscription(ctx context.Context, in *Inputs) error {
 		return err
 	}
 	if running := in.running(); running != nil {
-		in.Probe, err = probe.Find(ctx, c.Client, client.ObjectKeyFromObject(running))
+		in.Probe, err = annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(running))
 	}
 	return err
 }

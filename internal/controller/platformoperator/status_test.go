@@ -22,8 +22,8 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/golden"
-	"github.com/operator-status/operator-status/internal/healthrows"
+	"github.com/operator-status/operator-status/internal/test/golden"
+	"github.com/operator-status/operator-status/internal/test/healthrows"
 )
 
 // noon is when each story begins. It is more precise than the API server stores.

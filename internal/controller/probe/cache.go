@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 )
 
 // IndexCache adds the field indexes of this package, except those on kinds that may not be installed.
@@ -45,7 +46,7 @@ func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 // IndexCSVs adds the field indexes on ClusterServiceVersions. Call it once they are installed.
 func IndexCSVs(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexOwnedCRD, func(o client.Object) []string {
-		return ownedCRDs(o.(*v1alpha1.ClusterServiceVersion))
+		return annotations.CRDNames(o.(*v1alpha1.ClusterServiceVersion))
 	}); err != nil {
 		return fmt.Errorf("indexing ClusterServiceVersions by owned CustomResourceDefinition: %w", err)
 	}

@@ -5,5 +5,7 @@
 // resources that a Probe names.
 package probe
 
+import "github.com/operator-status/operator-status/internal/annotations"
+
 // FieldOwner is the field manager of operator-status for Probes.
-const FieldOwner = "operator-status"
+const FieldOwner = annotations.FieldOwner

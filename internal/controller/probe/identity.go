@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	authorization "k8s.io/api/authorization/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -196,10 +196,10 @@ func (r *StatusReconciler) readsAll(probe, account types.NamespacedName, targets
 func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.NamespacedName, targets []watch.Target) (bool, error) {
 	for _, t := range targets {
 		for _, verb := range []string{"list", "watch"} {
-			review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User:   fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name),
 				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-				ResourceAttributes: &authorization.ResourceAttributes{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Namespace: t.Namespace, Verb: verb,
 					Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
 				},

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -81,7 +82,7 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 		p := planned{Resource: probestatus.Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}}
 		p.Expressions, p.Problems = probestatus.Parse(spec)
 		if probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && spec.Upgradeable == "" {
-			p.Invalid = invalidUpgradeable(crd) // FromAnnotations left it out of the spec
+			p.Invalid = annotations.InvalidUpgradeable(crd) // FromAnnotations left it out of the spec
 		}
 		if noIdentity != nil {
 			p.Problems = append(p.Problems, *noIdentity)

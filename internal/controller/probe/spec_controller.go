@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 // SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the
@@ -31,7 +33,7 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	actual, err := Find(ctx, r.Client, request.NamespacedName)
+	actual, err := annotations.Find(ctx, r.Client, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -42,14 +44,14 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if actual != nil && beingReplaced(csv, others) {
+	if actual != nil && csvchain.BeingReplaced(csv, others) {
 		return reconcile.Result{}, nil // frozen during the update; a Probe that was deleted meanwhile is created again
 	}
-	crds, err := ownedCRDObjects(ctx, r.Client, csv)
+	crds, err := annotations.CRDs(ctx, r.Client, csv)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	desired, _ := FromAnnotations(csv, crds)
+	desired, _ := annotations.Probe(csv, crds)
 	return reconcile.Result{}, r.apply(ctx, actual, desired)
 }
 
@@ -74,7 +76,7 @@ func (r *SpecReconciler) apply(ctx context.Context, actual, desired *v1alpha1.Pr
 
 // remove deletes a Probe that was made from annotations.
 func (r *SpecReconciler) remove(ctx context.Context, actual *v1alpha1.Probe) error {
-	if actual == nil || !annotated(actual) || !ownedByCSV(actual) {
+	if actual == nil || !annotated(actual) || !annotations.OwnedByCSV(actual) {
 		return nil
 	}
 	asSeen := client.Preconditions{UID: &actual.UID, ResourceVersion: &actual.ResourceVersion}

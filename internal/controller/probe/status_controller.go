@@ -30,7 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
@@ -202,14 +204,14 @@ func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Prob
 		return nil, false, nil
 	}
 	others, err := siblings(ctx, r.Client, csv.Namespace)
-	if err != nil || beingReplaced(csv, others) {
+	if err != nil || csvchain.BeingReplaced(csv, others) {
 		return nil, false, err
 	}
-	crds, err := ownedCRDObjects(ctx, r.Client, csv)
+	crds, err := annotations.CRDs(ctx, r.Client, csv)
 	if err != nil {
 		return nil, false, err
 	}
-	desired, problems := FromAnnotations(csv, crds)
+	desired, problems := annotations.Probe(csv, crds)
 	return problems, desired != nil && !equality.Semantic.DeepEqual(desired.Spec, probe.Spec), nil
 }
 

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/test/cvotest"
 )
 
 var (

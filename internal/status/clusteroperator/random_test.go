@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/status/clusteroperator/cvotest"
+	"github.com/operator-status/operator-status/internal/test/cvotest"
 )
 
 // TestRandom plays random events, and after each of them checks the status against the rules of the Cluster Version

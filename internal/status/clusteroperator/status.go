@@ -310,6 +310,7 @@ func (p platform) set(out *configv1.ClusterOperatorStatus, t configv1.ClusterSta
 	out.Conditions[i] = desired
 }
 
+// Find returns the index of a condition; -1 if there is none.
 func Find(out *configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) int {
 	return slices.IndexFunc(out.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == t })
 }

@@ -8,7 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/golden"
+	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 // TestStatus verifies the status for each state of a PlatformOperator, at the first installation and later, alone and

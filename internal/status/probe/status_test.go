@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/golden"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/test/golden"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/golden"
-	"github.com/operator-status/operator-status/internal/healthrows"
+	"github.com/operator-status/operator-status/internal/test/golden"
+	"github.com/operator-status/operator-status/internal/test/healthrows"
 )
 
 const generation = 3

@@ -1,4 +1,5 @@
-package probe
+// Package annotations turns the annotations of CustomResourceDefinitions into the Probe of their operator.
+package annotations
 
 import (
 	"cmp"
@@ -7,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,12 +16,15 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// FromAnnotations returns the Probe that the annotations of CustomResourceDefinitions ask for, named after the
+// FieldOwner is the field manager of the Probes that are made from annotations.
+const FieldOwner = "operator-status"
+
+// Probe returns the Probe that the annotations of CustomResourceDefinitions ask for, named after the
 // ClusterServiceVersion that owns them; nil if none is annotated.
 //
 // An invalid expression is left out of the Probe, because validation would reject it, and returned as a Problem. The
 // other annotations still apply.
-func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []condition.Problem) {
+func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []condition.Problem) {
 	var resources []v1alpha1.ProbeResource
 	var problems []condition.Problem
 	for _, crd := range crds {
@@ -51,18 +54,18 @@ func FromAnnotations(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.
 	}, problems
 }
 
-// FromBundle returns the Probe that the CustomResourceDefinitions in a bundle will get once they are installed; nil if
+// BundleProbe returns the Probe that the CustomResourceDefinitions in a bundle will get once they are installed; nil if
 // none.
-func FromBundle(csv *v1alpha1.ClusterServiceVersion, objects []*unstructured.Unstructured) *v1alpha1.Probe {
+func BundleProbe(csv *v1alpha1.ClusterServiceVersion, objects []*unstructured.Unstructured) *v1alpha1.Probe {
 	var crds []*apiextensions.CustomResourceDefinition
 	for _, o := range objects {
-		if o.GetKind() == "CustomResourceDefinition" && slices.Contains(ownedCRDs(csv), o.GetName()) {
+		if o.GetKind() == "CustomResourceDefinition" && slices.Contains(CRDNames(csv), o.GetName()) {
 			crds = append(crds, &apiextensions.CustomResourceDefinition{
 				ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), Annotations: o.GetAnnotations()},
 			})
 		}
 	}
-	out, _ := FromAnnotations(csv, crds)
+	out, _ := Probe(csv, crds)
 	return out
 }
 
@@ -92,8 +95,8 @@ func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.Probe
 	return out, problems, annotated
 }
 
-// invalidUpgradeable reports whether the annotation with the upgradeable expression exists and is invalid.
-func invalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
+// InvalidUpgradeable reports whether the annotation with the upgradeable expression exists and is invalid.
+func InvalidUpgradeable(crd *apiextensions.CustomResourceDefinition) bool {
 	text, ok := crd.Annotations[v1alpha1.AnnotationUpgradeable]
 	if !ok {
 		return false
@@ -110,30 +113,19 @@ func ownerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
 	return *out
 }
 
-// ownedByCSV reports whether a Probe was made for a ClusterServiceVersion: the current one or an earlier one of its
+// OwnedByCSV reports whether a Probe was made for a ClusterServiceVersion: the current one or an earlier one of its
 // name.
-func ownedByCSV(probe *v1alpha1.Probe) bool {
+func OwnedByCSV(probe *v1alpha1.Probe) bool {
 	owner := metav1.GetControllerOf(probe)
 	return owner != nil && owner.Kind == v1alpha1.ClusterServiceVersionKind && owner.Name == probe.Name
 }
 
-// ownedCRDs returns the names of the CustomResourceDefinitions that a ClusterServiceVersion owns, sorted, each once.
-func ownedCRDs(csv *v1alpha1.ClusterServiceVersion) []string {
+// CRDNames returns the names of the CustomResourceDefinitions that a ClusterServiceVersion owns, sorted, each once.
+func CRDNames(csv *v1alpha1.ClusterServiceVersion) []string {
 	var out []string
 	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
 		out = append(out, d.Name)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// beingReplaced reports whether an update of the ClusterServiceVersion has begun. Its CustomResourceDefinitions may
-// then already have the annotations of the new version, which do not apply to the running one.
-func beingReplaced(csv *v1alpha1.ClusterServiceVersion, namespace []v1alpha1.ClusterServiceVersion) bool {
-	if csv.Status.Phase == olm.CSVPhaseReplacing || csv.Status.Phase == olm.CSVPhaseDeleting {
-		return true
-	}
-	return slices.ContainsFunc(namespace, func(other v1alpha1.ClusterServiceVersion) bool {
-		return other.Spec.Replaces == csv.Name && other.Name != csv.Name
-	})
 }

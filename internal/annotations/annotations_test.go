@@ -1,16 +1,14 @@
-package probe
+package annotations
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/expression"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
@@ -69,7 +67,7 @@ func TestFromAnnotations(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			probe, problems := FromAnnotations(csv, tc.crds)
+			probe, problems := Probe(csv, tc.crds)
 			if diff := cmp.Diff(tc.problems, problems); diff != "" {
 				t.Errorf("%s\nproblems: -want +got\n%s", tc.reason, diff)
 			}
@@ -88,45 +86,9 @@ func TestFromAnnotations(t *testing.T) {
 			if diff := cmp.Diff(&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: tc.want}, probe.Spec); diff != "" {
 				t.Errorf("%s\nspec: -want +got\n%s", tc.reason, diff)
 			}
-			if !ownedByCSV(probe) || probe.Name != csv.Name || probe.Namespace != csv.Namespace {
+			if !OwnedByCSV(probe) || probe.Name != csv.Name || probe.Namespace != csv.Namespace {
 				t.Errorf("the Probe is not that of its ClusterServiceVersion: %+v", probe.ObjectMeta)
 			}
 		})
 	}
-}
-
-func TestBeingReplaced(t *testing.T) {
-	this := v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}
-	next := v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "foo.v2"}}
-	next.Spec.Replaces = "foo.v1"
-	replacing := this
-	replacing.Status.Phase = olm.CSVPhaseReplacing
-	itself := this
-	itself.Spec.Replaces = "foo.v1"
-	cases := map[string]struct {
-		reason string
-		csv    v1alpha1.ClusterServiceVersion
-		others []v1alpha1.ClusterServiceVersion
-		want   bool
-	}{
-		"Alone":    {"Nothing replaces it.", this, []v1alpha1.ClusterServiceVersion{this}, false},
-		"NextIs":   {"As soon as its successor is there.", this, []v1alpha1.ClusterServiceVersion{this, next}, true},
-		"TheNext":  {"The successor itself is not.", next, []v1alpha1.ClusterServiceVersion{this, next}, false},
-		"ByPhase":  {"OLM may say so first.", replacing, nil, true},
-		"Nonsense": {"One that replaces itself is not taken at its word.", itself, []v1alpha1.ClusterServiceVersion{itself}, false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := beingReplaced(&tc.csv, tc.others); got != tc.want {
-				t.Errorf("%s\ngot %t", tc.reason, got)
-			}
-		})
-	}
-}
-
-func must(e *expression.Expression, err error) *expression.Expression {
-	if err != nil {
-		panic(err)
-	}
-	return e
 }

@@ -1,0 +1,139 @@
+// Package internal_test checks which rooms of the project may know which.
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/operator-status/operator-status/"
+
+// Packages that read or write the cluster, and those that only the resolver and the readers of catalogs need.
+var (
+	clients  = []string{"sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/reconcile", "k8s.io/client-go/kubernetes/typed", "k8s.io/client-go/dynamic"}
+	registry = []string{"github.com/operator-framework/operator-registry", "github.com/google/go-containerregistry", "github.com/go-air/gini"}
+)
+
+// TestImports verifies that rooms do not depend on what their row lists, neither directly nor through others. Tests are
+// exempt.
+func TestImports(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		of     []string // rooms with everything below them
+		except []string
+		never  []string
+	}{
+		"API": {
+			reason: "Others import the API.",
+			of:     []string{"api"},
+			never:  []string{module + "internal"},
+		},
+		"Pure": {
+			reason: "What decides and what computes a status reads nothing: its inputs are collected before.",
+			of: []string{"internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/messages",
+				"internal/resolve", "internal/status"},
+			except: []string{"internal/catalog/reader", "internal/catalog/store"},
+			never:  append([]string{module + "internal/controller", module + "internal/manager", module + "internal/apply"}, clients...),
+		},
+		"Mechanisms": {
+			reason: "Mechanisms know no controller, and no status of ours.",
+			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/informer", "internal/install", "internal/lifecycle",
+				"internal/operand", "internal/operatorgroup", "internal/record", "internal/sandbox", "internal/watch"},
+			never: []string{module + "internal/controller", module + "internal/manager", module + "internal/status/subscription",
+				module + "internal/status/csv", module + "internal/status/probe", module + "internal/status/clusteroperator"},
+		},
+		"BesideOLM": {
+			reason: "Only the built-in loops need the resolver and the registry.",
+			of: []string{"internal/controller/olm", "internal/controller/probe", "internal/controller/platformoperator",
+				"internal/controller/clusteroperator", "internal/gate", "internal/status"},
+			never:  append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
+		},
+		"Controllers": {
+			reason: "Controllers meet in the API server, never in code.",
+			of:     []string{"internal/controller"},
+			never:  []string{module + "internal/controller", module + "internal/manager"},
+		},
+		"Sandbox": {
+			reason: "A process that parses untrusted input cannot reach the API server.",
+			of:     []string{"internal/sandbox"},
+			never:  append([]string{"net/http", "k8s.io/client-go"}, clients...),
+		},
+	}
+	packages := list(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, room := range tc.of {
+				found := false
+				for path, p := range packages {
+					if !within(path, module+room) || slices.ContainsFunc(tc.except, func(e string) bool { return within(path, module+e) }) {
+						continue
+					}
+					found = true
+					for _, dep := range p.Deps {
+						if dep != path && slices.ContainsFunc(tc.never, func(n string) bool { return within(dep, n) }) {
+							t.Errorf("%s\n%s", tc.reason, strings.Join(chain(packages, path, dep), "\n  imports "))
+						}
+					}
+				}
+				if !found {
+					t.Errorf("there is no room %s", room)
+				}
+			}
+		})
+	}
+}
+
+// listed is a package as `go list` describes it.
+type listed struct {
+	ImportPath    string
+	Imports, Deps []string
+}
+
+// list returns all packages of the module and everything that they depend on, by import path.
+func list(t *testing.T) map[string]listed {
+	t.Helper()
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps", "../api/...", "../internal/...", "../cmd/...")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	out := map[string]listed{}
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out[p.ImportPath] = p
+	}
+}
+
+func within(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }
+
+// chain returns the shortest chain of imports from one package to another.
+func chain(packages map[string]listed, from, to string) []string {
+	seen := map[string]bool{from: true}
+	for paths := [][]string{{from}}; len(paths) > 0; paths = paths[1:] {
+		path := paths[0]
+		last := path[len(path)-1]
+		if last == to {
+			return path
+		}
+		for _, next := range packages[last].Imports {
+			if !seen[next] {
+				seen[next] = true
+				paths = append(paths, append(slices.Clone(path), next))
+			}
+		}
+	}
+	return []string{from, to}
+}
