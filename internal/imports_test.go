@@ -52,7 +52,7 @@ func TestImports(t *testing.T) {
 			reason: "Only the built-in loops need the resolver and the registry.",
 			of: []string{"internal/controller/olm", "internal/controller/probe", "internal/controller/platformoperator",
 				"internal/controller/clusteroperator", "internal/gate", "internal/status"},
-			never:  append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
+			never: append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
 		},
 		"Controllers": {
 			reason: "Controllers meet in the API server, never in code.",

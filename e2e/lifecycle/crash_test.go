@@ -35,6 +35,7 @@ import (
 // is killed after the second, and so on. All must end in the same state. Before the manager restarts, the catalog
 // contents change under the same names: the result must be the old or the new contents, never a mixture.
 func TestKilledAfterEveryWrite(t *testing.T) {
+	awaitNoneEnding(t)
 	catalogs := "--catalog-dir=" + t.TempDir()
 	first := newCrash(t, 0)
 	install(t, catalogs, first)
@@ -161,15 +162,15 @@ func (c *crash) updateKilledAfter(t *testing.T, k int, catalogs string) int {
 	return 0
 }
 
-// concerns reports whether a write concerns this operator. It excludes writes in the namespaces of other crashes, dry
-// runs, access reviews and leases.
+// concerns reports whether a write concerns this operator: it is in its namespace, in that of catalogs or of the manager,
+// or in none. It excludes dry runs, access reviews and leases.
 func (c *crash) concerns(r *http.Request) bool {
 	if r.URL.Query().Has("dryRun") || strings.Contains(r.URL.Path, "accessreviews") || strings.Contains(r.URL.Path, "/leases") {
 		return false
 	}
 	_, rest, namespaced := strings.Cut(r.URL.Path, "/namespaces/")
-	other := namespaced && strings.HasPrefix(rest, "crash") && !strings.HasPrefix(rest, c.namespace+"/")
-	return !other
+	namespace, _, _ := strings.Cut(rest, "/")
+	return !namespaced || slices.Contains([]string{c.namespace, c.catalog.Namespace, testcluster.ManagerAccount.Namespace}, namespace)
 }
 
 // updated reports whether the update is done and the old version is deleted.

@@ -58,7 +58,9 @@ func (l *loops) start(ctx context.Context) error {
 		return nil //nolint:nilerr // the manager ended before it was ever ours to run them
 	}
 	done()
-	around := func(r reconcile.Reconciler) reconcile.Reconciler { return l.mode.While(lifecycle.Builtin, r) }
+	around := func(r reconcile.Reconciler) reconcile.Reconciler {
+		return l.mode.While(lifecycle.Builtin, lifecycle.TolerateTerminating(r))
+	}
 	mgr, err := asLifecycle(ctx, l.mgr, l.options, l.newCache)
 	if err != nil {
 		return err
