@@ -36,7 +36,7 @@ func TestImports(t *testing.T) {
 		},
 		"Pure": {
 			reason: "What decides and what computes a status reads nothing: its inputs are collected before.",
-			of: []string{"internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/messages",
+			of: []string{"internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/messages", "internal/readiness",
 				"internal/resolve", "internal/status"},
 			except: []string{"internal/catalog/reader", "internal/catalog/store"},
 			never:  append([]string{module + "internal/controller", module + "internal/manager", module + "internal/apply"}, clients...),

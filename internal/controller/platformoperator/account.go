@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // identityOf returns the identity that reads, applies and deletes the objects of `spec.resources`.
@@ -38,13 +39,13 @@ type actor struct {
 
 // refuses returns why the actor does not apply an object; nil if it may try. The manager may have every permission, so
 // granting RBAC on behalf of the author of a PlatformOperator would make that author a cluster admin.
-func (a actor) refuses(o *unstructured.Unstructured) *Problem {
+func (a actor) refuses(o *unstructured.Unstructured) *condition.Problem {
 	switch {
 	case a.missing:
-		return &Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Message: fmt.Sprintf(
 			"%s is not applied, since %s does not exist: create it, or name another in spec.serviceAccountName", titleOf(o), a.Identity)}
 	case a.IsManager() && o.GroupVersionKind().Group == rbacv1.GroupName:
-		return &Problem{Reason: v1alpha1.ReasonServiceAccountRequired, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountRequired, Message: fmt.Sprintf(
 			"%s is not applied, since objects of RBAC are only applied as a service account: name one that may in spec.serviceAccountName, "+
 				"or have a cluster admin start the manager with --default-resources-account", titleOf(o))}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // as sets the service account that applies `spec.resources`.
@@ -62,7 +64,7 @@ func TestRefuses(t *testing.T) {
 			version, kind, _ := strings.Cut(tc.kind, " ")
 			got := tc.as.refuses(object(version, kind, "foo", "x"))
 			if got == nil {
-				got = &Problem{}
+				got = &condition.Problem{}
 			}
 			if got.Reason != tc.want {
 				t.Errorf("%s: %q; want %q", tc.reason, got.Reason, tc.want)
@@ -106,17 +108,17 @@ func TestLacksRight(t *testing.T) {
 	for name, tc := range map[string]struct {
 		as   actor
 		err  error
-		want Problem
+		want condition.Problem
 	}{
-		"Account": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), Problem{Reason: "Forbidden",
+		"Account": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, bind a role that does to service account foo/installer`}},
-		"Grants": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("it is attempting to grant RBAC permissions not currently held")), Problem{Reason: "Forbidden",
+		"Grants": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("it is attempting to grant RBAC permissions not currently held")), condition.Problem{Reason: "Forbidden",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: it is attempting to grant RBAC permissions not currently held. To allow it, bind a role that does to service account foo/installer`}},
-		"Manager": {actor{}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), Problem{Reason: "Forbidden",
+		"Manager": {actor{}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, label a ClusterRole that does with operatorstatus.io/aggregate-to-compose=true`}},
-		"Missing": {actor{Identity: account, missing: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot delete it")), Problem{Reason: "Forbidden",
+		"Missing": {actor{Identity: account, missing: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot delete it")), condition.Problem{Reason: "Forbidden",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot delete it. It is done as the manager, since service account foo/installer does not exist`}},
-		"Quota": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("exceeded quota")), Problem{Reason: "ApplyFailed",
+		"Quota": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("exceeded quota")), condition.Problem{Reason: "ApplyFailed",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: exceeded quota`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,10 +142,10 @@ func TestUnblock(t *testing.T) {
 
 // TestUnreadable verifies that the status keeps the UID of an object that can no longer be read.
 func TestUnreadable(t *testing.T) {
-	in := runs(consisting("example", bearing(saying("Ready=True"), "uid-example")))
+	in := runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")))
 	in.Operator.Status, _ = Status(in)
 	last := &in.Objects[len(in.Objects)-1]
-	last.Live, last.Problem = nil, &Problem{Reason: "Forbidden", Message: "So it is"}
+	last.Live, last.Problem = nil, &condition.Problem{Reason: "Forbidden", Message: "So it is"}
 	got, _ := Status(in)
 	if r := got.Resources[len(got.Resources)-1]; r.Reference.UID != "uid-example" || r.Reason != "Forbidden" {
 		t.Errorf("it is told of as %+v", r)
@@ -167,10 +169,10 @@ func TestLookAgain(t *testing.T) {
 		"Well":      {"Every change is an event.", nil, 0, 0, 0},
 		"Quiet":     {"A trouble will count as over.", nil, 0, time.Minute, time.Minute},
 		"Unwatched": {"No event tells that it changes.", []given{unwatched}, 0, time.Minute, retry},
-		"First":     {"The right may be granted at once.", []given{consisting("example", saying()), forbidden}, 0, 0, time.Second},
-		"Later":     {"The longer it is lacking, the more seldom.", []given{consisting("example", saying()), forbidden}, 20 * time.Second, 0, 10 * time.Second},
-		"Long":      {"But it is looked for.", []given{consisting("example", saying()), forbidden}, time.Hour, 0, retry},
-		"Sooner":    {"What is next is next.", []given{consisting("example", saying()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
+		"First":     {"The right may be granted at once.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 0, 0, time.Second},
+		"Later":     {"The longer it is lacking, the more seldom.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0, 10 * time.Second},
+		"Long":      {"But it is looked for.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 0, retry},
+		"Sooner":    {"What is next is next.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := runs(tc.given...)
@@ -185,7 +187,7 @@ func TestLookAgain(t *testing.T) {
 
 // TestDeletingForbidden verifies that the status names the objects that may not be deleted or released.
 func TestDeletingForbidden(t *testing.T) {
-	o := Object{Desired: Desired{Object: object("v1", "ConfigMap", "foo", "x")}, Problem: &Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
+	o := Object{Desired: Desired{Object: object("v1", "ConfigMap", "foo", "x")}, Problem: &condition.Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
 	for name, tc := range map[string]struct {
 		policy v1alpha1.DeletionPolicy
 		want   string

@@ -35,7 +35,7 @@ type Object struct {
 	Live *unstructured.Unstructured
 
 	// Problem keeps the object from being as desired; nil if there is none.
-	Problem *Problem
+	Problem *condition.Problem
 
 	// Leaving is true if the object is no longer desired, but still exists.
 	Leaving bool
@@ -43,9 +43,6 @@ type Object struct {
 	// Unwatched is true if no watch reports changes of the object.
 	Unwatched bool
 }
-
-// Problem is a reason and a message.
-type Problem = condition.Problem
 
 // composer composes the objects of one PlatformOperator.
 type composer struct {
@@ -292,23 +289,23 @@ func resourceName(o *unstructured.Unstructured) string {
 }
 
 // problemOf returns an error as a Problem that a user must fix; nil if there is no error, or it may pass on retry.
-func problemOf(o *unstructured.Unstructured, as actor, err error) *Problem {
+func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Problem {
 	if err == nil {
 		return nil
 	}
 	if taken, ok := errors.AsType[*conflict](err); ok {
-		return &Problem{Reason: v1alpha1.ReasonConflict, Message: taken.words(adopterOf(o))}
+		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: taken.words(adopterOf(o))}
 	}
 	status, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case meta.IsNoMatchError(err):
-		return &Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", titleOf(o), o.GroupVersionKind())}
+		return &condition.Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", titleOf(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
+		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
 	case lacksRight(err):
-		return &Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. %s", titleOf(o), apierror.Message(err, maxQuoted), as.permits())}
+		return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. %s", titleOf(o), apierror.Message(err, maxQuoted), as.permits())}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):
-		return &Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", titleOf(o), apierror.Message(err, maxQuoted))}
+		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", titleOf(o), apierror.Message(err, maxQuoted))}
 	}
 	return nil
 }

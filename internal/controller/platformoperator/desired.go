@@ -15,6 +15,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // The names of the entries in `status.resources` that every PlatformOperator composes.
@@ -76,16 +77,16 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 
 // bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the
 // namespace controls the operator's service accounts: with an OperatorGroup for all namespaces, the whole cluster.
-func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *Problem {
+func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 	namespace := op.GetNamespaceToInstallIn()
 	switch {
 	case s.NamespaceReserved:
-		return &Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
 			"Nothing is made in namespace %s, which is reserved: name another in spec.namespace, or have --reserved-namespaces of the manager not say so",
 			namespace)}
 	case s.NamespaceOfOthers != nil && op.Spec.Namespace == "":
 		taken := conflict{s.NamespaceOfOthers}
-		return &Problem{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
 			"%s. To install the operator beside what is in it: name it in spec.namespace", taken.words(op.Name))}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 type (
@@ -528,7 +529,7 @@ func TestComposeResources(t *testing.T) {
 			got := composed[len(composed)-1]
 			checkOwned(t, op, got.Object)
 			got.Object.SetOwnerReferences(nil)
-			if diff := cmp.Diff(objectIn(tc.want).Object, got.Object.Object); diff != "" {
+			if diff := cmp.Diff(builder.FromJSON(tc.want).Object, got.Object.Object); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -538,17 +539,17 @@ func TestComposeResources(t *testing.T) {
 // TestComposeWhole compares the complete objects of a PlatformOperator that has a package and a resource.
 func TestComposeWhole(t *testing.T) {
 	op := asking(tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`))
-	op.Spec.Resources[0].ReadinessChecks = checking(nonEmpty("status.phase"))
+	op.Spec.Resources[0].ReadinessChecks = builder.Checks(builder.NonEmpty("status.phase"))
 	const metadata = `"ownerReferences":[{"apiVersion":"platform.openshift.io/v1alpha1","kind":"PlatformOperator","name":"foo",` +
 		`"uid":"uid-foo","controller":true,"blockOwnerDeletion":true}],"labels":{"operatorstatus.io/platform-operator":"foo"`
 	want := []Desired{
-		{Entry: "namespace", Object: objectIn(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"foo",` + metadata + `}}}`)},
-		{Entry: "operatorgroup", Object: objectIn(`{"apiVersion":"operators.coreos.com/v1","kind":"OperatorGroup",
+		{Entry: "namespace", Object: builder.FromJSON(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"foo",` + metadata + `}}}`)},
+		{Entry: "operatorgroup", Object: builder.FromJSON(`{"apiVersion":"operators.coreos.com/v1","kind":"OperatorGroup",
 			"metadata":{"namespace":"foo","name":"foo",` + metadata + `}},"spec":{}}`)},
-		{Entry: "subscription", Object: objectIn(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription",
+		{Entry: "subscription", Object: builder.FromJSON(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription",
 			"metadata":{"namespace":"foo","name":"foo",` + metadata + `,"operatorstatus.io/gate":"approval"}},
 			"spec":{"name":"foo","source":"operators","sourceNamespace":"global","installPlanApproval":"Manual"}}`)},
-		{Entry: "cr", Checks: checking(nonEmpty("status.phase")), Object: objectIn(`{"apiVersion":"example.com/v1","kind":"Foo",
+		{Entry: "cr", Checks: builder.Checks(builder.NonEmpty("status.phase")), Object: builder.FromJSON(`{"apiVersion":"example.com/v1","kind":"Foo",
 			"metadata":{"name":"cr",` + metadata + `}}}`)},
 	}
 	if diff := cmp.Diff(want, Compose(op, surrounded())); diff != "" {

@@ -14,6 +14,8 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // rounds is the number of random Inputs that each property is tested with.
@@ -208,11 +210,11 @@ func randomMoment(r *rand.Rand) Inputs {
 		last := &in.Objects[len(in.Objects)-1]
 		switch r.IntN(6) {
 		case 0:
-			last.Live, last.Problem = nil, &Problem{Reason: pick(r, "Conflict", "Forbidden", "KindNotFound", "ApplyFailed"), Message: "So it is"}
+			last.Live, last.Problem = nil, &condition.Problem{Reason: pick(r, "Conflict", "Forbidden", "KindNotFound", "ApplyFailed"), Message: "So it is"}
 		case 1:
 			last.Live = nil
 		case 2:
-			last.Checks = checking(pick(r, noCheck, nonEmpty("status.phase"), matchTrue("")))
+			last.Checks = builder.Checks(pick(r, builder.None, builder.NonEmpty("status.phase"), builder.MatchTrue("")))
 		}
 	}
 	if oneIn(r, 6) {
@@ -240,9 +242,9 @@ func randomMoment(r *rand.Rand) Inputs {
 }
 
 func randomObject(r *rand.Rand, i int) *unstructured.Unstructured {
-	out := pick(r, saying(), saying("Ready=True"), saying("Ready=False/Provisioning: not yet"), saying("Ready=False/no word: "),
-		saying("Degraded=True/CrashLoop: it crashes"),
-		setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp"))
+	out := pick(r, builder.FooWithConditions(), builder.FooWithConditions("Ready=True"), builder.FooWithConditions("Ready=False/Provisioning: not yet"), builder.FooWithConditions("Ready=False/no word: "),
+		builder.FooWithConditions("Degraded=True/CrashLoop: it crashes"),
+		builder.WithField(builder.FooWithConditions("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp"))
 	out.SetName(fmt.Sprintf("example-%d", i))
 	return out
 }

@@ -16,6 +16,8 @@ import (
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/readiness"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -60,39 +62,39 @@ func isTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
 }
 
 // readiness returns whether an object is ready. The readiness of the Subscription is that of the operator.
-func (in Inputs) readiness(o Object) Readiness {
+func (in Inputs) readiness(o Object) readiness.State {
 	if trouble := in.operatorTrouble(); o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
 		return in.operator()
 	}
 	if o.Problem != nil {
-		return Readiness{Failing: !in.early(o), Reason: o.Problem.Reason, Message: o.Problem.Message}
+		return readiness.State{Failing: !in.early(o), Reason: o.Problem.Reason, Message: o.Problem.Message}
 	}
 	if o.Entry == entrySubscription && o.Live != nil && o.Live.GetDeletionTimestamp() == nil {
 		return in.operator()
 	}
-	return ReadinessOf(o.Live, o.Checks)
+	return readiness.Of(o.Live, o.Checks)
 }
 
 // operator returns whether the operator itself is ready.
-func (in Inputs) operator() Readiness {
+func (in Inputs) operator() readiness.State {
 	running := in.running()
 	switch trouble := in.operatorTrouble(); {
 	case in.runsOn(trouble):
-		return Readiness{Ready: true}
+		return readiness.State{Ready: true}
 	case trouble != nil:
-		return Readiness{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
+		return readiness.State{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
 	case running == nil:
-		return Readiness{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
+		return readiness.State{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
 	}
-	return Readiness{
-		Reason:  validReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
+	return readiness.State{
+		Reason:  readiness.ValidReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
 		Message: subscriptionstatus.WordsOf(running),
 	}
 }
 
 // runsOn reports whether the operator runs, even if its update has a problem. Until the PlatformOperator has been
 // Installed, there is no update: a problem is then one of the installation.
-func (in Inputs) runsOn(trouble *Problem) bool {
+func (in Inputs) runsOn(trouble *condition.Problem) bool {
 	running := in.running()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
 	if running == nil || trouble != nil && (!was || slices.Contains(stopping, trouble.Reason)) {
@@ -131,7 +133,7 @@ func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 
 // unready returns why each object is not ready, and whether any of them is failing.
 func (in Inputs) unready() (words []string, bad bool) {
-	say := func(title string, how Readiness) {
+	say := func(title string, how readiness.State) {
 		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
 		bad = bad || how.Failing
 	}
@@ -205,11 +207,11 @@ func (in Inputs) over(out *v1alpha1.PlatformOperatorStatus) bool {
 }
 
 // worst returns the problem to report as the cause: one that is failing, before one that is just not ready yet.
-func (in Inputs) worst() Problem {
+func (in Inputs) worst() condition.Problem {
 	if p := in.trouble(); p != nil {
 		return *p
 	}
-	worst := Readiness{Ready: true}
+	worst := readiness.State{Ready: true}
 	for _, o := range in.Objects {
 		if how := in.readiness(o); !how.Ready && !o.Leaving && (how.Failing || worst.Ready) && !worst.Failing {
 			worst = how
@@ -219,7 +221,7 @@ func (in Inputs) worst() Problem {
 	if worst.Ready {
 		worst = in.operator()
 	}
-	return Problem{Reason: validReason(worst.Reason, v1alpha1.ReasonDegraded), Message: worst.Message}
+	return condition.Problem{Reason: readiness.ValidReason(worst.Reason, v1alpha1.ReasonDegraded), Message: worst.Message}
 }
 
 // quietIn returns how long until a failure that has ended counts as over, at least a second; 0 if there is none.

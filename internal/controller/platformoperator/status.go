@@ -16,6 +16,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/readiness"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -33,7 +35,7 @@ type Inputs struct {
 	Yields bool
 
 	// Barred is why nothing is created or updated for it; nil if nothing prevents that.
-	Barred *Problem
+	Barred *condition.Problem
 
 	// NoOLM is true if the cluster has neither OLM nor the built-in loops of operator-status.
 	NoOLM bool
@@ -209,14 +211,14 @@ func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 }
 
 // unsynced returns what keeps the objects from being as desired; nil if nothing does.
-func (in Inputs) unsynced() *Problem {
+func (in Inputs) unsynced() *condition.Problem {
 	if len(in.Duplicates) > 0 {
 		return in.duplicate()
 	}
 	if in.Barred != nil {
 		return in.Barred
 	}
-	var found *Problem
+	var found *condition.Problem
 	var messages []string
 	for _, o := range in.Objects {
 		if o.Problem == nil {
@@ -224,7 +226,7 @@ func (in Inputs) unsynced() *Problem {
 		}
 		messages = append(messages, o.Problem.Message)
 		if found == nil || found.Reason == v1alpha1.ReasonKindNotFound { // the kind may just not be installed yet
-			found = &Problem{Reason: o.Problem.Reason}
+			found = &condition.Problem{Reason: o.Problem.Reason}
 		}
 	}
 	if found != nil {
@@ -234,7 +236,7 @@ func (in Inputs) unsynced() *Problem {
 }
 
 // duplicate returns a Problem that names the other PlatformOperators for the package.
-func (in Inputs) duplicate() *Problem {
+func (in Inputs) duplicate() *condition.Problem {
 	message := fmt.Sprintf("Package %s is also that of PlatformOperator %s: delete all but one. ",
 		in.Operator.Spec.Package.Name, strings.Join(in.Duplicates, ", "))
 	if in.Yields {
@@ -242,7 +244,7 @@ func (in Inputs) duplicate() *Problem {
 	} else {
 		message += "This one is the oldest, and goes on"
 	}
-	return &Problem{Reason: v1alpha1.ReasonDuplicatePackage, Message: message}
+	return &condition.Problem{Reason: v1alpha1.ReasonDuplicatePackage, Message: message}
 }
 
 // installed sets Installed: it becomes True when everything is Ready for the first time, and stays True for as long as
@@ -289,7 +291,7 @@ func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if sub := in.Subscription; sub != nil {
 		held := sub.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
 		if held.Status == "True" && held.Reason != operatorsv1alpha1.ReasonApprovalMissing && c.Status != metav1.ConditionFalse {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, validReason(held.Reason, string(held.Type)), held.Message
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, readiness.ValidReason(held.Reason, string(held.Type)), held.Message
 		}
 	}
 	set(in, out, c)
@@ -304,7 +306,7 @@ func important(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Condition {
 	if in.Probe != nil {
 		if c := meta.FindStatusCondition(in.Probe.Status.Conditions, t); c != nil {
-			return metav1.Condition{Type: t, Status: c.Status, Reason: validReason(c.Reason, t), Message: c.Message}
+			return metav1.Condition{Type: t, Status: c.Status, Reason: readiness.ValidReason(c.Reason, t), Message: c.Message}
 		}
 		return metav1.Condition{
 			Type: t, Status: metav1.ConditionUnknown, Reason: operatorsv1alpha1.ReasonNotRead,
@@ -323,7 +325,7 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		return
 	}
 	said := subscriptionstatus.UpToDateOf(&in.Subscription.Status)
-	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), validReason(said.Reason, string(said.Type)), said.Message
+	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), readiness.ValidReason(said.Reason, string(said.Type)), said.Message
 	if c.Message == "" {
 		c.Message = in.waitsFor()
 	}
@@ -357,7 +359,7 @@ func (in Inputs) replaced() bool {
 func (in Inputs) updating() bool { return in.replaced() && in.wait() == nil }
 
 // trouble returns what is wrong with the PlatformOperator; nil if nothing is.
-func (in Inputs) trouble() *Problem {
+func (in Inputs) trouble() *condition.Problem {
 	for _, o := range in.Objects {
 		if o.Problem != nil && !in.early(o) {
 			return o.Problem
@@ -373,28 +375,28 @@ func (in Inputs) early(o Object) bool {
 }
 
 // operatorTrouble returns what is wrong with the operator itself; nil if nothing is.
-func (in Inputs) operatorTrouble() *Problem {
+func (in Inputs) operatorTrouble() *condition.Problem {
 	switch {
 	case in.Yields:
 		return in.duplicate()
 	case in.Barred != nil:
 		return in.Barred
 	case in.NoOLM:
-		return &Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
+		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
 	case in.observes() && in.Observed > 1:
-		return &Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
 			"There are %d Subscriptions to package %s: set spec.namespace to select one", in.Observed, in.Operator.Spec.Package.Name)}
 	case in.observes() && in.Subscription == nil:
-		return &Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
+		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
 	case in.modesUnsupported():
-		return &Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
+		return &condition.Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
 			"The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace %s that fits its install modes, "+
 				"and name the namespace in spec.namespace", in.Operator.GetNamespaceToInstallIn())}
 	case in.Subscription == nil:
 		return nil
 	}
 	if p := subscriptionstatus.TroubleOf(&in.Subscription.Status); p != nil {
-		return &Problem{Reason: validReason(p.Reason, v1alpha1.ReasonFailed), Message: p.Message}
+		return &condition.Problem{Reason: readiness.ValidReason(p.Reason, v1alpha1.ReasonFailed), Message: p.Message}
 	}
 	return nil
 }
@@ -410,7 +412,7 @@ func (in Inputs) modesUnsupported() bool {
 }
 
 // wait returns what the operator waits for although nothing is wrong with it; nil if it does not wait.
-func (in Inputs) wait() *subscriptionstatus.Problem {
+func (in Inputs) wait() *condition.Problem {
 	if in.Subscription == nil {
 		return nil
 	}

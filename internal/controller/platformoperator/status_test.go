@@ -22,6 +22,9 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/readiness"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/golden"
 	"github.com/operator-status/operator-status/internal/test/healthrows"
 )
@@ -167,7 +170,7 @@ func problem(entry, reason, message string) given {
 	return func(in *Inputs) {
 		for i := range in.Objects {
 			if in.Objects[i].Entry == entry {
-				in.Objects[i].Live, in.Objects[i].Problem = nil, &Problem{Reason: reason, Message: message}
+				in.Objects[i].Live, in.Objects[i].Problem = nil, &condition.Problem{Reason: reason, Message: message}
 			}
 		}
 	}
@@ -324,7 +327,7 @@ func copied(in Inputs) Inputs {
 	for _, o := range in.Objects {
 		o.Object, o.Live = o.Object.DeepCopy(), o.Live.DeepCopy()
 		if o.Problem != nil {
-			o.Problem = &Problem{Reason: o.Problem.Reason, Message: o.Problem.Message}
+			o.Problem = &condition.Problem{Reason: o.Problem.Reason, Message: o.Problem.Message}
 		}
 		out.Objects = append(out.Objects, o)
 	}
@@ -693,7 +696,7 @@ func regressRows() map[string]statusRow {
 		"SubscriptionTerminating": {
 			reason: "A Subscription on its way out says nothing of the operator any more.",
 			in: after(runs(), func(in *Inputs) {
-				in.Objects[2].Live = setting(in.Objects[2].Live.DeepCopy(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+				in.Objects[2].Live = builder.WithField(in.Objects[2].Live.DeepCopy(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 			}),
 			want: how("Ready=False/Degraded"), version: "1.0.0",
 			resources: whole("(Terminating): It is being deleted"), failing: "Terminating",
@@ -710,16 +713,18 @@ func resourceRows() map[string]statusRow {
 		conflicts = "Subscription foo/foo already exists and is not changed. To hand it over: kubectl annotate -n foo"
 		taken     = "OperatorGroup foo/foo belongs to PlatformOperator bar, and is not changed"
 	)
-	example := func(conditions ...string) given { return consisting("example", saying(conditions...)) }
+	example := func(conditions ...string) given {
+		return consisting("example", builder.FooWithConditions(conditions...))
+	}
 	waiting := example("Ready=False/Provisioning: 1 of 3 nodes are there")
 	crashed := example("Degraded=True/CrashLoop: node 2 does not start")
 	also := func(entry, name string, conditions ...string) given {
-		o := saying(conditions...)
+		o := builder.FooWithConditions(conditions...)
 		o.SetName(name)
 		return consisting(entry, o)
 	}
 	becoming := func(conditions ...string) given {
-		return func(in *Inputs) { in.Objects[3].Live = saying(conditions...) }
+		return func(in *Inputs) { in.Objects[3].Live = builder.FooWithConditions(conditions...) }
 	}
 	changedSpec := asked(func(op *v1alpha1.PlatformOperator) { op.Generation++ })
 	lacksKind := problem("example", "KindNotFound", kindless)
@@ -781,7 +786,7 @@ func resourceRows() map[string]statusRow {
 		"Exchanged": {
 			reason: "What goes because it is wanted no more does no harm to what takes its place.",
 			in: after(runs(example("Ready=True/AllThere: 3 of 3")), changedSpec, func(in *Inputs) {
-				gone := setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+				gone := builder.WithField(builder.FooWithConditions("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 				in.Objects[3].Live, in.Objects[3].Leaving = gone, true
 			}, also("other", "other", "Ready=False/Provisioning: 1 of 3")),
 			want: how("Ready=False/Creating"), version: "1.0.0",
@@ -821,7 +826,7 @@ func resourceRows() map[string]statusRow {
 		"NamespaceReserved": {
 			reason: "Where nothing may be made there is nothing to wait for.",
 			in: with(beginning(), func(in *Inputs) {
-				in.Objects, in.Barred = nil, &Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
+				in.Objects, in.Barred = nil, &condition.Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
 			}),
 			want: onItsWay("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
 				"UpToDate=False/SubscriptionNotFound"),
@@ -870,7 +875,7 @@ func resourceRows() map[string]statusRow {
 		},
 		"Leaving": {
 			reason: "What is on its way out is told, and does not count.",
-			in: with(runs(), leaving("old", setting(saying("Ready=False/Going: bye"), "2026-01-01T00:00:00Z",
+			in: with(runs(), leaving("old", builder.WithField(builder.FooWithConditions("Ready=False/Going: bye"), "2026-01-01T00:00:00Z",
 				"metadata", "deletionTimestamp"))),
 			want: how(), version: "1.0.0", resources: whole("", "old (Terminating): It is being deleted"),
 		},
@@ -881,7 +886,7 @@ func resourceRows() map[string]statusRow {
 		},
 		"Checks": {
 			reason: "The checks of an entry decide where it has any.",
-			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Checks = checking(noCheck) }), want: how(), version: "1.0.0",
+			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Checks = builder.Checks(builder.None) }), want: how(), version: "1.0.0",
 			resources: whole("", "example"),
 		},
 	}
@@ -1245,7 +1250,7 @@ func checkReady(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 		case o.Leaving:
 		case o.Problem != nil || o.Live == nil || o.Live.GetDeletionTimestamp() != nil || !got.Resources[i].Ready:
 			t.Errorf("Ready, but %s has the problem %v, and is told as %v", titleOf(o.Object), o.Problem, got.Resources[i])
-		case o.Entry != "subscription" && !ReadinessOf(o.Live, o.Checks).Ready:
+		case o.Entry != "subscription" && !readiness.Of(o.Live, o.Checks).Ready:
 			t.Errorf("Ready, but %s is not", titleOf(o.Object))
 		}
 	}
@@ -1291,7 +1296,7 @@ func TestLongWords(t *testing.T) {
 	long := strings.Repeat("ä", 40000)
 	var many []given
 	for i := range 64 {
-		o := saying("Degraded=True/Down: " + long)
+		o := builder.FooWithConditions("Degraded=True/Down: " + long)
 		o.SetName(fmt.Sprintf("example-%d", i))
 		many = append(many, consisting(fmt.Sprint(i), o))
 	}
@@ -1319,8 +1324,8 @@ func TestLongWords(t *testing.T) {
 }
 
 func TestResourceReferences(t *testing.T) {
-	got, _ := Status(runs(consisting("example", bearing(saying("Ready=True"), "uid-example")),
-		leaving("old", bearing(objectIn(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"bar","name":"old"}}`), "uid-old"))))
+	got, _ := Status(runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")),
+		leaving("old", bearing(builder.FromJSON(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"bar","name":"old"}}`), "uid-old"))))
 	want := []corev1.ObjectReference{
 		{APIVersion: "v1", Kind: "Namespace", Name: "foo", UID: "uid-namespace"},
 		{APIVersion: "operators.coreos.com/v1", Kind: "OperatorGroup", Namespace: "foo", Name: "foo", UID: "uid-operatorgroup"},
@@ -1339,7 +1344,7 @@ func TestResourceReferences(t *testing.T) {
 
 func TestRelatedObjects(t *testing.T) {
 	in := runs(subscribed("foo.v2", "foo.v1", "Waiting"), csvs(givingWay(), installing("foo.v2", "foo.v1")), probed(),
-		consisting("example", saying("Ready=True")), consisting("again", saying("Ready=True")), func(in *Inputs) {
+		consisting("example", builder.FooWithConditions("Ready=True")), consisting("again", builder.FooWithConditions("Ready=True")), func(in *Inputs) {
 			in.Subscription.Status.InstallPlanRef = &corev1.ObjectReference{Kind: "InstallPlan", Namespace: "foo", Name: "install-2"}
 		})
 	got, _ := Status(in)
@@ -1359,7 +1364,7 @@ func TestRelatedObjects(t *testing.T) {
 	}
 
 	for i := range 120 {
-		leaving("old", objectIn(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old-%03d"}}`, 119-i)))(&in)
+		leaving("old", builder.FromJSON(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old-%03d"}}`, 119-i)))(&in)
 	}
 	got, _ = Status(in)
 	if len(got.RelatedObjects) != 100 {

@@ -1,4 +1,5 @@
-package platformoperator
+// Package readiness decides from the status of an object whether it is ready.
+package readiness
 
 import (
 	"cmp"
@@ -35,8 +36,8 @@ var (
 	secretKind           = schema.GroupKind{Kind: "Secret"}
 )
 
-// Readiness is whether an object is ready, and why not.
-type Readiness struct {
+// State is whether an object is ready, and why not.
+type State struct {
 	Ready bool
 
 	// Failing is true if the object itself reports a failure that waiting does not resolve.
@@ -46,16 +47,16 @@ type Readiness struct {
 	Reason, Message string
 }
 
-// ReadinessOf returns whether an object is ready: by the checks, or without checks by the conventions of its kind. The
+// Of returns whether an object is ready: by the checks, or without checks by the conventions of its kind. The
 // object may be nil. It is pure, except that kstatus reads the clock for how long a Pod has been unschedulable.
-func ReadinessOf(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) Readiness {
+func Of(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) State {
 	switch {
 	case o == nil || o.Object == nil:
 		return notReady(v1alpha1.ResourceNotFound, "Not found")
 	case beingDeleted(o):
 		return notReady(v1alpha1.ResourceTerminating, "It is being deleted"+waitingForFinalizers(o))
 	case len(checks) == 0:
-		return readinessOfKind(o)
+		return ofKind(o)
 	}
 	for i, c := range checks {
 		if problem := problemOfCheck(c); problem != "" {
@@ -63,23 +64,23 @@ func ReadinessOf(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck)
 			return hasFailed(v1alpha1.ResourceCheckInvalid, fmt.Sprintf("readinessChecks[%d].%s", i, problem))
 		}
 	}
-	out := readinessByChecks(o, checks)
-	if own := readinessOfKind(o); !out.Ready && own.Failing {
+	out := byChecks(o, checks)
+	if own := ofKind(o); !out.Ready && own.Failing {
 		return own
 	}
 	return out
 }
 
 // notReady uses the reason NotReady if the object reports none.
-func notReady(reason, message string) Readiness {
-	return Readiness{Reason: validReason(reason, v1alpha1.ResourceNotReady), Message: tidy(message)}
+func notReady(reason, message string) State {
+	return State{Reason: ValidReason(reason, v1alpha1.ResourceNotReady), Message: tidy(message)}
 }
 
-func hasFailed(reason, message string) Readiness {
-	return Readiness{Failing: true, Reason: validReason(reason, v1alpha1.ResourceFailing), Message: tidy(message)}
+func hasFailed(reason, message string) State {
+	return State{Failing: true, Reason: ValidReason(reason, v1alpha1.ResourceFailing), Message: tidy(message)}
 }
 
-func readinessOutdated(what string) Readiness {
+func outdated(what string) State {
 	return notReady("", what+" is of an earlier generation")
 }
 
@@ -140,25 +141,25 @@ func problemOfFieldPath(path string) string {
 	return ""
 }
 
-// readinessByChecks returns the result of the first check that does not pass.
-func readinessByChecks(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) Readiness {
+// byChecks returns the result of the first check that does not pass.
+func byChecks(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) State {
 	for _, c := range checks {
-		var r Readiness
+		var r State
 		switch {
 		case readsStatus(c) && isOutdated(o):
-			r = readinessOutdated("Its status")
+			r = outdated("Its status")
 		case c.Type == v1alpha1.CheckNone:
 			continue
 		case c.Type == v1alpha1.CheckMatchCondition:
-			r = readinessByCondition(o, c)
+			r = byCondition(o, c)
 		default:
-			r = readinessByField(o, c)
+			r = byField(o, c)
 		}
 		if !r.Ready {
 			return r
 		}
 	}
-	return Readiness{Ready: true}
+	return State{Ready: true}
 }
 
 // readsStatus reports whether a check reads what the object's controller writes.
@@ -170,17 +171,17 @@ func readsStatus(c v1alpha1.ReadinessCheck) bool {
 	return err == nil && len(segments) > 0 && segments[0].Field == "status"
 }
 
-func readinessByCondition(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) Readiness {
+func byCondition(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
 	got, there := objectConditionOf(o, c.MatchCondition.Type)
 	switch {
 	case !there && c.MatchCondition.Status == metav1.ConditionUnknown:
-		return Readiness{Ready: true} // an absent condition counts as Unknown
+		return State{Ready: true} // an absent condition counts as Unknown
 	case !there:
 		return notReady("", "Condition "+c.MatchCondition.Type+" is not set")
 	case got.outdated:
-		return readinessOutdated("Condition " + got.Type)
+		return outdated("Condition " + got.Type)
 	case got.Status == c.MatchCondition.Status:
-		return Readiness{Ready: true}
+		return State{Ready: true}
 	}
 	message := got.String()
 	if got.Reason != "" {
@@ -192,7 +193,7 @@ func readinessByCondition(o *unstructured.Unstructured, c v1alpha1.ReadinessChec
 	return notReady(got.Reason, message)
 }
 
-func readinessByField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) Readiness {
+func byField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
 	path := messages.Clip(c.FieldPath, maxReadinessValue)
 	got, err := fieldpath.Pave(o.Object).GetValue(c.FieldPath)
 	switch {
@@ -219,7 +220,7 @@ func readinessByField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) R
 	}
 	switch {
 	case passes:
-		return Readiness{Ready: true}
+		return State{Ready: true}
 	case o.GroupVersionKind().GroupKind() == secretKind: // a user who may read the status may not be allowed to read the Secret
 		return notReady("", fmt.Sprintf("%s is not %s", path, want))
 	default:
@@ -227,43 +228,43 @@ func readinessByField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) R
 	}
 }
 
-// readinessOfKind returns what the object reports about itself, by the conventions of its kind.
-func readinessOfKind(o *unstructured.Unstructured) Readiness {
+// ofKind returns what the object reports about itself, by the conventions of its kind.
+func ofKind(o *unstructured.Unstructured) State {
 	switch {
 	case isOutdated(o):
-		return readinessOutdated("Its status")
+		return outdated("Its status")
 	case o.GroupVersionKind().GroupKind() == clusterExtensionKind:
-		return readinessOfClusterExtension(o)
+		return ofClusterExtension(o)
 	}
 	res, err := computeKind(o)
 	known := kstatus.GetLegacyConditionsFn(o) != nil
 	switch {
 	case err == nil && res.Status == kstatus.FailedStatus:
 		if c, there := badNews(o, "Failed", "PodScheduled"); there && known && !c.outdated {
-			return readinessOfCondition(c, true) // of a Job or a Pod, for which kstatus has its own message
+			return ofCondition(c, true) // of a Job or a Pod, for which kstatus has its own message
 		}
 		return hasFailed(wordsOf(res))
 	case !known:
 		// kstatus evaluates Ready and Reconciling, but not the others, nor observedGeneration of a condition.
 		if c, there := badNews(o, "Degraded", "Reconciling", "Ready", "Available"); there {
-			return readinessOfCondition(c, c.Type == "Degraded")
+			return ofCondition(c, c.Type == "Degraded")
 		}
 	}
 	switch {
 	case err != nil:
 		return notReady("", fmt.Sprintf("Its status cannot be read, and readinessChecks have to say when it is ready: %v", err))
 	case res.Status == kstatus.CurrentStatus:
-		return Readiness{Ready: true}
+		return State{Ready: true}
 	case known:
-		return readinessUnderWay(o, res)
+		return underWay(o, res)
 	default:
 		return notReady("", cmp.Or(res.Message, "It is "+res.Status.String()))
 	}
 }
 
-// readinessUnderWay returns the readiness of an object of a built-in kind that is not ready yet. It joins the message
+// underWay returns the readiness of an object of a built-in kind that is not ready yet. It joins the message
 // of kstatus, which has counts, and that of the condition. The reasons of kstatus are omitted: nothing else uses them.
-func readinessUnderWay(o *unstructured.Unstructured, res *kstatus.Result) Readiness {
+func underWay(o *unstructured.Unstructured, res *kstatus.Result) State {
 	c, there := badNews(o, "Reconciling", "ReplicaFailure", "PodScheduled", "Progressing", "Available", "Ready")
 	switch {
 	case !there || c.outdated:
@@ -275,23 +276,23 @@ func readinessUnderWay(o *unstructured.Unstructured, res *kstatus.Result) Readin
 	}
 }
 
-// readinessOfClusterExtension evaluates the conditions of a ClusterExtension of OLM v1. It is done if Progressing has
+// ofClusterExtension evaluates the conditions of a ClusterExtension of OLM v1. It is done if Progressing has
 // reason Succeeded and is True or, in newer versions, False. Other False are final; reason Retrying reports an error.
-func readinessOfClusterExtension(o *unstructured.Unstructured) Readiness {
+func ofClusterExtension(o *unstructured.Unstructured) State {
 	progressing, there := objectConditionOf(o, "Progressing")
 	installed, known := objectConditionOf(o, "Installed")
 	done := progressing.Status != metav1.ConditionUnknown && progressing.Reason == "Succeeded" && !progressing.outdated
 	switch {
 	case there && !done:
-		return readinessOfCondition(progressing, progressing.Status == metav1.ConditionFalse || progressing.Reason == "Retrying")
+		return ofCondition(progressing, progressing.Status == metav1.ConditionFalse || progressing.Reason == "Retrying")
 	case !known:
 		return notReady("", "Condition Installed is not set")
 	case installed.outdated || installed.Status != metav1.ConditionTrue:
-		return readinessOfCondition(installed, false)
+		return ofCondition(installed, false)
 	case !there:
 		return notReady("", "Condition Progressing is not set")
 	}
-	return Readiness{Ready: true}
+	return State{Ready: true}
 }
 
 // computeKind calls kstatus, which panics if the status of a Pod does not have the expected form.

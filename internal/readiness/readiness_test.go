@@ -1,4 +1,4 @@
-package platformoperator
+package readiness
 
 import (
 	"encoding/json"
@@ -13,109 +13,25 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
-// objectWith returns an object of generation 3 as read from the API server. status is JSON; empty means no status.
-func objectWith(apiVersion, kind, status string) *unstructured.Unstructured {
-	if status == "" {
-		status = "null"
-	}
-	return objectIn(fmt.Sprintf(
-		`{"apiVersion":%q,"kind":%q,"metadata":{"name":"example","generation":3},"spec":{"size":1},"status":%s}`, apiVersion, kind, status))
-}
-
-// fooWith returns a custom resource.
-func fooWith(status string) *unstructured.Unstructured {
-	return objectWith("example.com/v1", "Foo", status)
-}
-
-// saying returns a custom resource with conditions, each as "Type=Status/Reason: message". "@2" after the type is its
-// observedGeneration.
-func saying(conditions ...string) *unstructured.Unstructured {
-	return fooWith(statusOf(conditions...))
-}
-
-func statusOf(conditions ...string) string {
-	entries := make([]map[string]any, 0, len(conditions))
-	for _, c := range conditions {
-		entry := map[string]any{}
-		c, entry["message"], _ = strings.Cut(c, ": ")
-		c, entry["reason"], _ = strings.Cut(c, "/")
-		c, entry["status"], _ = strings.Cut(c, "=")
-		if t, generation, of := strings.Cut(c, "@"); of {
-			c, entry["observedGeneration"] = t, json.Number(generation)
-		}
-		entry["type"] = c
-		entries = append(entries, entry)
-	}
-	out, err := json.Marshal(map[string]any{"conditions": entries})
-	if err != nil {
-		panic(err)
-	}
-	return string(out)
-}
-
-func objectIn(text string) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{}
-	if err := kjson.Unmarshal([]byte(text), &out.Object); err != nil {
-		panic(fmt.Sprintf("%s: %v", text, err))
-	}
-	return out
-}
-
-// setting sets a field of an object.
-func setting(o *unstructured.Unstructured, value any, path ...string) *unstructured.Unstructured {
-	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
-		panic(err)
-	}
-	return o
-}
-
-func checking(checks ...v1alpha1.ReadinessCheck) []v1alpha1.ReadinessCheck { return checks }
-
-func nonEmpty(path string) v1alpha1.ReadinessCheck {
-	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNonEmpty, FieldPath: path}
-}
-
-func matchString(path, value string) v1alpha1.ReadinessCheck {
-	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchString, FieldPath: path, MatchString: value}
-}
-
-func matchInteger(path string, value int64) v1alpha1.ReadinessCheck {
-	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchInteger, FieldPath: path, MatchInteger: &value}
-}
-
-func matchTrue(path string) v1alpha1.ReadinessCheck {
-	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchTrue, FieldPath: path}
-}
-
-func matchFalse(path string) v1alpha1.ReadinessCheck {
-	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchFalse, FieldPath: path}
-}
-
-func matchCondition(conditionType string, status metav1.ConditionStatus) v1alpha1.ReadinessCheck {
-	return v1alpha1.ReadinessCheck{
-		Type: v1alpha1.CheckMatchCondition, MatchCondition: &v1alpha1.MatchCondition{Type: conditionType, Status: status},
-	}
-}
-
 var (
-	itIsReady    = Readiness{Ready: true}
-	noCheck      = v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNone}
+	itIsReady    = State{Ready: true}
 	itIsOutdated = unready("NotReady", "Its status is of an earlier generation")
 )
 
-func unready(reason, message string) Readiness { return Readiness{Reason: reason, Message: message} }
+func unready(reason, message string) State { return State{Reason: reason, Message: message} }
 
-func doomed(reason, message string) Readiness {
-	return Readiness{Failing: true, Reason: reason, Message: message}
+func doomed(reason, message string) State {
+	return State{Failing: true, Reason: reason, Message: message}
 }
 
 type readinessRow struct {
 	reason string
 	o      *unstructured.Unstructured
 	checks []v1alpha1.ReadinessCheck
-	want   Readiness
+	want   State
 }
 
 func TestReadinessOf(t *testing.T) {
@@ -127,7 +43,7 @@ func TestReadinessOf(t *testing.T) {
 		for name, tc := range rows {
 			t.Run(of+"/"+name, func(t *testing.T) {
 				before := tc.o.DeepCopy()
-				if diff := cmp.Diff(tc.want, ReadinessOf(tc.o, tc.checks)); diff != "" {
+				if diff := cmp.Diff(tc.want, Of(tc.o, tc.checks)); diff != "" {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 				}
 				if diff := cmp.Diff(before, tc.o); diff != "" {
@@ -141,7 +57,7 @@ func TestReadinessOf(t *testing.T) {
 // objectRows cover objects that do not exist or are being deleted.
 func objectRows() map[string]readinessRow {
 	deleting := func() *unstructured.Unstructured {
-		return setting(saying("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+		return builder.WithField(builder.FooWithConditions("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 	}
 	return map[string]readinessRow{
 		"None": {reason: "What is not there is not ready.", want: unready("NotFound", "Not found")},
@@ -150,7 +66,7 @@ func objectRows() map[string]readinessRow {
 			want: unready("NotFound", "Not found"),
 		},
 		"NoneWithChecks": {
-			reason: "Whatever the checks.", checks: checking(noCheck), want: unready("NotFound", "Not found"),
+			reason: "Whatever the checks.", checks: builder.Checks(builder.None), want: unready("NotFound", "Not found"),
 		},
 		"Deleting": {
 			reason: "What is going away cannot be relied on any more.",
@@ -158,12 +74,12 @@ func objectRows() map[string]readinessRow {
 		},
 		"NotDeleting": {
 			reason: "An empty time is none.",
-			o:      setting(saying("Ready=True"), "", "metadata", "deletionTimestamp"), want: itIsReady,
+			o:      builder.WithField(builder.FooWithConditions("Ready=True"), "", "metadata", "deletionTimestamp"), want: itIsReady,
 		},
 		"DeletingWithChecks": {
 			reason: "Whatever the checks; and who looks for what it waits for is told.",
-			o:      setting(deleting(), []any{"example.com/b", "example.com/a"}, "metadata", "finalizers"),
-			checks: checking(noCheck),
+			o:      builder.WithField(deleting(), []any{"example.com/b", "example.com/a"}, "metadata", "finalizers"),
+			checks: builder.Checks(builder.None),
 			want:   unready("Terminating", "It is being deleted, and waits for its finalizers: example.com/b, example.com/a"),
 		},
 	}
@@ -171,133 +87,133 @@ func objectRows() map[string]readinessRow {
 
 // fieldRows cover checks of a field.
 func fieldRows() map[string]readinessRow {
-	o := fooWith(`{"phase":"Pending","ready":true,"broken":false,"replicas":3,"share":3.0,"half":2.5,"big":1e300,
+	o := builder.Foo(`{"phase":"Pending","ready":true,"broken":false,"replicas":3,"share":3.0,"half":2.5,"big":1e300,
 		"text":"true","number":"3","none":null,"empty":"","list":["a"],"map":{"a.b":"c"}}`)
-	secret := objectIn(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"password":"c2VjcmV0"}}`)
+	secret := builder.FromJSON(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"password":"c2VjcmV0"}}`)
 	return map[string]readinessRow{
 		"None": {
-			reason: "None is content with the object being there.", o: saying("Ready=False"), checks: checking(noCheck),
+			reason: "None is content with the object being there.", o: builder.FooWithConditions("Ready=False"), checks: builder.Checks(builder.None),
 			want: itIsReady,
 		},
 
 		"NonEmpty": {
-			reason: "A field that is there will do.", o: o, checks: checking(nonEmpty("status.phase")), want: itIsReady,
+			reason: "A field that is there will do.", o: o, checks: builder.Checks(builder.NonEmpty("status.phase")), want: itIsReady,
 		},
 		"NonEmptyText": {
-			reason: "It may even be empty, as with Crossplane.", o: o, checks: checking(nonEmpty("status.empty")),
+			reason: "It may even be empty, as with Crossplane.", o: o, checks: builder.Checks(builder.NonEmpty("status.empty")),
 			want: itIsReady,
 		},
 		"NonEmptyAbsent": {
 			reason: "One that is not there will not.",
-			o:      o, checks: checking(nonEmpty("status.address.url")),
+			o:      o, checks: builder.Checks(builder.NonEmpty("status.address.url")),
 			want: unready("NotReady", "status.address.url is not set"),
 		},
 		"NonEmptyNull": {
-			reason: "Null is nothing.", o: o, checks: checking(nonEmpty("status.none")),
+			reason: "Null is nothing.", o: o, checks: builder.Checks(builder.NonEmpty("status.none")),
 			want: unready("NotReady", "status.none is not set"),
 		},
-		"NonEmptyElement": {reason: "Lists count from 0.", o: o, checks: checking(nonEmpty("status.list[0]")), want: itIsReady},
+		"NonEmptyElement": {reason: "Lists count from 0.", o: o, checks: builder.Checks(builder.NonEmpty("status.list[0]")), want: itIsReady},
 		"NonEmptyPastTheEnd": {
-			reason: "And they end.", o: o, checks: checking(nonEmpty("status.list[1]")),
+			reason: "And they end.", o: o, checks: builder.Checks(builder.NonEmpty("status.list[1]")),
 			want: unready("NotReady", "status.list[1] is not set"),
 		},
-		"NonEmptyQuoted": {reason: "A name may have dots.", o: o, checks: checking(nonEmpty("status.map[a.b]")), want: itIsReady},
+		"NonEmptyQuoted": {reason: "A name may have dots.", o: o, checks: builder.Checks(builder.NonEmpty("status.map[a.b]")), want: itIsReady},
 		"NotAnObject": {
 			reason: "What has another shape than the path is told, and may yet get it.",
-			o:      o, checks: checking(nonEmpty("status.phase.name")),
+			o:      o, checks: builder.Checks(builder.NonEmpty("status.phase.name")),
 			want: unready("NotReady", "There is no status.phase.name: status.phase: not an object"),
 		},
 		"NotAList": {
-			reason: "Also where a list is looked for.", o: o, checks: checking(nonEmpty("status.phase[0]")),
+			reason: "Also where a list is looked for.", o: o, checks: builder.Checks(builder.NonEmpty("status.phase[0]")),
 			want: unready("NotReady", "There is no status.phase[0]: status.phase: not an array"),
 		},
 
 		"MatchString": {
-			reason: "That string it is.", o: o, checks: checking(matchString("status.phase", "Pending")), want: itIsReady,
+			reason: "That string it is.", o: o, checks: builder.Checks(builder.MatchString("status.phase", "Pending")), want: itIsReady,
 		},
 		"MatchStringOther": {
-			reason: "Another string is quoted.", o: o, checks: checking(matchString("status.phase", "Running")),
+			reason: "Another string is quoted.", o: o, checks: builder.Checks(builder.MatchString("status.phase", "Running")),
 			want: unready("NotReady", `status.phase is "Pending", not "Running"`),
 		},
 		"MatchStringAbsent": {
-			reason: "None is told.", o: o, checks: checking(matchString("status.state", "Running")),
+			reason: "None is told.", o: o, checks: builder.Checks(builder.MatchString("status.state", "Running")),
 			want: unready("NotReady", "status.state is not set"),
 		},
 		"MatchStringNumber": {
 			reason: "A number is no string, though it reads the same.", o: o,
-			checks: checking(matchString("status.replicas", "3")),
+			checks: builder.Checks(builder.MatchString("status.replicas", "3")),
 			want:   unready("NotReady", `status.replicas is 3, not "3"`),
 		},
 		"MatchStringObject": {
-			reason: "An object is not poured out.", o: o, checks: checking(matchString("status.map", "a")),
+			reason: "An object is not poured out.", o: o, checks: builder.Checks(builder.MatchString("status.map", "a")),
 			want: unready("NotReady", `status.map is an object, not "a"`),
 		},
 		"MatchStringSecret": {
 			reason: "What a Secret holds is not told to those who may read the status.",
-			o:      secret, checks: checking(matchString("data.password", "b3RoZXI=")),
+			o:      secret, checks: builder.Checks(builder.MatchString("data.password", "b3RoZXI=")),
 			want: unready("NotReady", `data.password is not "b3RoZXI="`),
 		},
 		"MatchStringLong": {
 			reason: "Of a long value only the beginning is shown, so that there is room for what it should be.",
-			o:      fooWith(fmt.Sprintf(`{"phase":%q}`, strings.Repeat("ä", 5000))),
-			checks: checking(matchString("status.phase", "Running")),
+			o:      builder.Foo(fmt.Sprintf(`{"phase":%q}`, strings.Repeat("ä", 5000))),
+			checks: builder.Checks(builder.MatchString("status.phase", "Running")),
 			want:   unready("NotReady", fmt.Sprintf(`status.phase is "%s…", not "Running"`, strings.Repeat("ä", 62))),
 		},
 
 		"MatchInteger": {
-			reason: "That integer it is.", o: o, checks: checking(matchInteger("status.replicas", 3)), want: itIsReady,
+			reason: "That integer it is.", o: o, checks: builder.Checks(builder.MatchInteger("status.replicas", 3)), want: itIsReady,
 		},
 		"MatchIntegerFloat": {
-			reason: "A whole number may come as a float.", o: o, checks: checking(matchInteger("status.share", 3)),
+			reason: "A whole number may come as a float.", o: o, checks: builder.Checks(builder.MatchInteger("status.share", 3)),
 			want: itIsReady,
 		},
 		"MatchIntegerZero": {
 			reason: "0 can be looked for, and is not the same as nothing.", o: o,
-			checks: checking(matchInteger("status.ready.missing", 0)),
+			checks: builder.Checks(builder.MatchInteger("status.ready.missing", 0)),
 			want:   unready("NotReady", "There is no status.ready.missing: status.ready: not an object"),
 		},
 		"MatchIntegerOther": {
-			reason: "Another is told.", o: o, checks: checking(matchInteger("status.replicas", 5)),
+			reason: "Another is told.", o: o, checks: builder.Checks(builder.MatchInteger("status.replicas", 5)),
 			want: unready("NotReady", "status.replicas is 3, not 5"),
 		},
 		"MatchIntegerFraction": {
-			reason: "A fraction is not rounded.", o: o, checks: checking(matchInteger("status.half", 2)),
+			reason: "A fraction is not rounded.", o: o, checks: builder.Checks(builder.MatchInteger("status.half", 2)),
 			want: unready("NotReady", "status.half is 2.5, not 2"),
 		},
 		"MatchIntegerHuge": {
-			reason: "What does not fit is not wrapped.", o: o, checks: checking(matchInteger("status.big", -1<<63)),
+			reason: "What does not fit is not wrapped.", o: o, checks: builder.Checks(builder.MatchInteger("status.big", -1<<63)),
 			want: unready("NotReady", "status.big is 1e+300, not -9223372036854775808"),
 		},
 		"MatchIntegerNext": {
 			reason: "Not even the next one after the largest.",
-			o:      fooWith(`{"next":9223372036854775808.0}`), checks: checking(matchInteger("status.next", -1<<63)),
+			o:      builder.Foo(`{"next":9223372036854775808.0}`), checks: builder.Checks(builder.MatchInteger("status.next", -1<<63)),
 			want: unready("NotReady", "status.next is 9.223372036854776e+18, not -9223372036854775808"),
 		},
 		"MatchIntegerText": {
-			reason: "A string is no integer.", o: o, checks: checking(matchInteger("status.number", 3)),
+			reason: "A string is no integer.", o: o, checks: builder.Checks(builder.MatchInteger("status.number", 3)),
 			want: unready("NotReady", `status.number is "3", not 3`),
 		},
 
-		"MatchTrue": {reason: "It is true.", o: o, checks: checking(matchTrue("status.ready")), want: itIsReady},
+		"MatchTrue": {reason: "It is true.", o: o, checks: builder.Checks(builder.MatchTrue("status.ready")), want: itIsReady},
 		"MatchTrueFalse": {
-			reason: "It is not.", o: o, checks: checking(matchTrue("status.broken")),
+			reason: "It is not.", o: o, checks: builder.Checks(builder.MatchTrue("status.broken")),
 			want: unready("NotReady", "status.broken is false, not true"),
 		},
 		"MatchTrueText": {
-			reason: "A string is neither.", o: o, checks: checking(matchTrue("status.text")),
+			reason: "A string is neither.", o: o, checks: builder.Checks(builder.MatchTrue("status.text")),
 			want: unready("NotReady", `status.text is "true", not true`),
 		},
-		"MatchFalse": {reason: "It is false.", o: o, checks: checking(matchFalse("status.broken")), want: itIsReady},
+		"MatchFalse": {reason: "It is false.", o: o, checks: builder.Checks(builder.MatchFalse("status.broken")), want: itIsReady},
 		"MatchFalseTrue": {
-			reason: "It is not.", o: o, checks: checking(matchFalse("status.ready")),
+			reason: "It is not.", o: o, checks: builder.Checks(builder.MatchFalse("status.ready")),
 			want: unready("NotReady", "status.ready is true, not false"),
 		},
 		"MatchFalseAbsent": {
 			reason: "What nobody has said yet is not false.",
-			o:      o, checks: checking(matchFalse("status.degraded")), want: unready("NotReady", "status.degraded is not set"),
+			o:      o, checks: builder.Checks(builder.MatchFalse("status.degraded")), want: unready("NotReady", "status.degraded is not set"),
 		},
 		"MatchFalseList": {
-			reason: "A list is neither.", o: o, checks: checking(matchFalse("status.list")),
+			reason: "A list is neither.", o: o, checks: builder.Checks(builder.MatchFalse("status.list")),
 			want: unready("NotReady", "status.list is a list, not false"),
 		},
 	}
@@ -305,66 +221,66 @@ func fieldRows() map[string]readinessRow {
 
 // conditionRows cover MatchCondition.
 func conditionRows() map[string]readinessRow {
-	ready := checking(matchCondition("Ready", metav1.ConditionTrue))
+	ready := builder.Checks(builder.MatchCondition("Ready", metav1.ConditionTrue))
 	return map[string]readinessRow{
-		"True":    {reason: "It has that status.", o: saying("Other=False", "Ready=True/Fine"), checks: ready, want: itIsReady},
-		"Current": {reason: "And it is about the spec as it is.", o: saying("Ready@3=True"), checks: ready, want: itIsReady},
-		"Zero":    {reason: "A generation of 0 says nothing.", o: saying("Ready@0=True"), checks: ready, want: itIsReady},
+		"True":    {reason: "It has that status.", o: builder.FooWithConditions("Other=False", "Ready=True/Fine"), checks: ready, want: itIsReady},
+		"Current": {reason: "And it is about the spec as it is.", o: builder.FooWithConditions("Ready@3=True"), checks: ready, want: itIsReady},
+		"Zero":    {reason: "A generation of 0 says nothing.", o: builder.FooWithConditions("Ready@0=True"), checks: ready, want: itIsReady},
 		"False": {
-			reason: "It has another, and says why.", o: saying("Ready=False/DiskFull: No room on node a."), checks: ready,
+			reason: "It has another, and says why.", o: builder.FooWithConditions("Ready=False/DiskFull: No room on node a."), checks: ready,
 			want: unready("DiskFull", "Ready is False (DiskFull): No room on node a"),
 		},
 		"Unknown": {
-			reason: "Unknown is another, too.", o: saying("Ready=Unknown/Starting"), checks: ready,
+			reason: "Unknown is another, too.", o: builder.FooWithConditions("Ready=Unknown/Starting"), checks: ready,
 			want: unready("Starting", "Ready is Unknown (Starting)"),
 		},
 		"NoReason": {
-			reason: "Where it gives no reason, there is ours.", o: saying("Ready=False: No room"), checks: ready,
+			reason: "Where it gives no reason, there is ours.", o: builder.FooWithConditions("Ready=False: No room"), checks: ready,
 			want: unready("NotReady", "Ready is False: No room"),
 		},
 		"OddReason": {
-			reason: "A reason that our own status could not carry is only quoted.", o: saying("Ready=False/disk full!: No room"),
+			reason: "A reason that our own status could not carry is only quoted.", o: builder.FooWithConditions("Ready=False/disk full!: No room"),
 			checks: ready,
 			want:   unready("NotReady", "Ready is False (disk full!): No room"),
 		},
 		"Bad": {
-			reason: "What is bad may be True.", o: saying("Degraded=True/DiskFull"),
-			checks: checking(matchCondition("Upgrading", "False")),
+			reason: "What is bad may be True.", o: builder.FooWithConditions("Degraded=True/DiskFull"),
+			checks: builder.Checks(builder.MatchCondition("Upgrading", "False")),
 			want:   doomed("DiskFull", "Degraded is True"),
 		},
 		"WantFalse": {
-			reason: "False can be looked for.", o: saying("Migrating=False"),
-			checks: checking(matchCondition("Migrating", "False")),
+			reason: "False can be looked for.", o: builder.FooWithConditions("Migrating=False"),
+			checks: builder.Checks(builder.MatchCondition("Migrating", "False")),
 			want:   itIsReady,
 		},
 		"WantFalseTrue": {
-			reason: "And not be there.", o: saying("Migrating=True/Copying: 3 of 7"),
-			checks: checking(matchCondition("Migrating", "False")),
+			reason: "And not be there.", o: builder.FooWithConditions("Migrating=True/Copying: 3 of 7"),
+			checks: builder.Checks(builder.MatchCondition("Migrating", "False")),
 			want:   unready("Copying", "Migrating is True (Copying): 3 of 7"),
 		},
 		"Absent": {
-			reason: "Nobody has said it yet.", o: saying("Other=True"), checks: ready,
+			reason: "Nobody has said it yet.", o: builder.FooWithConditions("Other=True"), checks: ready,
 			want: unready("NotReady", "Condition Ready is not set"),
 		},
 		"AbsentIsUnknown": {
-			reason: "Which is what Unknown means.", o: saying("Other=True"), checks: checking(matchCondition("Ready", "Unknown")),
+			reason: "Which is what Unknown means.", o: builder.FooWithConditions("Other=True"), checks: builder.Checks(builder.MatchCondition("Ready", "Unknown")),
 			want: itIsReady,
 		},
 		"NoStatus": {
-			reason: "There may be no status at all.", o: fooWith(""), checks: ready,
+			reason: "There may be no status at all.", o: builder.Foo(""), checks: ready,
 			want: unready("NotReady", "Condition Ready is not set"),
 		},
 		"Outdated": {
-			reason: "What it says of an earlier generation is not about the spec as it is.", o: saying("Ready@2=True"),
+			reason: "What it says of an earlier generation is not about the spec as it is.", o: builder.FooWithConditions("Ready@2=True"),
 			checks: ready,
 			want:   unready("NotReady", "Condition Ready is of an earlier generation"),
 		},
 		"OthersOutdated": {
-			reason: "Of others that does not matter.", o: saying("Other@2=True", "Ready@3=True"), checks: ready, want: itIsReady,
+			reason: "Of others that does not matter.", o: builder.FooWithConditions("Other@2=True", "Ready@3=True"), checks: ready, want: itIsReady,
 		},
 		"StatusOutdated": {
 			reason: "Nor is a status that says so as a whole.",
-			o:      setting(saying("Ready=True"), int64(2), "status", "observedGeneration"), checks: ready, want: itIsOutdated,
+			o:      builder.WithField(builder.FooWithConditions("Ready=True"), int64(2), "status", "observedGeneration"), checks: ready, want: itIsOutdated,
 		},
 	}
 }
@@ -373,30 +289,30 @@ func conditionRows() map[string]readinessRow {
 func invalidRows() map[string]readinessRow {
 	invalid := func(reason string, c v1alpha1.ReadinessCheck, says string) readinessRow {
 		want := doomed("CheckInvalid", "readinessChecks[0]."+says)
-		return readinessRow{reason: reason, o: saying("Ready=True"), checks: checking(c), want: want}
+		return readinessRow{reason: reason, o: builder.FooWithConditions("Ready=True"), checks: builder.Checks(c), want: want}
 	}
 	return map[string]readinessRow{
 		"Path": invalid("A path that is none is shown with what is wrong.",
-			nonEmpty("status..phase"), `fieldPath is "status..phase": unexpected '.' at position 7`),
-		"NoPath": invalid("There has to be one.", matchTrue(""), "fieldPath is missing"),
+			builder.NonEmpty("status..phase"), `fieldPath is "status..phase": unexpected '.' at position 7`),
+		"NoPath": invalid("There has to be one.", builder.MatchTrue(""), "fieldPath is missing"),
 		"OpenIndex": invalid("A bracket has to be closed.",
-			nonEmpty("status.list[0"), `fieldPath is "status.list[0": unterminated '[' at position 11`),
+			builder.NonEmpty("status.list[0"), `fieldPath is "status.list[0": unterminated '[' at position 11`),
 		"Wildcard": invalid("A wildcard is many fields.",
-			nonEmpty("status.list[*].name"), `fieldPath is "status.list[*].name": with a wildcard it does not name one field`),
+			builder.NonEmpty("status.list[*].name"), `fieldPath is "status.list[*].name": with a wildcard it does not name one field`),
 		"Star": invalid("With or without brackets.",
-			nonEmpty("status.*"), `fieldPath is "status.*": with a wildcard it does not name one field`),
-		"NoString": invalid("The value is missing.", matchString("status.phase", ""), "matchString is missing"),
+			builder.NonEmpty("status.*"), `fieldPath is "status.*": with a wildcard it does not name one field`),
+		"NoString": invalid("The value is missing.", builder.MatchString("status.phase", ""), "matchString is missing"),
 		"NoInteger": invalid("The value is missing.",
 			v1alpha1.ReadinessCheck{Type: "MatchInteger", FieldPath: "a"}, "matchInteger is missing"),
 		"NoCondition": invalid("The condition is missing.", v1alpha1.ReadinessCheck{Type: "MatchCondition"},
 			"matchCondition is missing"),
-		"NoConditionType": invalid("Its type is missing.", matchCondition("", "True"), "matchCondition is missing"),
-		"NoConditionStatus": invalid("Its status is missing.", matchCondition("Ready", ""),
+		"NoConditionType": invalid("Its type is missing.", builder.MatchCondition("", "True"), "matchCondition is missing"),
+		"NoConditionStatus": invalid("Its status is missing.", builder.MatchCondition("Ready", ""),
 			`matchCondition.status is "", and must be True, False or Unknown`),
 		"Type": invalid("There are seven types.", v1alpha1.ReadinessCheck{Type: "MatchCEL"}, `type is "MatchCEL", which is none`),
 		"Later": {
 			reason: "It is told although an earlier one does not pass either, since waiting helps only against that.",
-			o:      fooWith(""), checks: checking(nonEmpty("status.phase"), nonEmpty("status.")),
+			o:      builder.Foo(""), checks: builder.Checks(builder.NonEmpty("status.phase"), builder.NonEmpty("status.")),
 			want: doomed("CheckInvalid", `readinessChecks[1].fieldPath is "status.": unexpected '.' at position 6`),
 		},
 	}
@@ -405,76 +321,76 @@ func invalidRows() map[string]readinessRow {
 // checksRows cover what applies to all checks.
 func checksRows() map[string]readinessRow {
 	outdated := func(conditions ...string) *unstructured.Unstructured {
-		o := setting(saying(conditions...), int64(2), "status", "observedGeneration")
-		return setting(o, "Running", "status", "phase")
+		o := builder.WithField(builder.FooWithConditions(conditions...), int64(2), "status", "observedGeneration")
+		return builder.WithField(o, "Running", "status", "phase")
 	}
-	deployment := objectWith("apps/v1", "Deployment",
-		statusOf("Available=True", "Progressing=False/ProgressDeadlineExceeded: ReplicaSet \"a\" has timed out progressing."))
+	deployment := builder.WithStatus("apps/v1", "Deployment",
+		builder.Conditions("Available=True", "Progressing=False/ProgressDeadlineExceeded: ReplicaSet \"a\" has timed out progressing."))
 	return map[string]readinessRow{
 		"All": {
-			reason: "All of them pass.", o: saying("A=True", "B=False"),
-			checks: checking(noCheck, matchCondition("A", "True"), nonEmpty("status.conditions"), matchInteger("spec.size", 1)),
+			reason: "All of them pass.", o: builder.FooWithConditions("A=True", "B=False"),
+			checks: builder.Checks(builder.None, builder.MatchCondition("A", "True"), builder.NonEmpty("status.conditions"), builder.MatchInteger("spec.size", 1)),
 			want:   itIsReady,
 		},
 		"First": {
-			reason: "The first that does not is told.", o: saying("A=False/First", "B=False/Second"),
-			checks: checking(noCheck, matchCondition("A", "True"), matchCondition("B", "True")),
+			reason: "The first that does not is told.", o: builder.FooWithConditions("A=False/First", "B=False/Second"),
+			checks: builder.Checks(builder.None, builder.MatchCondition("A", "True"), builder.MatchCondition("B", "True")),
 			want:   unready("First", "A is False (First)"),
 		},
 		"Second": {
-			reason: "Those that pass do not hide one that does not.", o: saying("A=True/First", "B=False/Second"),
-			checks: checking(noCheck, matchCondition("A", "True"), matchCondition("B", "True")),
+			reason: "Those that pass do not hide one that does not.", o: builder.FooWithConditions("A=True/First", "B=False/Second"),
+			checks: builder.Checks(builder.None, builder.MatchCondition("A", "True"), builder.MatchCondition("B", "True")),
 			want:   unready("Second", "B is False (Second)"),
 		},
 		"InsteadOfTheKind": {
-			reason: "Who gives checks has the say, not the kind.", o: saying("Ready=False/Paused", "Phase=True"),
-			checks: checking(matchCondition("Phase", "True")), want: itIsReady,
+			reason: "Who gives checks has the say, not the kind.", o: builder.FooWithConditions("Ready=False/Paused", "Phase=True"),
+			checks: builder.Checks(builder.MatchCondition("Phase", "True")), want: itIsReady,
 		},
 		"PassThoughFailing": {
-			reason: "Even where the object says that it has failed.", o: saying("Stalled=True/Broken", "Phase=True"),
-			checks: checking(matchCondition("Phase", "True")), want: itIsReady,
+			reason: "Even where the object says that it has failed.", o: builder.FooWithConditions("Stalled=True/Broken", "Phase=True"),
+			checks: builder.Checks(builder.MatchCondition("Phase", "True")), want: itIsReady,
 		},
 		"Stalled": {
 			reason: "Where they do not pass, and the object has given up, its word is worth more than that a field is not set.",
-			o:      saying("Stalled=True/InvalidSpec: size must be odd."), checks: checking(nonEmpty("status.phase")),
+			o:      builder.FooWithConditions("Stalled=True/InvalidSpec: size must be odd."), checks: builder.Checks(builder.NonEmpty("status.phase")),
 			want: doomed("InvalidSpec", "size must be odd"),
 		},
 		"DeadlineExceeded": {
 			reason: "A Deployment gives up after its progress deadline.", o: deployment,
-			checks: checking(matchInteger("status.readyReplicas", 1)),
+			checks: builder.Checks(builder.MatchInteger("status.readyReplicas", 1)),
 			want:   doomed("ProgressDeadlineExceeded", `ReplicaSet "a" has timed out progressing`),
 		},
 		"NotFailing": {
-			reason: "That the kind is not ready, either, is nothing to say.", o: saying("Ready=False/Starting: soon"),
-			checks: checking(nonEmpty("status.phase")), want: unready("NotReady", "status.phase is not set"),
+			reason: "That the kind is not ready, either, is nothing to say.", o: builder.FooWithConditions("Ready=False/Starting: soon"),
+			checks: builder.Checks(builder.NonEmpty("status.phase")), want: unready("NotReady", "status.phase is not set"),
 		},
 		"OutdatedField": {
 			reason: "A field of a status of an earlier generation does not count.",
-			o:      outdated(), checks: checking(matchString("status.phase", "Running")), want: itIsOutdated,
+			o:      outdated(), checks: builder.Checks(builder.MatchString("status.phase", "Running")), want: itIsOutdated,
 		},
 		"OutdatedBracket": {
 			reason: "However its path is written.",
-			o:      outdated(), checks: checking(matchString("[status].phase", "Running")), want: itIsOutdated,
+			o:      outdated(), checks: builder.Checks(builder.MatchString("[status].phase", "Running")), want: itIsOutdated,
 		},
 		"OutdatedFailure": {
 			reason: "Nor does what failed then.", o: outdated("Stalled=True/InvalidSpec"),
-			checks: checking(matchString("status.phase", "Pending")), want: itIsOutdated,
+			checks: builder.Checks(builder.MatchString("status.phase", "Pending")), want: itIsOutdated,
 		},
 		"OutdatedElsewhere": {
 			reason: "Where no check looks at the status, it does not matter.",
-			o:      outdated(), checks: checking(noCheck, matchInteger("spec.size", 1), nonEmpty("metadata.name")),
+			o:      outdated(), checks: builder.Checks(builder.None, builder.MatchInteger("spec.size", 1), builder.NonEmpty("metadata.name")),
 			want: itIsReady,
 		},
 		"Observed": {
 			reason: "A status of this generation counts.",
-			o:      setting(outdated(), int64(3), "status", "observedGeneration"),
-			checks: checking(matchString("status.phase", "Running")),
+			o:      builder.WithField(outdated(), int64(3), "status", "observedGeneration"),
+			checks: builder.Checks(builder.MatchString("status.phase", "Running")),
 			want:   itIsReady,
 		},
 		"ObservedText": {
 			reason: "A generation that is no number is not compared.",
-			o:      setting(outdated(), "2", "status", "observedGeneration"),
-			checks: checking(matchString("status.phase", "Running")),
+			o:      builder.WithField(outdated(), "2", "status", "observedGeneration"),
+			checks: builder.Checks(builder.MatchString("status.phase", "Running")),
 			want:   itIsReady,
 		},
 	}
@@ -483,74 +399,74 @@ func checksRows() map[string]readinessRow {
 // customResourceRows cover kinds without built-in conventions.
 func customResourceRows() map[string]readinessRow {
 	at := func(generation any, conditions ...string) *unstructured.Unstructured {
-		return setting(saying(conditions...), generation, "status", "observedGeneration")
+		return builder.WithField(builder.FooWithConditions(conditions...), generation, "status", "observedGeneration")
 	}
 	return map[string]readinessRow{
-		"NoStatus": {reason: "What says nothing of itself is ready as it is there.", o: fooWith(""), want: itIsReady},
+		"NoStatus": {reason: "What says nothing of itself is ready as it is there.", o: builder.Foo(""), want: itIsReady},
 		"NoConditions": {
-			reason: "Nothing can be made of a status without conditions.", o: fooWith(`{"phase":"Pending"}`), want: itIsReady,
+			reason: "Nothing can be made of a status without conditions.", o: builder.Foo(`{"phase":"Pending"}`), want: itIsReady,
 		},
-		"Ready": {reason: "It says so.", o: saying("Ready=True/Fine: All is well"), want: itIsReady},
+		"Ready": {reason: "It says so.", o: builder.FooWithConditions("Ready=True/Fine: All is well"), want: itIsReady},
 		"NotReady": {
-			reason: "It says that it is not, in its own words.", o: saying("Ready=False/DiskFull: No room on node a."),
+			reason: "It says that it is not, in its own words.", o: builder.FooWithConditions("Ready=False/DiskFull: No room on node a."),
 			want: unready("DiskFull", "No room on node a"),
 		},
-		"Silent": {reason: "And may have no words.", o: saying("Ready=False"), want: unready("NotReady", "Ready is False")},
+		"Silent": {reason: "And may have no words.", o: builder.FooWithConditions("Ready=False"), want: unready("NotReady", "Ready is False")},
 		"Unknown": {
-			reason: "Unknown is not True.", o: saying("Ready=Unknown/Starting: Waiting for an address"),
+			reason: "Unknown is not True.", o: builder.FooWithConditions("Ready=Unknown/Starting: Waiting for an address"),
 			want: unready("Starting", "Waiting for an address"),
 		},
-		"Neither": {reason: "Nor is any other word.", o: saying("Ready=Perhaps"), want: unready("NotReady", "Ready is Perhaps")},
-		"NoWord":  {reason: "Nor is none.", o: saying("Ready="), want: unready("NotReady", "Ready is not set")},
+		"Neither": {reason: "Nor is any other word.", o: builder.FooWithConditions("Ready=Perhaps"), want: unready("NotReady", "Ready is Perhaps")},
+		"NoWord":  {reason: "Nor is none.", o: builder.FooWithConditions("Ready="), want: unready("NotReady", "Ready is not set")},
 		"Available": {
-			reason: "Available is the word of many operators, which kstatus does not know.", o: saying("Available=True"),
+			reason: "Available is the word of many operators, which kstatus does not know.", o: builder.FooWithConditions("Available=True"),
 			want: itIsReady,
 		},
 		"NotAvailable": {
-			reason: "And so is its opposite.", o: saying("Available=False/NoReplicas: 0 of 3 replicas"),
+			reason: "And so is its opposite.", o: builder.FooWithConditions("Available=False/NoReplicas: 0 of 3 replicas"),
 			want: unready("NoReplicas", "0 of 3 replicas"),
 		},
 		"ReadyNotAvailable": {
-			reason: "One that is bad is enough.", o: saying("Ready=True", "Available=Unknown/Checking"),
+			reason: "One that is bad is enough.", o: builder.FooWithConditions("Ready=True", "Available=Unknown/Checking"),
 			want: unready("Checking", "Available is Unknown"),
 		},
 		"Degraded": {
 			reason: "Degraded is the word for having failed.",
-			o:      saying("Available=True", "Degraded=True/QuorumLost: 1 of 3 members"),
+			o:      builder.FooWithConditions("Available=True", "Degraded=True/QuorumLost: 1 of 3 members"),
 			want:   doomed("QuorumLost", "1 of 3 members"),
 		},
 		"DegradedNotReady": {
 			reason: "It says more than that it is not ready.",
-			o:      saying("Ready=False/NotReady", "Degraded=True/QuorumLost: 1 of 3 members"),
+			o:      builder.FooWithConditions("Ready=False/NotReady", "Degraded=True/QuorumLost: 1 of 3 members"),
 			want:   doomed("QuorumLost", "1 of 3 members"),
 		},
 		"DegradedSilent": {
-			reason: "It may have no words.", o: saying("Degraded=True"), want: doomed("Failing", "Degraded is True"),
+			reason: "It may have no words.", o: builder.FooWithConditions("Degraded=True"), want: doomed("Failing", "Degraded is True"),
 		},
 		"NotDegraded": {
-			reason: "Not to be degraded is good.", o: saying("Degraded=False/AsExpected", "Available=True"), want: itIsReady,
+			reason: "Not to be degraded is good.", o: builder.FooWithConditions("Degraded=False/AsExpected", "Available=True"), want: itIsReady,
 		},
 		"DegradedUnknown": {
-			reason: "Where nobody knows, it is not said to have failed.", o: saying("Degraded=Unknown", "Available=True"),
+			reason: "Where nobody knows, it is not said to have failed.", o: builder.FooWithConditions("Degraded=Unknown", "Available=True"),
 			want: itIsReady,
 		},
 		"Reconciling": {
-			reason: "kstatus has a word for being under way.", o: saying("Ready=True", "Reconciling=True/Scaling: 2 of 3"),
+			reason: "kstatus has a word for being under way.", o: builder.FooWithConditions("Ready=True", "Reconciling=True/Scaling: 2 of 3"),
 			want: unready("Scaling", "2 of 3"),
 		},
 		"Stalled": {
 			reason: "And one for having given up.",
-			o:      saying("Ready=False/NotReady", "Stalled=True/InvalidSpec: size must be odd."),
+			o:      builder.FooWithConditions("Ready=False/NotReady", "Stalled=True/InvalidSpec: size must be odd."),
 			want:   doomed("InvalidSpec", "size must be odd"),
 		},
 		"StalledOtherwise": {
 			reason: "The conditions of other kinds do not speak for it.",
-			o:      saying("PodScheduled=False/Other", "Failed=True/Other", "Stalled=True/InvalidSpec: size must be odd"),
+			o:      builder.FooWithConditions("PodScheduled=False/Other", "Failed=True/Other", "Stalled=True/InvalidSpec: size must be odd"),
 			want:   doomed("InvalidSpec", "size must be odd"),
 		},
-		"StalledSilent": {reason: "It may have no words.", o: saying("Stalled=True"), want: doomed("Failing", "It has failed")},
+		"StalledSilent": {reason: "It may have no words.", o: builder.FooWithConditions("Stalled=True"), want: doomed("Failing", "It has failed")},
 		"StalledOddWord": {
-			reason: "Or words that are no reason.", o: saying("Stalled=True/no way: no"), want: doomed("Failing", "no"),
+			reason: "Or words that are no reason.", o: builder.FooWithConditions("Stalled=True/no way: no"), want: doomed("Failing", "no"),
 		},
 		"OutdatedStatus": {
 			reason: "What it says of an earlier generation is old.", o: at(int64(2), "Ready=True"), want: itIsOutdated,
@@ -566,56 +482,56 @@ func customResourceRows() map[string]readinessRow {
 			want:   unready("NotReady", "Foo generation is 3, but latest observed generation is 4"),
 		},
 		"OutdatedCondition": {
-			reason: "Most operators say it with each condition.", o: saying("Ready@2=True"),
+			reason: "Most operators say it with each condition.", o: builder.FooWithConditions("Ready@2=True"),
 			want: unready("NotReady", "Condition Ready is of an earlier generation"),
 		},
 		"OutdatedNotReady": {
-			reason: "Its words would be about another spec.", o: saying("Ready@2=False/InvalidSpec"),
+			reason: "Its words would be about another spec.", o: builder.FooWithConditions("Ready@2=False/InvalidSpec"),
 			want: unready("NotReady", "Condition Ready is of an earlier generation"),
 		},
 		"OutdatedDegraded": {
-			reason: "So would these.", o: saying("Degraded@2=True/InvalidSpec"),
+			reason: "So would these.", o: builder.FooWithConditions("Degraded@2=True/InvalidSpec"),
 			want: unready("NotReady", "Condition Degraded is of an earlier generation"),
 		},
 		"OutdatedNotDegraded": {
-			reason: "These would be of no use.", o: saying("Degraded@2=False", "Ready@3=True"), want: itIsReady,
+			reason: "These would be of no use.", o: builder.FooWithConditions("Degraded@2=False", "Ready@3=True"), want: itIsReady,
 		},
-		"ObservedCondition": {reason: "It is about this one.", o: saying("Ready@3=True"), want: itIsReady},
+		"ObservedCondition": {reason: "It is about this one.", o: builder.FooWithConditions("Ready@3=True"), want: itIsReady},
 	}
 }
 
 // kubernetesRows cover kinds that kstatus knows, and other built-in kinds.
 func kubernetesRows() map[string]readinessRow {
 	deployment := func(replicas, available int, conditions ...string) *unstructured.Unstructured {
-		o := objectWith("apps/v1", "Deployment", statusOf(conditions...))
+		o := builder.WithStatus("apps/v1", "Deployment", builder.Conditions(conditions...))
 		for field, n := range map[string]int{
 			"replicas": replicas, "updatedReplicas": replicas, "readyReplicas": available, "availableReplicas": available,
 			"observedGeneration": 3,
 		} {
-			setting(o, int64(n), "status", field)
+			builder.WithField(o, int64(n), "status", field)
 		}
 		return o
 	}
 	pod := func(conditions ...string) *unstructured.Unstructured {
-		return objectWith("v1", "Pod", statusOf(conditions...))
+		return builder.WithStatus("v1", "Pod", builder.Conditions(conditions...))
 	}
 	crd := func(status string) *unstructured.Unstructured {
-		return objectWith("apiextensions.k8s.io/v1", "CustomResourceDefinition", status)
+		return builder.WithStatus("apiextensions.k8s.io/v1", "CustomResourceDefinition", status)
 	}
 	none := "Available=False/MinimumReplicasUnavailable: Deployment does not have minimum availability."
 	return map[string]readinessRow{
 		"ConfigMap": {
-			reason: "What has no status is ready.", o: objectIn(`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"b"}}`),
+			reason: "What has no status is ready.", o: builder.FromJSON(`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"b"}}`),
 			want: itIsReady,
 		},
 		"Secret": {
-			reason: "What has no status is ready.", o: objectIn(`{"apiVersion":"v1","kind":"Secret"}`), want: itIsReady,
+			reason: "What has no status is ready.", o: builder.FromJSON(`{"apiVersion":"v1","kind":"Secret"}`), want: itIsReady,
 		},
-		"Namespace": {reason: "A Namespace is, too.", o: objectWith("v1", "Namespace", `{"phase":"Active"}`), want: itIsReady},
+		"Namespace": {reason: "A Namespace is, too.", o: builder.WithStatus("v1", "Namespace", `{"phase":"Active"}`), want: itIsReady},
 
 		"Deployment": {reason: "All its pods are available.", o: deployment(1, 1, "Available=True"), want: itIsReady},
 		"DeploymentNew": {
-			reason: "Nobody has looked at it yet.", o: objectWith("apps/v1", "Deployment", ""),
+			reason: "Nobody has looked at it yet.", o: builder.WithStatus("apps/v1", "Deployment", ""),
 			want: unready("NotReady", "Replicas: 0/1"),
 		},
 		"DeploymentUnavailable": {
@@ -629,7 +545,7 @@ func kubernetesRows() map[string]readinessRow {
 		},
 		"DeploymentRollout": {
 			reason: "A rollout of which no condition says anything bad has no reason but ours.",
-			o:      setting(deployment(1, 1, "Available=True", "Progressing=True/Updated"), int64(0), "status", "updatedReplicas"),
+			o:      builder.WithField(deployment(1, 1, "Available=True", "Progressing=True/Updated"), int64(0), "status", "updatedReplicas"),
 			want:   unready("NotReady", "Updated: 0/1"),
 		},
 		"DeploymentDeadline": {
@@ -644,7 +560,7 @@ func kubernetesRows() map[string]readinessRow {
 		},
 		"DeploymentOutdated": {
 			reason: "Its status is old.",
-			o:      setting(deployment(1, 1, "Available=True"), int64(2), "status", "observedGeneration"),
+			o:      builder.WithField(deployment(1, 1, "Available=True"), int64(2), "status", "observedGeneration"),
 			want:   itIsOutdated,
 		},
 		"DeploymentDegraded": {
@@ -653,46 +569,46 @@ func kubernetesRows() map[string]readinessRow {
 		},
 		"StatefulSet": {
 			reason: "A StatefulSet has no conditions.",
-			o:      objectWith("apps/v1", "StatefulSet", `{"replicas":1,"readyReplicas":0}`),
+			o:      builder.WithStatus("apps/v1", "StatefulSet", `{"replicas":1,"readyReplicas":0}`),
 			want:   unready("NotReady", "Ready: 0/1"),
 		},
 		"DaemonSet": {
 			reason: "A DaemonSet is ready on every node.",
-			o: objectWith("apps/v1", "DaemonSet", `{"observedGeneration":3,"desiredNumberScheduled":2,"currentNumberScheduled":2,
+			o: builder.WithStatus("apps/v1", "DaemonSet", `{"observedGeneration":3,"desiredNumberScheduled":2,"currentNumberScheduled":2,
 				"updatedNumberScheduled":2,"numberAvailable":2,"numberReady":2}`),
 			want: itIsReady,
 		},
 		"JobFailed": {
 			reason: "A Job says why it gave up.",
-			o:      objectWith("batch/v1", "Job", statusOf("Failed=True/BackoffLimitExceeded: Job has reached its limit")),
+			o:      builder.WithStatus("batch/v1", "Job", builder.Conditions("Failed=True/BackoffLimitExceeded: Job has reached its limit")),
 			want:   doomed("BackoffLimitExceeded", "Job has reached its limit"),
 		},
 		"PodUnschedulable": {
 			reason: "A Pod says why it cannot run.",
-			o:      setting(pod("PodScheduled=False/Unschedulable: 0/3 nodes are available."), "Pending", "status", "phase"),
+			o:      builder.WithField(pod("PodScheduled=False/Unschedulable: 0/3 nodes are available."), "Pending", "status", "phase"),
 			want:   doomed("Unschedulable", "0/3 nodes are available"),
 		},
 		"PodOutdated": {
 			reason: "What it said of an earlier generation, such as a resize, is not why.",
-			o:      setting(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"),
+			o:      builder.WithField(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"),
 			want:   unready("NotReady", "Pod is running but is not Ready"),
 		},
 		"PodOutdatedFailure": {
 			reason: "Nor is it why it failed.",
-			o: setting(setting(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"), []any{map[string]any{
+			o: builder.WithField(builder.WithField(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"), []any{map[string]any{
 				"name": "a", "state": map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff"}},
 			}}, "status", "containerStatuses"),
 			want: doomed("ContainerCrashLooping", "Containers in CrashLoop state: a"),
 		},
 		"PodCrashing": {
 			reason: "One that crashes again and again has failed.",
-			o: objectWith("v1", "Pod",
+			o: builder.WithStatus("v1", "Pod",
 				`{"phase":"Running","containerStatuses":[{"name":"a","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`),
 			want: doomed("ContainerCrashLooping", "Containers in CrashLoop state: a"),
 		},
 		"CRD": {
 			reason: "A CRD is established.",
-			o:      crd(statusOf("Established=True")),
+			o:      crd(builder.Conditions("Established=True")),
 			want:   itIsReady,
 		},
 		"CRDNew": {
@@ -701,12 +617,12 @@ func kubernetesRows() map[string]readinessRow {
 		},
 		"CRDNames": {
 			reason: "Or never.",
-			o:      crd(statusOf("NamesAccepted=False/ListKindConflict: \"FooList\" is in use")),
+			o:      crd(builder.Conditions("NamesAccepted=False/ListKindConflict: \"FooList\" is in use")),
 			want:   doomed("ListKindConflict", `"FooList" is in use`),
 		},
 		"APIService": {
 			reason: "An APIService says Available, as operators do.",
-			o:      objectWith("apiregistration.k8s.io/v1", "APIService", statusOf("Available=False/MissingEndpoints: no endpoints")),
+			o:      builder.WithStatus("apiregistration.k8s.io/v1", "APIService", builder.Conditions("Available=False/MissingEndpoints: no endpoints")),
 			want:   unready("MissingEndpoints", "no endpoints"),
 		},
 	}
@@ -715,7 +631,7 @@ func kubernetesRows() map[string]readinessRow {
 // clusterExtensionRows cover the ClusterExtensions of OLM v1.
 func clusterExtensionRows() map[string]readinessRow {
 	extension := func(conditions ...string) *unstructured.Unstructured {
-		return objectWith("olm.operatorframework.io/v1", "ClusterExtension", statusOf(conditions...))
+		return builder.WithStatus("olm.operatorframework.io/v1", "ClusterExtension", builder.Conditions(conditions...))
 	}
 	installed, done := "Installed@3=True/Succeeded: Installed bundle", "Progressing@3=True/Succeeded: Desired state reached"
 	absent := "Installed@3=False/Absent: No bundle installed"
@@ -790,13 +706,13 @@ func clusterExtensionRows() map[string]readinessRow {
 		},
 		"OtherGroup": {
 			reason: "A kind of that name may be anybody's.",
-			o:      objectWith("example.com/v1", "ClusterExtension", statusOf("Progressing=False/Blocked")),
+			o:      builder.WithStatus("example.com/v1", "ClusterExtension", builder.Conditions("Progressing=False/Blocked")),
 			want:   itIsReady,
 		},
 		"WithChecks": {
 			reason: "Its word that it failed counts with checks, too.",
 			o:      extension(absent, "Progressing@3=True/Retrying: no package"),
-			checks: checking(matchCondition("Installed", "True")),
+			checks: builder.Checks(builder.MatchCondition("Installed", "True")),
 			want:   doomed("Retrying", "no package"),
 		},
 	}
@@ -808,57 +724,57 @@ func oddRows() map[string]readinessRow {
 	long := strings.Repeat("ä", 5000)
 	return map[string]readinessRow{
 		"StatusText": {
-			reason: "A status that is no object says nothing that could be understood.", o: fooWith(`"Running"`),
+			reason: "A status that is no object says nothing that could be understood.", o: builder.Foo(`"Running"`),
 			want: unready("NotReady", unread+`status is "Running", not an object`),
 		},
 		"StatusTextChecked": {
-			reason: "But by a check.", o: fooWith(`"Running"`), checks: checking(matchString("status", "Running")),
+			reason: "But by a check.", o: builder.Foo(`"Running"`), checks: builder.Checks(builder.MatchString("status", "Running")),
 			want: itIsReady,
 		},
 		"ConditionsMap": {
-			reason: "Conditions that are no list say nothing, either.", o: fooWith(`{"conditions":{"Ready":"True"}}`),
+			reason: "Conditions that are no list say nothing, either.", o: builder.Foo(`{"conditions":{"Ready":"True"}}`),
 			want: unready("NotReady", unread+"status.conditions is an object, not a list"),
 		},
 		"ConditionsMapChecked": {
-			reason: "But by a check.", o: fooWith(`{"conditions":{"Ready":"True"}}`),
-			checks: checking(matchString("status.conditions.Ready", "True")),
+			reason: "But by a check.", o: builder.Foo(`{"conditions":{"Ready":"True"}}`),
+			checks: builder.Checks(builder.MatchString("status.conditions.Ready", "True")),
 			want:   itIsReady,
 		},
-		"ConditionsNull": {reason: "Null is none.", o: fooWith(`{"conditions":null}`), want: itIsReady},
+		"ConditionsNull": {reason: "Null is none.", o: builder.Foo(`{"conditions":null}`), want: itIsReady},
 		"Entries": {
 			reason: "Those that can be read count beside those that cannot.",
-			o:      fooWith(`{"conditions":["Ready",null,[],{},{"type":3},{"type":"Ready","status":"False","reason":7,"message":{}}]}`),
+			o:      builder.Foo(`{"conditions":["Ready",null,[],{},{"type":3},{"type":"Ready","status":"False","reason":7,"message":{}}]}`),
 			want:   unready("NotReady", "Ready is False"),
 		},
 		"StatusBoolean": {
-			reason: "A status that cannot be read is not True.", o: fooWith(`{"conditions":[{"type":"Ready","status":true}]}`),
+			reason: "A status that cannot be read is not True.", o: builder.Foo(`{"conditions":[{"type":"Ready","status":true}]}`),
 			want: unready("NotReady", "Ready is not set"),
 		},
-		"Twice": {reason: "Of two of one type the first counts.", o: saying("Ready=True", "Ready=False"), want: itIsReady},
+		"Twice": {reason: "Of two of one type the first counts.", o: builder.FooWithConditions("Ready=True", "Ready=False"), want: itIsReady},
 		"PodContainers": {
 			reason: "kstatus takes the form of a Pod for granted.",
-			o:      objectWith("v1", "Pod", `{"phase":"Running","containerStatuses":["a"]}`),
+			o:      builder.WithStatus("v1", "Pod", `{"phase":"Running","containerStatuses":["a"]}`),
 			want:   unready("NotReady", unread+"kstatus: interface conversion: interface {} is string, not map[string]interface {}"),
 		},
 		"LongMessage": {
-			reason: "A message is cut where a character ends.", o: saying("Ready=False/Long: " + long),
+			reason: "A message is cut where a character ends.", o: builder.FooWithConditions("Ready=False/Long: " + long),
 			want: unready("Long", strings.Repeat("ä", 510)+"…"),
 		},
 		"LongReason": {
-			reason: "A reason is not.", o: saying("Ready=False/" + strings.Repeat("A", 1025) + ": no"),
+			reason: "A reason is not.", o: builder.FooWithConditions("Ready=False/" + strings.Repeat("A", 1025) + ": no"),
 			want: unready("NotReady", "no"),
 		},
 		"LongestReason": {
-			reason: "One may be long.", o: saying("Ready=False/" + strings.Repeat("A", 1024) + ": no"),
+			reason: "One may be long.", o: builder.FooWithConditions("Ready=False/" + strings.Repeat("A", 1024) + ": no"),
 			want: unready(strings.Repeat("A", 1024), "no"),
 		},
 		"Lines": {
-			reason: "A message is one line.", o: saying("Ready=False/Lines: It went\n\n\twrong...\n"),
+			reason: "A message is one line.", o: builder.FooWithConditions("Ready=False/Lines: It went\n\n\twrong...\n"),
 			want: unready("Lines", "It went wrong"),
 		},
-		"Dots": {reason: "And says something.", o: saying("Ready=False/Dots: ..."), want: unready("Dots", "Ready is False")},
+		"Dots": {reason: "And says something.", o: builder.FooWithConditions("Ready=False/Dots: ..."), want: unready("Dots", "Ready is False")},
 		"ReasonLine": {
-			reason: "A reason is one word.", o: saying("Ready=False/Two\n: lines"), want: unready("NotReady", "lines"),
+			reason: "A reason is one word.", o: builder.FooWithConditions("Ready=False/Two\n: lines"), want: unready("NotReady", "lines"),
 		},
 	}
 }
@@ -879,8 +795,8 @@ func FuzzReadinessOf(f *testing.F) {
 		}
 	}
 	for t := range strings.SplitSeq("None NonEmpty MatchString MatchInteger MatchTrue MatchFalse MatchCondition ?", " ") {
-		seed(saying("Ready=True"), t, "status.conditions[0].type", "Ready", 0)
-		seed(saying("Ready=True"), t, "status..x[*]['a.b']", "", 0)
+		seed(builder.FooWithConditions("Ready=True"), t, "status.conditions[0].type", "Ready", 0)
+		seed(builder.FooWithConditions("Ready=True"), t, "status..x[*]['a.b']", "", 0)
 	}
 	f.Add([]byte("null"), "None", "", "", int64(0))
 	f.Add([]byte(`{"kind":3,"apiVersion":{},"metadata":[],"status":{"observedGeneration":"1"}}`), "", "", "", int64(0))
@@ -896,9 +812,9 @@ func FuzzReadinessOf(f *testing.F) {
 		}
 		without := v1alpha1.ReadinessCheck{Type: check.Type, FieldPath: path}
 		for _, o := range []*unstructured.Unstructured{o, floats} {
-			for _, checks := range [][]v1alpha1.ReadinessCheck{nil, {check}, {without}, {noCheck, check}} {
+			for _, checks := range [][]v1alpha1.ReadinessCheck{nil, {check}, {without}, {builder.None, check}} {
 				before := o.DeepCopy()
-				got := ReadinessOf(o, checks)
+				got := Of(o, checks)
 				checkReadiness(t, got)
 				if diff := cmp.Diff(before, o); diff != "" {
 					t.Fatalf("The object was changed\n-before +after\n%s", diff)
@@ -909,7 +825,7 @@ func FuzzReadinessOf(f *testing.F) {
 }
 
 // checkReadiness verifies what applies to every Readiness.
-func checkReadiness(t *testing.T, got Readiness) {
+func checkReadiness(t *testing.T, got State) {
 	t.Helper()
 	switch {
 	case got.Ready:

@@ -1,4 +1,4 @@
-package platformoperator
+package readiness
 
 import (
 	"cmp"
@@ -25,10 +25,10 @@ func (c objectCondition) String() string {
 	return c.Type + " is " + cmp.Or(string(c.Status), "not set")
 }
 
-func readinessOfCondition(c objectCondition, final bool) Readiness {
+func ofCondition(c objectCondition, final bool) State {
 	switch {
 	case c.outdated:
-		return readinessOutdated("Condition " + c.Type)
+		return outdated("Condition " + c.Type)
 	case final:
 		return hasFailed(c.Reason, cmp.Or(c.Message, c.String()))
 	default:
@@ -124,8 +124,8 @@ func shown(v any) string {
 	}
 }
 
-// validReason returns the reason, or otherwise if it is not a valid condition reason.
-func validReason(reason, otherwise string) string {
+// ValidReason returns the reason, or otherwise if it is not a valid condition reason.
+func ValidReason(reason, otherwise string) string {
 	if len(reason) > maxReadinessReason || !reasonPattern.MatchString(reason) {
 		return otherwise
 	}

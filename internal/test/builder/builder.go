@@ -1,0 +1,100 @@
+// Package builder makes objects for tests.
+package builder
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// FooWithConditions returns a custom resource with conditions, each as "Type=Status/Reason: message". "@2" after the type is its
+// observedGeneration.
+func FooWithConditions(conditions ...string) *unstructured.Unstructured {
+	return Foo(Conditions(conditions...))
+}
+
+func Conditions(conditions ...string) string {
+	entries := make([]map[string]any, 0, len(conditions))
+	for _, c := range conditions {
+		entry := map[string]any{}
+		c, entry["message"], _ = strings.Cut(c, ": ")
+		c, entry["reason"], _ = strings.Cut(c, "/")
+		c, entry["status"], _ = strings.Cut(c, "=")
+		if t, generation, of := strings.Cut(c, "@"); of {
+			c, entry["observedGeneration"] = t, json.Number(generation)
+		}
+		entry["type"] = c
+		entries = append(entries, entry)
+	}
+	out, err := json.Marshal(map[string]any{"conditions": entries})
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+func FromJSON(text string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	if err := kjson.Unmarshal([]byte(text), &out.Object); err != nil {
+		panic(fmt.Sprintf("%s: %v", text, err))
+	}
+	return out
+}
+
+// WithField sets a field of an object.
+func WithField(o *unstructured.Unstructured, value any, path ...string) *unstructured.Unstructured {
+	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+		panic(err)
+	}
+	return o
+}
+
+func Checks(checks ...v1alpha1.ReadinessCheck) []v1alpha1.ReadinessCheck { return checks }
+
+func NonEmpty(path string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNonEmpty, FieldPath: path}
+}
+
+func MatchString(path, value string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchString, FieldPath: path, MatchString: value}
+}
+
+func MatchInteger(path string, value int64) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchInteger, FieldPath: path, MatchInteger: &value}
+}
+
+func MatchTrue(path string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchTrue, FieldPath: path}
+}
+
+func MatchFalse(path string) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchFalse, FieldPath: path}
+}
+
+func MatchCondition(conditionType string, status metav1.ConditionStatus) v1alpha1.ReadinessCheck {
+	return v1alpha1.ReadinessCheck{
+		Type: v1alpha1.CheckMatchCondition, MatchCondition: &v1alpha1.MatchCondition{Type: conditionType, Status: status},
+	}
+}
+
+var None = v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNone}
+
+// Foo returns a custom resource.
+func Foo(status string) *unstructured.Unstructured {
+	return WithStatus("example.com/v1", "Foo", status)
+}
+
+// WithStatus returns an object of generation 3 as read from the API server. status is JSON; empty means no status.
+func WithStatus(apiVersion, kind, status string) *unstructured.Unstructured {
+	if status == "" {
+		status = "null"
+	}
+	return FromJSON(fmt.Sprintf(
+		`{"apiVersion":%q,"kind":%q,"metadata":{"name":"example","generation":3},"spec":{"size":1},"status":%s}`, apiVersion, kind, status))
+}
