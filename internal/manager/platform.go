@@ -16,6 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/controller/clusteroperator"
 	"github.com/operator-status/operator-status/internal/controller/platformoperator"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
 // addPlatform adds the controllers that install PlatformOperators and summarize them in the ClusterOperator.
@@ -38,7 +39,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	if err != nil {
 		return fmt.Errorf("making a client for PlatformOperators: %w", err)
 	}
-	reserved, err := platformoperator.ParseReserved(o.ReservedNamespaces)
+	reserved, err := platformoperatorstatus.ParseReserved(o.ReservedNamespaces)
 	if err != nil {
 		return fmt.Errorf("reading the reserved namespaces: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
 // identityOf returns the identity that reads, applies and deletes the objects of `spec.resources`.
@@ -43,11 +44,11 @@ func (a actor) refuses(o *unstructured.Unstructured) *condition.Problem {
 	switch {
 	case a.missing:
 		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Message: fmt.Sprintf(
-			"%s is not applied, since %s does not exist: create it, or name another in spec.serviceAccountName", titleOf(o), a.Identity)}
+			"%s is not applied, since %s does not exist: create it, or name another in spec.serviceAccountName", platformoperatorstatus.Title(o), a.Identity)}
 	case a.IsManager() && o.GroupVersionKind().Group == rbacv1.GroupName:
 		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountRequired, Message: fmt.Sprintf(
 			"%s is not applied, since objects of RBAC are only applied as a service account: name one that may in spec.serviceAccountName, "+
-				"or have a cluster admin start the manager with --default-resources-account", titleOf(o))}
+				"or have a cluster admin start the manager with --default-resources-account", platformoperatorstatus.Title(o))}
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (a actor) permits() string {
 func (c composer) actor(entry string) (actor, error) {
 	out := c.itself()
 	identity := identityOf(c.op, c.DefaultAccount)
-	if composed(entry) || identity.IsManager() {
+	if platformoperatorstatus.IsComposed(entry) || identity.IsManager() {
 		return out, nil
 	}
 	out.Identity = identity

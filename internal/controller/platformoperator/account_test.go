@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -16,11 +15,12 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // as sets the service account that applies `spec.resources`.
-func as(account string) asks {
+func as(account string) builder.Change {
 	return func(op *v1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = account }
 }
 
@@ -28,17 +28,17 @@ func TestIdentityOf(t *testing.T) {
 	fallback := apply.Identity{Namespace: "platform", Name: "composer"}
 	for name, tc := range map[string]struct {
 		reason    string
-		op        []asks
+		op        []builder.Change
 		otherwise apply.Identity
 		want      string
 	}{
 		"Manager":   {"Nothing else is named.", nil, apply.Identity{}, "the manager"},
 		"Default":   {"So the flag has it.", nil, fallback, "service account platform/composer"},
-		"Named":     {"The spec overrides the flag.", []asks{as("installer")}, fallback, "service account foo/installer"},
-		"Namespace": {"It is in the namespace that the operator is installed in.", []asks{as("installer"), inNamespaceBar}, fallback, "service account bar/installer"},
+		"Named":     {"The spec overrides the flag.", []builder.Change{as("installer")}, fallback, "service account foo/installer"},
+		"Namespace": {"It is in the namespace that the operator is installed in.", []builder.Change{as("installer"), builder.InNamespaceBar}, fallback, "service account bar/installer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := identityOf(asking(tc.op...), tc.otherwise).String(); got != tc.want {
+			if got := identityOf(builder.PlatformOperator(tc.op...), tc.otherwise).String(); got != tc.want {
 				t.Errorf("%s: %s; want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -62,7 +62,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			version, kind, _ := strings.Cut(tc.kind, " ")
-			got := tc.as.refuses(object(version, kind, "foo", "x"))
+			got := tc.as.refuses(platformoperatorstatus.NewObject(version, kind, "foo", "x"))
 			if got == nil {
 				got = &condition.Problem{}
 			}
@@ -102,7 +102,7 @@ func TestMayTouch(t *testing.T) {
 
 // TestLacksRight verifies that the message states how to grant a permission only if one is missing.
 func TestLacksRight(t *testing.T) {
-	role := object("rbac.authorization.k8s.io/v1", "Role", "foo", "x")
+	role := platformoperatorstatus.NewObject("rbac.authorization.k8s.io/v1", "Role", "foo", "x")
 	of := schema.GroupResource{Group: rbacv1.GroupName, Resource: "roles"}
 	account := apply.Identity{Namespace: "foo", Name: "installer"}
 	for name, tc := range map[string]struct {
@@ -124,83 +124,6 @@ func TestLacksRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(&tc.want, problemOf(role, tc.as, tc.err)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestUnblock verifies that a service account can apply an object without permission to update finalizers of its owner.
-func TestUnblock(t *testing.T) {
-	o := owned(asking(), object("v1", "ConfigMap", "foo", "x"))
-	unblock(o)
-	yes := true
-	want := []metav1.OwnerReference{{APIVersion: "platform.openshift.io/v1alpha1", Kind: "PlatformOperator", Name: "foo", UID: "uid-foo", Controller: &yes}}
-	if diff := cmp.Diff(want, o.GetOwnerReferences()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// TestUnreadable verifies that the status keeps the UID of an object that can no longer be read.
-func TestUnreadable(t *testing.T) {
-	in := runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")))
-	in.Operator.Status, _ = Status(in)
-	last := &in.Objects[len(in.Objects)-1]
-	last.Live, last.Problem = nil, &condition.Problem{Reason: "Forbidden", Message: "So it is"}
-	got, _ := Status(in)
-	if r := got.Resources[len(got.Resources)-1]; r.Reference.UID != "uid-example" || r.Reason != "Forbidden" {
-		t.Errorf("it is told of as %+v", r)
-	}
-	last.Problem = nil
-	got, _ = Status(in)
-	if r := got.Resources[len(got.Resources)-1]; r.Reference.UID != "" {
-		t.Errorf("it is gone, and told of as %+v", r)
-	}
-}
-
-func TestLookAgain(t *testing.T) {
-	forbidden, unwatched := problem("example", "Forbidden", "So it is"), func(in *Inputs) { in.Objects[0].Unwatched = true }
-	for name, tc := range map[string]struct {
-		reason string
-		given  []given
-		after  time.Duration
-		quiet  time.Duration
-		want   time.Duration
-	}{
-		"Well":      {"Every change is an event.", nil, 0, 0, 0},
-		"Quiet":     {"A trouble will count as over.", nil, 0, time.Minute, time.Minute},
-		"Unwatched": {"No event tells that it changes.", []given{unwatched}, 0, time.Minute, retry},
-		"First":     {"The right may be granted at once.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 0, 0, time.Second},
-		"Later":     {"The longer it is lacking, the more seldom.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0, 10 * time.Second},
-		"Long":      {"But it is looked for.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 0, retry},
-		"Sooner":    {"What is next is next.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := runs(tc.given...)
-			status, _ := Status(in)
-			in.Now = metav1.NewTime(in.Now.Rfc3339Copy().Add(tc.after))
-			if got := in.lookAgain(status, tc.quiet); got != tc.want {
-				t.Errorf("%s: %v; want %v", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-// TestDeletingForbidden verifies that the status names the objects that may not be deleted or released.
-func TestDeletingForbidden(t *testing.T) {
-	o := Object{Desired: Desired{Object: object("v1", "ConfigMap", "foo", "x")}, Problem: &condition.Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
-	for name, tc := range map[string]struct {
-		policy v1alpha1.DeletionPolicy
-		want   string
-	}{
-		"Delete": {v1alpha1.DeletionDelete, "Waiting until these are gone: ConfigMap foo/x. ConfigMap foo/x: it may not"},
-		"Orphan": {v1alpha1.DeletionOrphan, "Waiting until these are let go: ConfigMap foo/x. ConfigMap foo/x: it may not"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := Deleting(asking(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = tc.policy }), []Object{o}, metav1.Now())
-			for _, c := range got.Conditions {
-				if c.Reason != v1alpha1.ReasonDeleting || c.Message != tc.want {
-					t.Errorf("%s is %s: %s; want %s", c.Type, c.Reason, c.Message, tc.want)
-				}
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/drift"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
 // FieldOwner is the field manager of everything that is applied for a PlatformOperator.
@@ -27,23 +28,6 @@ const FieldOwner = "operator-status-platform"
 // annotationComposed on an object holds the hash of what was applied, so that a field that was dropped is noticed.
 const annotationComposed = "operatorstatus.io/composed"
 
-// Object is the observed state of an object that a PlatformOperator consists of.
-type Object struct {
-	Desired
-
-	// Live is nil if the object does not exist, or belongs to another owner.
-	Live *unstructured.Unstructured
-
-	// Problem keeps the object from being as desired; nil if there is none.
-	Problem *condition.Problem
-
-	// Leaving is true if the object is no longer desired, but still exists.
-	Leaving bool
-
-	// Unwatched is true if no watch reports changes of the object.
-	Unwatched bool
-}
-
 // composer composes the objects of one PlatformOperator.
 type composer struct {
 	*Reconciler
@@ -51,8 +35,8 @@ type composer struct {
 }
 
 // apply makes an object as desired. It returns an error if a retry may succeed, and sets a Problem if a user must act.
-func (c composer) apply(ctx context.Context, d Desired) (Object, error) {
-	out := Object{Desired: d}
+func (c composer) apply(ctx context.Context, d platformoperatorstatus.Desired) (platformoperatorstatus.Object, error) {
+	out := platformoperatorstatus.Object{Desired: d}
 	as, err := c.actor(d.Entry)
 	if err != nil {
 		return out, err
@@ -97,15 +81,15 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	case err != nil:
 		return nil, err
 	case live == nil:
-		log.FromContext(ctx).Info("Creating object of PlatformOperator", "object", titleOf(desired))
-	case !controls(c.op, live) && !consents(c.op, live):
-		return nil, &conflict{live}
-	case drift.Within(fields(desired), fields(live)) && controls(c.op, live):
+		log.FromContext(ctx).Info("Creating object of PlatformOperator", "object", platformoperatorstatus.Title(desired))
+	case !platformoperatorstatus.Controls(c.op, live) && !platformoperatorstatus.Consents(c.op, live):
+		return nil, &platformoperatorstatus.Conflict{Live: live}
+	case drift.Within(fields(desired), fields(live)) && platformoperatorstatus.Controls(c.op, live):
 		return live, nil
 	}
 	out := desired.DeepCopy()
 	if !as.IsManager() {
-		unblock(out)
+		platformoperatorstatus.Unblock(out)
 	}
 	if err := as.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
 		return live, err
@@ -143,10 +127,12 @@ func fields(o *unstructured.Unstructured) map[string]any {
 }
 
 // prune deletes the objects that the PlatformOperator no longer composes, and returns those that still exist.
-func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error) {
-	var out []Object
+func (c composer) prune(ctx context.Context, desired []platformoperatorstatus.Desired) ([]platformoperatorstatus.Object, error) {
+	var out []platformoperatorstatus.Object
 	for _, r := range c.op.Status.Resources {
-		wanted := slices.ContainsFunc(desired, func(d Desired) bool { return isTo(r.Reference, d.Object) })
+		wanted := slices.ContainsFunc(desired, func(d platformoperatorstatus.Desired) bool {
+			return platformoperatorstatus.RefersTo(r.Reference, d.Object)
+		})
 		if wanted || r.Reason == v1alpha1.ReasonKindNotFound { // never created, or deleted with its kind
 			continue
 		}
@@ -163,7 +149,7 @@ func (c composer) prune(ctx context.Context, desired []Desired) ([]Object, error
 
 // remove deletes an object that the PlatformOperator controls. It returns the object while it still exists, with a
 // Problem if it may not be deleted; nil if it is not found or the PlatformOperator does not control it.
-func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, error) {
+func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*platformoperatorstatus.Object, error) {
 	out, as, err := c.recorded(ctx, r)
 	if err != nil || out == nil {
 		return nil, err
@@ -172,11 +158,11 @@ func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Objec
 	if out.Problem != nil || out.Live.GetDeletionTimestamp() != nil {
 		return out, nil
 	}
-	log.FromContext(ctx).Info("Deleting object that the PlatformOperator no longer contains", "object", titleOf(out.Live), "as", as.String())
+	log.FromContext(ctx).Info("Deleting object that the PlatformOperator no longer contains", "object", platformoperatorstatus.Title(out.Live), "as", as.String())
 	uid := out.Live.GetUID()
 	if err := as.writer.Delete(ctx, out.Live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		if out.Problem = problemOf(out.Live, as, err); out.Problem == nil {
-			return nil, fmt.Errorf("deleting %s, which is not wanted any more: %w", titleOf(out.Live), err)
+			return nil, fmt.Errorf("deleting %s, which is not wanted any more: %w", platformoperatorstatus.Title(out.Live), err)
 		}
 	}
 	return out, nil
@@ -184,13 +170,13 @@ func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*Objec
 
 // recorded returns an object that the status lists, and the actor that reads and deletes it. The object has a Problem
 // if it cannot be read. It is nil if it is not found or the PlatformOperator does not control it.
-func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, actor, error) {
+func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*platformoperatorstatus.Object, actor, error) {
 	as, err := c.actor(r.Name)
 	if err != nil {
 		return nil, as, err
 	}
 	ref := r.Reference
-	out := &Object{Desired: Desired{Entry: r.Name, Object: object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)}}
+	out := &platformoperatorstatus.Object{Desired: platformoperatorstatus.Desired{Entry: r.Name, Object: platformoperatorstatus.NewObject(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)}}
 	if as.missing && ref.UID == "" {
 		return nil, as, nil // it was never created
 	}
@@ -202,7 +188,7 @@ func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Obj
 		out.Problem = problem
 		return out, as, nil
 	case err != nil:
-		return nil, as, fmt.Errorf("getting %s: %w", titleOf(out.Object), err)
+		return nil, as, fmt.Errorf("getting %s: %w", platformoperatorstatus.Title(out.Object), err)
 	case live == nil || !as.mayTouch(ref.UID, live):
 		return nil, as, nil
 	}
@@ -212,7 +198,7 @@ func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*Obj
 
 // own returns the object of a reference; nil if it is not found or the PlatformOperator does not control it.
 func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
-	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
+	out := platformoperatorstatus.NewObject(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
 	err := c.place(out)
 	if err == nil {
 		c.watch(ctx, as, out.GroupVersionKind()) // reports when it is deleted
@@ -223,7 +209,7 @@ func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference)
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !controls(c.op, out):
+	case !platformoperatorstatus.Controls(c.op, out):
 		return nil, nil
 	}
 	return out, nil
@@ -231,7 +217,7 @@ func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference)
 
 // release removes the PlatformOperator's owner reference, label and annotation from an object, and leaves it otherwise
 // as is. It returns the object, with a Problem, only if it may not be released.
-func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*Object, error) {
+func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*platformoperatorstatus.Object, error) {
 	out, as, err := c.recorded(ctx, r)
 	if err != nil || out == nil || out.Problem != nil {
 		return out, err
@@ -255,37 +241,10 @@ func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*Obje
 		return nil, nil
 	}
 	if out.Problem = problemOf(before, as, err); out.Problem == nil {
-		return nil, fmt.Errorf("letting go of %s: %w", titleOf(before), err)
+		return nil, fmt.Errorf("letting go of %s: %w", platformoperatorstatus.Title(before), err)
 	}
 	out.Object, out.Live = before, before
 	return out, nil
-}
-
-// conflict is the error for an object that belongs to another owner.
-type conflict struct{ live *unstructured.Unstructured }
-
-func (c *conflict) Error() string { return titleOf(c.live) + " belongs to another owner" }
-
-// words returns a message with the owner of the object, or how to hand the object over to adopter if it has none.
-func (c *conflict) words(adopter string) string {
-	if ref := metav1.GetControllerOf(c.live); ref != nil {
-		return fmt.Sprintf("%s belongs to %s %s, and is not changed", titleOf(c.live), ref.Kind, ref.Name)
-	}
-	namespace := ""
-	if c.live.GetNamespace() != "" {
-		namespace = " -n " + c.live.GetNamespace()
-	}
-	return fmt.Sprintf("%s already exists and is not changed. To hand it over: kubectl annotate%s %s %s %s=%s", titleOf(c.live), namespace,
-		resourceName(c.live), c.live.GetName(), v1alpha1.AnnotationAdopt, adopter)
-}
-
-// resourceName returns the name of a kind that kubectl accepts.
-func resourceName(o *unstructured.Unstructured) string {
-	kind := o.GroupVersionKind()
-	if kind.Group == "" {
-		return strings.ToLower(kind.Kind)
-	}
-	return strings.ToLower(kind.Kind) + "." + kind.Group
 }
 
 // problemOf returns an error as a Problem that a user must fix; nil if there is no error, or it may pass on retry.
@@ -293,19 +252,19 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 	if err == nil {
 		return nil
 	}
-	if taken, ok := errors.AsType[*conflict](err); ok {
-		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: taken.words(adopterOf(o))}
+	if taken, ok := errors.AsType[*platformoperatorstatus.Conflict](err); ok {
+		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: taken.Message(adopterOf(o))}
 	}
 	status, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case meta.IsNoMatchError(err):
-		return &condition.Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", titleOf(o), o.GroupVersionKind())}
+		return &condition.Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", platformoperatorstatus.Title(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", titleOf(o))}
+		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", platformoperatorstatus.Title(o))}
 	case lacksRight(err):
-		return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. %s", titleOf(o), apierror.Message(err, maxQuoted), as.permits())}
+		return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted), as.permits())}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):
-		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", titleOf(o), apierror.Message(err, maxQuoted))}
+		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted))}
 	}
 	return nil
 }

@@ -1,3 +1,4 @@
+// Package platformoperator applies the objects of PlatformOperators, and reports on them.
 package platformoperator
 
 import (
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +23,7 @@ import (
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
 // Reconciler makes the cluster match its PlatformOperators, and reports their state in their status.
@@ -49,7 +50,7 @@ type Reconciler struct {
 	DefaultAccount apply.Identity
 
 	// Reserved matches the namespaces that no PlatformOperator may install in.
-	Reserved Reserved
+	Reserved platformoperatorstatus.Reserved
 
 	// DegradedInertia is how long a PlatformOperator must not have been failing before FailingSince is cleared.
 	DegradedInertia time.Duration
@@ -62,13 +63,8 @@ type Reconciler struct {
 	departures departures
 }
 
-const (
-	// retry is the longest interval between attempts if no event reports that the problem is fixed.
-	retry = 30 * time.Second
-
-	// soon is how long the cache is expected to lag behind a write.
-	soon = 100 * time.Millisecond
-)
+// soon is how long the cache is expected to lag behind a write.
+const soon = 100 * time.Millisecond
 
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/status,verbs=patch
@@ -106,13 +102,13 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 	if err := c.compose(ctx, &in); err != nil {
 		return reconcile.Result{}, fmt.Errorf("composing PlatformOperator %s: %w", op.Name, err)
 	}
-	status, quiet := Status(in)
-	return reconcile.Result{RequeueAfter: in.lookAgain(status, quiet)}, c.write(ctx, status)
+	status, quiet := platformoperatorstatus.Compute(in)
+	return reconcile.Result{RequeueAfter: in.RetryAfter(status, quiet)}, c.write(ctx, status)
 }
 
 // read gathers the inputs that do not depend on composing: duplicates, and the Subscription with its related objects.
-func (c composer) read(ctx context.Context) (Inputs, error) {
-	out := Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), DegradedInertia: c.DegradedInertia, Now: metav1.NewTime(c.Now())}
+func (c composer) read(ctx context.Context) (platformoperatorstatus.Inputs, error) {
+	out := platformoperatorstatus.Inputs{Operator: c.op, NoOLM: !c.subscriptions.Load(), DegradedInertia: c.DegradedInertia, Now: metav1.NewTime(c.Now())}
 	if err := c.duplicates(ctx, &out); err != nil {
 		return out, err
 	}
@@ -123,8 +119,8 @@ func (c composer) read(ctx context.Context) (Inputs, error) {
 }
 
 // duplicates finds the other PlatformOperators for the same package.
-func (c composer) duplicates(ctx context.Context, in *Inputs) error {
-	if in.observes() {
+func (c composer) duplicates(ctx context.Context, in *platformoperatorstatus.Inputs) error {
+	if in.Observes() {
 		return nil
 	}
 	list := &v1alpha1.PlatformOperatorList{}
@@ -152,14 +148,14 @@ func older(a, b *v1alpha1.PlatformOperator) bool {
 }
 
 // subscription reads the Subscription of a PlatformOperator, its CSVs and the Probe of the running operator.
-func (c composer) subscription(ctx context.Context, in *Inputs) error {
+func (c composer) subscription(ctx context.Context, in *platformoperatorstatus.Inputs) error {
 	candidates, err := c.candidates(ctx)
 	if err != nil {
 		return err
 	}
 	in.Observed = len(candidates)
 	for i := range candidates {
-		if controls(c.op, &candidates[i]) || in.observes() && in.Observed == 1 {
+		if platformoperatorstatus.Controls(c.op, &candidates[i]) || in.Observes() && in.Observed == 1 {
 			in.Subscription = &candidates[i]
 		}
 	}
@@ -169,7 +165,7 @@ func (c composer) subscription(ctx context.Context, in *Inputs) error {
 	if in.CSVs, err = operatorgroup.CSVs(ctx, c.Client, in.Subscription.Namespace); err != nil {
 		return err
 	}
-	if running := in.running(); running != nil {
+	if running := in.Running(); running != nil {
 		in.Probe, err = annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(running))
 	}
 	return err
@@ -187,22 +183,22 @@ func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscript
 		return nil, fmt.Errorf("listing the Subscriptions: %w", err)
 	}
 	return slices.DeleteFunc(slices.Clone(list.Items), func(sub operatorsv1alpha1.Subscription) bool {
-		return !controls(c.op, &sub) && (sub.Spec == nil || sub.Spec.Package != c.op.Spec.Package.Name)
+		return !platformoperatorstatus.Controls(c.op, &sub) && (sub.Spec == nil || sub.Spec.Package != c.op.Spec.Package.Name)
 	}), nil
 }
 
 // surroundings reads the existing objects that the composition depends on.
-func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, error) {
-	namespace := object("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
-	out := Surroundings{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
+func (c composer) surroundings(ctx context.Context, in *platformoperatorstatus.Inputs) (platformoperatorstatus.Surroundings, error) {
+	namespace := platformoperatorstatus.NewObject("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
+	out := platformoperatorstatus.Surroundings{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
 	if usesNamespace(c.op) {
 		out.NamespaceOfOthers = namespace
 	} else {
 		live, err := c.live(ctx, c.itself(), namespace)
 		if err != nil {
-			return out, fmt.Errorf("getting %s: %w", titleOf(namespace), err)
+			return out, fmt.Errorf("getting %s: %w", platformoperatorstatus.Title(namespace), err)
 		}
-		if live != nil && !controls(c.op, live) && !consents(c.op, live) {
+		if live != nil && !platformoperatorstatus.Controls(c.op, live) && !platformoperatorstatus.Consents(c.op, live) {
 			out.NamespaceOfOthers = live
 		}
 	}
@@ -211,9 +207,9 @@ func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, e
 	}
 	groups := &operatorsv1.OperatorGroupList{}
 	if err := c.Client.List(ctx, groups, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
-		return out, fmt.Errorf("listing the OperatorGroups of %s: %w", titleOf(namespace), err)
+		return out, fmt.Errorf("listing the OperatorGroups of %s: %w", platformoperatorstatus.Title(namespace), err)
 	}
-	out.Groups, out.InstallModes = groups.Items, in.installModes()
+	out.Groups, out.InstallModes = groups.Items, in.InstallModes()
 	var err error
 	out.Subscriptions, err = c.candidates(ctx)
 	return out, err
@@ -224,26 +220,13 @@ func (c composer) surroundings(ctx context.Context, in *Inputs) (Surroundings, e
 func usesNamespace(op *v1alpha1.PlatformOperator) bool {
 	status := op.Status
 	return status.ObservedGeneration == op.Generation && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSynced) &&
-		!slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool { return r.Name == entryNamespace })
-}
-
-// installModes returns the install modes of the newest CSV that exists; nil if there is none.
-func (in Inputs) installModes() []olm.InstallMode {
-	if in.Subscription == nil {
-		return nil
-	}
-	for _, name := range []string{in.Subscription.Status.CurrentCSV, in.Subscription.Status.InstalledCSV} {
-		if csv := in.CSVs[name]; csv != nil {
-			return csv.Spec.InstallModes
-		}
-	}
-	return nil
+		!slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool { return r.Name == platformoperatorstatus.EntryNamespace })
 }
 
 // compose applies the desired objects and prunes the others. If the PlatformOperator only observes, it releases all. If
 // a duplicate has precedence or nothing may be created, it changes none.
-func (c composer) compose(ctx context.Context, in *Inputs) error {
-	if in.observes() {
+func (c composer) compose(ctx context.Context, in *platformoperatorstatus.Inputs) error {
+	if in.Observes() {
 		var err error
 		in.Objects, err = c.releaseAll(ctx)
 		return err
@@ -257,18 +240,18 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 	if err != nil {
 		return err
 	}
-	if in.Barred = around.bars(c.op); in.Barred != nil {
+	if in.Barred = around.Bars(c.op); in.Barred != nil {
 		in.Objects, err = c.kept(ctx)
 		return err
 	}
-	desired := Compose(c.op, around)
+	desired := platformoperatorstatus.Compose(c.op, around)
 	if err := c.announce(ctx, desired); err != nil {
 		return err
 	}
 	for _, d := range desired {
 		o, err := c.apply(ctx, d)
 		if err != nil {
-			return fmt.Errorf("applying %s: %w", titleOf(d.Object), err)
+			return fmt.Errorf("applying %s: %w", platformoperatorstatus.Title(d.Object), err)
 		}
 		in.Objects = append(in.Objects, o)
 	}
@@ -278,8 +261,8 @@ func (c composer) compose(ctx context.Context, in *Inputs) error {
 }
 
 // kept returns the objects that the PlatformOperator created before it had to stop. They stay as they are.
-func (c composer) kept(ctx context.Context) ([]Object, error) {
-	var out []Object
+func (c composer) kept(ctx context.Context) ([]platformoperatorstatus.Object, error) {
+	var out []platformoperatorstatus.Object
 	for _, r := range c.op.Status.Resources {
 		o, _, err := c.recorded(ctx, r)
 		if err != nil {
@@ -294,7 +277,7 @@ func (c composer) kept(ctx context.Context) ([]Object, error) {
 
 // announce adds the finalizer and records the objects that are about to be created in the status. If the manager stops
 // in between, those objects are still found for cleanup.
-func (c composer) announce(ctx context.Context, desired []Desired) error {
+func (c composer) announce(ctx context.Context, desired []platformoperatorstatus.Desired) error {
 	before := c.op.DeepCopy()
 	if controllerutil.AddFinalizer(c.op, v1alpha1.Finalizer) {
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -302,8 +285,8 @@ func (c composer) announce(ctx context.Context, desired []Desired) error {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
 	}
-	known := func(d Desired) bool {
-		return slices.ContainsFunc(c.op.Status.Resources, func(r v1alpha1.ResourceStatus) bool { return isTo(r.Reference, d.Object) })
+	known := func(d platformoperatorstatus.Desired) bool {
+		return slices.ContainsFunc(c.op.Status.Resources, func(r v1alpha1.ResourceStatus) bool { return platformoperatorstatus.RefersTo(r.Reference, d.Object) })
 	}
 	status := c.op.Status.DeepCopy()
 	for _, d := range desired {
@@ -312,7 +295,7 @@ func (c composer) announce(ctx context.Context, desired []Desired) error {
 		}
 		if !known(d) {
 			status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
-				Name: d.Entry, Reference: referenceTo(Object{Desired: d}), Reason: v1alpha1.ReasonCreating, Message: "It is about to be made",
+				Name: d.Entry, Reference: platformoperatorstatus.ReferenceTo(platformoperatorstatus.Object{Desired: d}), Reason: v1alpha1.ReasonCreating, Message: "It is about to be made",
 			})
 		}
 	}
@@ -337,8 +320,8 @@ func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorSta
 }
 
 // releaseAll releases every object in the status, and returns those that it may not release.
-func (c composer) releaseAll(ctx context.Context) ([]Object, error) {
-	var out []Object
+func (c composer) releaseAll(ctx context.Context) ([]platformoperatorstatus.Object, error) {
+	var out []platformoperatorstatus.Object
 	for _, r := range c.op.Status.Resources {
 		o, err := c.release(ctx, r)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
 // +kubebuilder:rbac:groups="",resources=configmaps;persistentvolumeclaims;pods;replicationcontrollers;secrets,verbs=list;watch
@@ -66,9 +67,9 @@ func (c composer) usersData(ctx context.Context) (data, error) {
 	for _, r := range c.op.Status.Resources {
 		var err error
 		switch r.Name {
-		case entrySubscription:
+		case platformoperatorstatus.EntrySubscription:
 			err = c.customResources(ctx, r.Reference, &out)
-		case entryNamespace:
+		case platformoperatorstatus.EntryNamespace:
 			err = c.contents(ctx, r.Reference, &out)
 		}
 		if err != nil {
@@ -134,7 +135,7 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
 	sub := &operatorsv1alpha1.Subscription{}
 	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !controls(c.op, sub) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !platformoperatorstatus.Controls(c.op, sub) {
 		return nil, nil, nil
 	}
 	if err != nil {
@@ -194,7 +195,7 @@ func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.P
 		n := 0
 		for i := range list.Items {
 			o := &list.Items[i]
-			if n < maxFound && !controls(c.op, o) && counts(o) {
+			if n < maxFound && !platformoperatorstatus.Controls(c.op, o) && counts(o) {
 				o.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 				out.found = append(out.found, found{o, as})
 				n++

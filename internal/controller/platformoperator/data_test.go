@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
 // partial returns the metadata of an object.
@@ -89,7 +87,7 @@ func TestDataMessage(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(waiting+tc.want+anyway, tc.data.message(asking())); diff != "" {
+			if diff := cmp.Diff(waiting+tc.want+anyway, tc.data.message(builder.PlatformOperator())); diff != "" {
 				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}
 			if tc.data.none() {
@@ -99,65 +97,5 @@ func TestDataMessage(t *testing.T) {
 	}
 	if !(data{}).none() {
 		t.Error("nothing is something")
-	}
-}
-
-func TestOnDeletion(t *testing.T) {
-	owning := func(in *Inputs) {
-		csv := in.CSVs["foo.v1"]
-		csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos.example.com"}, {Name: "bars.example.com"}}
-	}
-	unowned := func(in *Inputs) { in.Objects = in.Objects[len(in.Objects)-1:] }
-	for name, tc := range map[string]struct {
-		reason string
-		in     Inputs
-		want   string
-	}{
-		"Not yet": {
-			"An operator that has not run has no custom resources.", beginning(),
-			"Uninstalls the operator and deletes namespace foo, once there are no volume claims, workloads, Secrets or ConfigMaps of users' in namespace foo",
-		},
-		"Runs": {
-			"Its custom resources are waited for.", runs(owning),
-			"Uninstalls foo.v1 and deletes namespace foo, once there are no custom resources of bars.example.com, foos.example.com, " +
-				"or volume claims, workloads, Secrets or ConfigMaps of users' in namespace foo",
-		},
-		"Namespace stays": {
-			"A namespace that it did not make stays, with what is in it.", runs(owning, unowned),
-			"Uninstalls foo.v1, once there are no custom resources of bars.example.com, foos.example.com",
-		},
-		"Orphan": {
-			"The policy leaves all.", runs(asked(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })),
-			"Nothing is deleted, since deletionPolicy is Orphan: the operator keeps running and is no longer managed",
-		},
-		"Observe": {
-			"Who only observes has made nothing.", runs(asked(func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })),
-			"Nothing is deleted, since managementPolicy is Observe",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, _ := Status(tc.in)
-			if diff := cmp.Diff(tc.want, got.OnDeletion); diff != "" {
-				t.Errorf("%s -want +got\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestWaitingForUsers verifies that a PlatformOperator is not failing while its deletion waits for users' data, and
-// that its composed objects stay in the status.
-func TestWaitingForUsers(t *testing.T) {
-	in := runs()
-	in.Operator.Status, _ = Status(in)
-	got := WaitingForUsers(in.Operator, "Waiting for Foo a/one", in.Now)
-	said := map[string]string{}
-	for _, c := range got.Conditions {
-		said[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
-	}
-	if diff := cmp.Diff(how("Synced=False/UsersData", "Ready=False/UsersData"), said); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if len(got.Resources) != len(in.Operator.Status.Resources) || got.FailingSince != nil {
-		t.Errorf("got %+v", got)
 	}
 }

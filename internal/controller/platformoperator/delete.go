@@ -15,6 +15,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
 // delete deletes or releases the composed objects, as deletionPolicy states, and then removes the finalizer. It
@@ -41,12 +42,12 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 }
 
 // end removes the finalizer if nothing is left. Otherwise it reports what is left, and requeues.
-func (c composer) end(ctx context.Context, left []Object) (reconcile.Result, error) {
+func (c composer) end(ctx context.Context, left []platformoperatorstatus.Object) (reconcile.Result, error) {
 	if len(left) == 0 {
 		return reconcile.Result{}, c.finish(ctx)
 	}
 	now := metav1.NewTime(c.Now())
-	return reconcile.Result{RequeueAfter: backOff(*c.op.DeletionTimestamp, now)}, c.write(ctx, Deleting(c.op, left, now))
+	return reconcile.Result{RequeueAfter: platformoperatorstatus.BackOff(*c.op.DeletionTimestamp, now)}, c.write(ctx, platformoperatorstatus.Deleting(c.op, left, now))
 }
 
 // waitForUsers reports whether users have data that the deletion would delete, or leave without the operator.
@@ -69,7 +70,7 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	} else {
 		result.RequeueAfter = unreadRetry // no watch reports that a permission was granted
 	}
-	return true, result, c.write(ctx, WaitingForUsers(c.op, users.message(c.op), metav1.NewTime(c.Now())))
+	return true, result, c.write(ctx, platformoperatorstatus.WaitingForUsers(c.op, users.message(c.op), metav1.NewTime(c.Now())))
 }
 
 // unreadRetry is when to try again to list kinds that could not be listed.
@@ -86,30 +87,30 @@ func (c composer) dismantling() bool {
 
 // dismantle deletes the objects in phases, and returns those of the current phase that still exist: first the resources
 // that the operator may have to clean up after, then the operator, then its OperatorGroup and namespace.
-func (c composer) dismantle(ctx context.Context) ([]Object, error) {
+func (c composer) dismantle(ctx context.Context) ([]platformoperatorstatus.Object, error) {
 	var waves [3][]v1alpha1.ResourceStatus
 	for _, r := range c.op.Status.Resources {
 		switch r.Name {
-		case entrySubscription:
+		case platformoperatorstatus.EntrySubscription:
 			waves[1] = append(waves[1], r)
-		case entryNamespace:
+		case platformoperatorstatus.EntryNamespace:
 			if c.anyway() { // it may contain users' data
 				if left, err := c.release(ctx, r); err != nil {
 					return nil, err
 				} else if left != nil {
-					return []Object{*left}, nil
+					return []platformoperatorstatus.Object{*left}, nil
 				}
 				continue
 			}
 			waves[2] = append(waves[2], r)
-		case entryOperatorGroup:
+		case platformoperatorstatus.EntryOperatorGroup:
 			waves[2] = append(waves[2], r)
 		default:
 			waves[0] = append(waves[0], r)
 		}
 	}
 	for _, wave := range waves {
-		var left []Object
+		var left []platformoperatorstatus.Object
 		for _, r := range wave {
 			found, err := c.uninstall(ctx, r)
 			if err != nil {
@@ -125,8 +126,8 @@ func (c composer) dismantle(ctx context.Context) ([]Object, error) {
 }
 
 // uninstall deletes an object. It deletes the CSVs of a Subscription first, since they would outlive the Subscription.
-func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]Object, error) {
-	if r.Name == entrySubscription {
+func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]platformoperatorstatus.Object, error) {
+	if r.Name == platformoperatorstatus.EntrySubscription {
 		if left, err := c.uninstallOperator(ctx, r.Reference); err != nil || len(left) > 0 {
 			return left, err
 		}
@@ -135,26 +136,26 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]O
 	if err != nil || left == nil {
 		return nil, err
 	}
-	return []Object{*left}, nil
+	return []platformoperatorstatus.Object{*left}, nil
 }
 
 // uninstallOperator deletes the CSVs of a Subscription, and returns those that it found.
-func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]Object, error) {
+func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]platformoperatorstatus.Object, error) {
 	_, csvs, err := c.operator(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	var out []Object
+	var out []platformoperatorstatus.Object
 	for _, installed := range csvs {
-		csv := object(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, installed.Namespace, installed.Name)
+		csv := platformoperatorstatus.NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, installed.Namespace, installed.Name)
 		csv.SetUID(installed.UID)
 		if installed.DeletionTimestamp == nil {
 			log.FromContext(ctx).Info("Uninstalling the operator of a PlatformOperator", "csv", csv.GetName())
 			if err := c.Client.Delete(ctx, csv, client.Preconditions{UID: &installed.UID}); client.IgnoreNotFound(err) != nil {
-				return nil, fmt.Errorf("deleting %s: %w", titleOf(csv), err)
+				return nil, fmt.Errorf("deleting %s: %w", platformoperatorstatus.Title(csv), err)
 			}
 		}
-		out = append(out, Object{Desired: Desired{Entry: entrySubscription, Object: csv}, Live: csv, Leaving: true})
+		out = append(out, platformoperatorstatus.Object{Desired: platformoperatorstatus.Desired{Entry: platformoperatorstatus.EntrySubscription, Object: csv}, Live: csv, Leaving: true})
 	}
 	return out, nil
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// FooWithConditions returns a custom resource with conditions, each as "Type=Status/Reason: message". "@2" after the type is its
-// observedGeneration.
+// FooWithConditions returns a custom resource with the given Conditions.
 func FooWithConditions(conditions ...string) *unstructured.Unstructured {
 	return Foo(Conditions(conditions...))
 }
 
+// Conditions returns the JSON of a status with conditions, each as "Type=Status/Reason: message". "@2" after the type is
+// its observedGeneration.
 func Conditions(conditions ...string) string {
 	entries := make([]map[string]any, 0, len(conditions))
 	for _, c := range conditions {
@@ -39,6 +40,7 @@ func Conditions(conditions ...string) string {
 	return string(out)
 }
 
+// FromJSON returns the object with that JSON.
 func FromJSON(text string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	if err := kjson.Unmarshal([]byte(text), &out.Object); err != nil {
@@ -55,34 +57,42 @@ func WithField(o *unstructured.Unstructured, value any, path ...string) *unstruc
 	return o
 }
 
+// Checks returns the readiness checks of a resource.
 func Checks(checks ...v1alpha1.ReadinessCheck) []v1alpha1.ReadinessCheck { return checks }
 
+// NonEmpty returns a check of that type.
 func NonEmpty(path string) v1alpha1.ReadinessCheck {
 	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNonEmpty, FieldPath: path}
 }
 
+// MatchString returns a check of that type.
 func MatchString(path, value string) v1alpha1.ReadinessCheck {
 	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchString, FieldPath: path, MatchString: value}
 }
 
+// MatchInteger returns a check of that type.
 func MatchInteger(path string, value int64) v1alpha1.ReadinessCheck {
 	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchInteger, FieldPath: path, MatchInteger: &value}
 }
 
+// MatchTrue returns a check of that type.
 func MatchTrue(path string) v1alpha1.ReadinessCheck {
 	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchTrue, FieldPath: path}
 }
 
+// MatchFalse returns a check of that type.
 func MatchFalse(path string) v1alpha1.ReadinessCheck {
 	return v1alpha1.ReadinessCheck{Type: v1alpha1.CheckMatchFalse, FieldPath: path}
 }
 
+// MatchCondition returns a check of that type.
 func MatchCondition(conditionType string, status metav1.ConditionStatus) v1alpha1.ReadinessCheck {
 	return v1alpha1.ReadinessCheck{
 		Type: v1alpha1.CheckMatchCondition, MatchCondition: &v1alpha1.MatchCondition{Type: conditionType, Status: status},
 	}
 }
 
+// None is the check that every object passes.
 var None = v1alpha1.ReadinessCheck{Type: v1alpha1.CheckNone}
 
 // Foo returns a custom resource.

@@ -21,22 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
-type (
-	asks   = func(*v1alpha1.PlatformOperator)
-	around = func(*Surroundings)
-)
-
-// asking returns PlatformOperator foo, whose spec has only a package.
-func asking(changes ...asks) *v1alpha1.PlatformOperator {
-	out := &v1alpha1.PlatformOperator{
-		ObjectMeta: metav1.ObjectMeta{Name: "foo", UID: "uid-foo", Generation: 3},
-		Spec:       v1alpha1.PlatformOperatorSpec{Package: v1alpha1.Package{Name: "foo"}},
-	}
-	for _, change := range changes {
-		change(out)
-	}
-	return out
-}
+type around = func(*Surroundings)
 
 // tracked adds the labels and annotations that Argo CD sets on an object that it syncs.
 func tracked(op *v1alpha1.PlatformOperator) {
@@ -44,18 +29,15 @@ func tracked(op *v1alpha1.PlatformOperator) {
 	op.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "platform:platform.openshift.io/PlatformOperator:/foo"}
 }
 
-// inNamespaceBar sets a namespace that does not have the name of the PlatformOperator.
-func inNamespaceBar(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "bar" }
-
-func fromPackage(pkg v1alpha1.Package) asks {
+func fromPackage(pkg v1alpha1.Package) builder.Change {
 	return func(op *v1alpha1.PlatformOperator) { op.Spec.Package = pkg }
 }
 
-func approving(approval olm.Approval) asks {
+func approving(approval olm.Approval) builder.Change {
 	return func(op *v1alpha1.PlatformOperator) { op.Spec.Approval = approval }
 }
 
-func configured(raw string) asks {
+func configured(raw string) builder.Change {
 	return func(op *v1alpha1.PlatformOperator) { op.Spec.Config = &runtime.RawExtension{Raw: []byte(raw)} }
 }
 
@@ -63,7 +45,7 @@ func configured(raw string) asks {
 func observing(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve }
 
 // including adds entries to spec.resources: name, manifest, name, manifest.
-func including(entries ...string) asks {
+func including(entries ...string) builder.Change {
 	return func(op *v1alpha1.PlatformOperator) {
 		for e := range slices.Chunk(entries, 2) {
 			op.Spec.Resources = append(op.Spec.Resources, v1alpha1.Resource{Name: e[0], Manifest: runtime.RawExtension{Raw: []byte(e[1])}})
@@ -83,7 +65,7 @@ func surrounded(changes ...around) Surroundings {
 }
 
 func namespaceOfOthers(s *Surroundings) {
-	s.NamespaceOfOthers = object("v1", "Namespace", "", "foo")
+	s.NamespaceOfOthers = NewObject("v1", "Namespace", "", "foo")
 }
 
 // groups adds existing OperatorGroups, each as "name relation". With "of foo", PlatformOperator foo controls it; with
@@ -149,7 +131,7 @@ const (
 func outline(composed []Desired) []string {
 	var out []string
 	for _, d := range composed {
-		line := d.Entry + ": " + titleOf(d.Object)
+		line := d.Entry + ": " + Title(d.Object)
 		if gate, ok := d.Object.GetLabels()["operatorstatus.io/gate"]; ok {
 			line += " gate=" + gate
 		}
@@ -167,7 +149,7 @@ func outline(composed []Desired) []string {
 
 type composeRow struct {
 	reason string
-	op     []asks
+	op     []builder.Change
 	around []around
 	want   []string
 }
@@ -178,7 +160,7 @@ func TestCompose(t *testing.T) {
 	} {
 		for name, tc := range rows {
 			t.Run(of+"/"+name, func(t *testing.T) {
-				op, s := asking(tc.op...), surrounded(tc.around...)
+				op, s := builder.PlatformOperator(tc.op...), surrounded(tc.around...)
 				got := Compose(op, s)
 				if diff := cmp.Diff(tc.want, outline(got)); diff != "" {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
@@ -189,7 +171,7 @@ func TestCompose(t *testing.T) {
 				if diff := cmp.Diff(got, Compose(op, s)); diff != "" {
 					t.Errorf("composed again it is another:\n%s", diff)
 				}
-				if diff := cmp.Diff(asking(tc.op...), op); diff != "" {
+				if diff := cmp.Diff(builder.PlatformOperator(tc.op...), op); diff != "" {
 					t.Errorf("the PlatformOperator, which may be the cache's, was changed:\n%s", diff)
 				}
 				if diff := cmp.Diff(surrounded(tc.around...), s); diff != "" {
@@ -214,20 +196,20 @@ func checkOwned(t *testing.T, op *v1alpha1.PlatformOperator, o *unstructured.Uns
 		Controller: &yes, BlockOwnerDeletion: &yes,
 	}}
 	if diff := cmp.Diff(want, o.GetOwnerReferences()); diff != "" {
-		t.Errorf("owners of %s: -want +got\n%s", titleOf(o), diff)
+		t.Errorf("owners of %s: -want +got\n%s", Title(o), diff)
 	}
 	value := o.GetLabels()["operatorstatus.io/platform-operator"]
 	if problems := validation.IsValidLabelValue(value); value == "" || len(problems) > 0 || !strings.HasPrefix(op.Name, value) {
-		t.Errorf("%s has label %q: %v", titleOf(o), value, problems)
+		t.Errorf("%s has label %q: %v", Title(o), value, problems)
 	}
 	for key := range op.Labels {
 		if _, ok := o.GetLabels()[key]; ok {
-			t.Errorf("%s has label %s of its PlatformOperator", titleOf(o), key)
+			t.Errorf("%s has label %s of its PlatformOperator", Title(o), key)
 		}
 	}
 	for key := range op.Annotations {
 		if _, ok := o.GetAnnotations()[key]; ok {
-			t.Errorf("%s has annotation %s of its PlatformOperator", titleOf(o), key)
+			t.Errorf("%s has annotation %s of its PlatformOperator", Title(o), key)
 		}
 	}
 }
@@ -246,36 +228,36 @@ func specRows() map[string]composeRow {
 		},
 		"Automatic": {
 			reason: "What the API server fills in says the same.",
-			op:     []asks{approving(olm.ApprovalAutomatic), func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = "Full" }},
+			op:     []builder.Change{approving(olm.ApprovalAutomatic), func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = "Full" }},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Manual": {
 			reason: "Where a person approves, operator-status does not.",
-			op:     []asks{approving(olm.ApprovalManual)},
+			op:     []builder.Change{approving(olm.ApprovalManual)},
 			want:   []string{itsNamespace, itsGroup, strings.Replace(itsSubscription, " gate=approval", "", 1)},
 		},
 		"Catalog": {
 			reason: "A catalog without a namespace is in that of the default catalog.",
-			op:     []asks{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine"}})},
+			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine"}})},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"installPlanApproval":"Manual","name":"foo","source":"mine","sourceNamespace":"global"`)},
 		},
 		"CatalogElsewhere": {
 			reason: "One with a namespace is there.",
-			op:     []asks{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine", Namespace: "shop"}})},
+			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine", Namespace: "shop"}})},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"installPlanApproval":"Manual","name":"foo","source":"mine","sourceNamespace":"shop"`)},
 		},
 		"ChannelAndStart": {
 			reason: "Channel and startingCSV are passed on.",
-			op:     []asks{fromPackage(v1alpha1.Package{Name: "foo", Channel: "stable", StartingCSV: "foo.v1"})},
+			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Channel: "stable", StartingCSV: "foo.v1"})},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"channel":"stable","installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global",` +
 					`"startingCSV":"foo.v1"`)},
 		},
 		"Config": {
 			reason: "The config is passed on whole, also what is not known here.",
-			op: []asks{configured(`{"env":[{"name":"A","value":"b"}],"tolerations":[{"tolerationSeconds":300}],` +
+			op: []builder.Change{configured(`{"env":[{"name":"A","value":"b"}],"tolerations":[{"tolerationSeconds":300}],` +
 				`"resources":{"limits":{"cpu":"1"}},"later":null}`)},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"config":{"env":[{"name":"A","value":"b"}],"later":null,"resources":{"limits":{"cpu":"1"}},` +
@@ -284,27 +266,27 @@ func specRows() map[string]composeRow {
 		},
 		"ConfigEmpty": {
 			reason: "One that says nothing is none.",
-			op:     []asks{configured(`{}`)},
+			op:     []builder.Change{configured(`{}`)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"ConfigNothing": {
 			reason: "Nor is one that was never filled in.",
-			op:     []asks{configured(``)},
+			op:     []builder.Change{configured(``)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"ConfigBroken": {
 			reason: "What the API server would not let in breaks nothing.",
-			op:     []asks{configured(`["A"]`)},
+			op:     []builder.Change{configured(`["A"]`)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"NamespaceNamed": {
 			reason: "A namespace that is named, and not there yet, is made.",
-			op:     []asks{inNamespaceBar},
+			op:     []builder.Change{builder.InNamespaceBar},
 			want:   slices.Concat([]string{`namespace: Namespace bar`}, elsewhere),
 		},
 		"NamespaceOfOthersNamed": {
 			reason: "One that is there is used as it is.",
-			op:     []asks{inNamespaceBar}, around: []around{namespaceOfOthers},
+			op:     []builder.Change{builder.InNamespaceBar}, around: []around{namespaceOfOthers},
 			want: elsewhere,
 		},
 		"NamespaceOfOthers": {
@@ -314,12 +296,12 @@ func specRows() map[string]composeRow {
 		},
 		"Tracked": {
 			reason: "Labels and annotations stay where they are: Argo CD would take what bears them for its own, and delete it.",
-			op:     []asks{tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
+			op:     []builder.Change{tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription, `cr: Foo cr`},
 		},
 		"LongName": {
 			reason: "A name that is longer than the value of a label can be ends where it still is one.",
-			op: []asks{inNamespaceBar, func(op *v1alpha1.PlatformOperator) {
+			op: []builder.Change{builder.InNamespaceBar, func(op *v1alpha1.PlatformOperator) {
 				op.Name = strings.Repeat("a", 61) + ".-b" + strings.Repeat("c", 180)
 			}},
 			want: []string{
@@ -330,7 +312,7 @@ func specRows() map[string]composeRow {
 		},
 		"Observe": {
 			reason: "Who only observes makes nothing.",
-			op:     []asks{observing, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
+			op:     []builder.Change{observing, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
 		},
 	}
 }
@@ -354,7 +336,7 @@ func groupRows() map[string]composeRow {
 		},
 		"OwnNamespaceElsewhere": {
 			reason: "That is the one that it is installed in.",
-			op:     []asks{inNamespaceBar},
+			op:     []builder.Change{builder.InNamespaceBar},
 			around: []around{modes(olm.InstallModeTypeOwnNamespace)},
 			want: []string{
 				`namespace: Namespace bar`, `operatorgroup: OperatorGroup bar/foo {"targetNamespaces":["bar"]}`,
@@ -458,17 +440,17 @@ func entryRows() map[string]composeRow {
 	return map[string]composeRow{
 		"InOrder": {
 			reason: "They come in the order of the spec, and under the names of their entries.",
-			op:     []asks{including("z", cr("one"), "a", cr("two"))},
+			op:     []builder.Change{including("z", cr("one"), "a", cr("two"))},
 			want:   with("z: Foo one", "a: Foo two"),
 		},
 		"Namespaced": {
 			reason: "A namespace of their own they keep.",
-			op:     []asks{including("cm", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm","namespace":"bar"}}`)},
+			op:     []builder.Change{including("cm", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm","namespace":"bar"}}`)},
 			want:   with("cm: ConfigMap bar/cm"),
 		},
 		"Broken": {
 			reason: "What is no object is passed over, and the others are not.",
-			op: []asks{including("nothing", ``, "null", `null`, "text", `"text"`, "list", `[]`, "cut", `{"apiVersion":`, "empty", `{}`,
+			op: []builder.Change{including("nothing", ``, "null", `null`, "text", `"text"`, "list", `[]`, "cut", `{"apiVersion":`, "empty", `{}`,
 				"kindless", `{"apiVersion":"v1","metadata":{"name":"a"}}`, "versionless", `{"kind":"Foo","metadata":{"name":"a"}}`,
 				"nameless", `{"apiVersion":"v1","kind":"Foo","metadata":{"generateName":"a"}}`,
 				"metadata", `{"apiVersion":"v1","kind":"Foo","metadata":"a"}`,
@@ -524,7 +506,7 @@ func TestComposeResources(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			op := asking(including("a", tc.manifest))
+			op := builder.PlatformOperator(including("a", tc.manifest))
 			composed := Compose(op, surrounded())
 			got := composed[len(composed)-1]
 			checkOwned(t, op, got.Object)
@@ -538,7 +520,7 @@ func TestComposeResources(t *testing.T) {
 
 // TestComposeWhole compares the complete objects of a PlatformOperator that has a package and a resource.
 func TestComposeWhole(t *testing.T) {
-	op := asking(tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`))
+	op := builder.PlatformOperator(tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`))
 	op.Spec.Resources[0].ReadinessChecks = builder.Checks(builder.NonEmpty("status.phase"))
 	const metadata = `"ownerReferences":[{"apiVersion":"platform.openshift.io/v1alpha1","kind":"PlatformOperator","name":"foo",` +
 		`"uid":"uid-foo","controller":true,"blockOwnerDeletion":true}],"labels":{"operatorstatus.io/platform-operator":"foo"`
@@ -580,18 +562,18 @@ func TestBars(t *testing.T) {
 	named := func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "foo" }
 	for name, tc := range map[string]struct {
 		reason string
-		op     []asks
+		op     []builder.Change
 		around []around
 		want   string
 	}{
 		"Own":      {"It is its own, or will be.", nil, nil, ""},
 		"OfOthers": {"That it has its name by default makes it nobody's.", nil, []around{namespaceOfOthers}, "Conflict"},
-		"Named":    {"Who names it in the spec means it.", []asks{named}, []around{namespaceOfOthers}, ""},
-		"Reserved": {"Not even then where the manager says no.", []asks{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
+		"Named":    {"Who names it in the spec means it.", []builder.Change{named}, []around{namespaceOfOthers}, ""},
+		"Reserved": {"Not even then where the manager says no.", []builder.Change{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if problem := surrounded(tc.around...).bars(asking(tc.op...)); problem != nil {
+			if problem := surrounded(tc.around...).Bars(builder.PlatformOperator(tc.op...)); problem != nil {
 				got = problem.Reason
 			}
 			if got != tc.want {

@@ -34,19 +34,20 @@ func resources(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 
 // reference returns the reference to an object. One to an unreadable object keeps its UID, which deletion checks.
 func (in Inputs) reference(o Object) corev1.ObjectReference {
-	out := referenceTo(o)
+	out := ReferenceTo(o)
 	if o.Live != nil || o.Problem == nil {
 		return out
 	}
 	for _, r := range in.Operator.Status.Resources {
-		if r.Name == o.Entry && isTo(r.Reference, o.Object) {
+		if r.Name == o.Entry && RefersTo(r.Reference, o.Object) {
 			out.UID = r.Reference.UID
 		}
 	}
 	return out
 }
 
-func referenceTo(o Object) corev1.ObjectReference {
+// ReferenceTo returns a reference to an object, with the UID if it exists.
+func ReferenceTo(o Object) corev1.ObjectReference {
 	out := corev1.ObjectReference{
 		APIVersion: o.Object.GetAPIVersion(), Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName(),
 	}
@@ -56,20 +57,20 @@ func referenceTo(o Object) corev1.ObjectReference {
 	return out
 }
 
-// isTo reports whether a reference is to the object, in any version of its kind.
-func isTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
+// RefersTo reports whether a reference is to the object, in any version of its kind.
+func RefersTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
 	return ref.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && ref.Namespace == o.GetNamespace() && ref.Name == o.GetName()
 }
 
 // readiness returns whether an object is ready. The readiness of the Subscription is that of the operator.
 func (in Inputs) readiness(o Object) readiness.State {
-	if trouble := in.operatorTrouble(); o.Entry == entrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
+	if trouble := in.operatorTrouble(); o.Entry == EntrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
 		return in.operator()
 	}
 	if o.Problem != nil {
 		return readiness.State{Failing: !in.early(o), Reason: o.Problem.Reason, Message: o.Problem.Message}
 	}
-	if o.Entry == entrySubscription && o.Live != nil && o.Live.GetDeletionTimestamp() == nil {
+	if o.Entry == EntrySubscription && o.Live != nil && o.Live.GetDeletionTimestamp() == nil {
 		return in.operator()
 	}
 	return readiness.Of(o.Live, o.Checks)
@@ -77,7 +78,7 @@ func (in Inputs) readiness(o Object) readiness.State {
 
 // operator returns whether the operator itself is ready.
 func (in Inputs) operator() readiness.State {
-	running := in.running()
+	running := in.Running()
 	switch trouble := in.operatorTrouble(); {
 	case in.runsOn(trouble):
 		return readiness.State{Ready: true}
@@ -95,7 +96,7 @@ func (in Inputs) operator() readiness.State {
 // runsOn reports whether the operator runs, even if its update has a problem. Until the PlatformOperator has been
 // Installed, there is no update: a problem is then one of the installation.
 func (in Inputs) runsOn(trouble *condition.Problem) bool {
-	running := in.running()
+	running := in.Running()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
 	if running == nil || trouble != nil && (!was || slices.Contains(stopping, trouble.Reason)) {
 		return false
@@ -118,7 +119,7 @@ func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if in.updating() {
 		c.Reason = v1alpha1.ReasonUpdating
 	}
-	if running := in.running(); running != nil {
+	if running := in.Running(); running != nil {
 		c.Message = running.Name + " runs"
 	}
 	trouble := in.trouble()
@@ -140,9 +141,9 @@ func (in Inputs) unready() (words []string, bad bool) {
 	told := false
 	for _, o := range in.Objects {
 		if how := in.readiness(o); !how.Ready && !o.Leaving {
-			say(titleOf(o.Object), how)
+			say(Title(o.Object), how)
 		}
-		told = told || o.Entry == entrySubscription
+		told = told || o.Entry == EntrySubscription
 	}
 	if !told { // the Subscription is only observed, or cannot be created
 		if how := in.operator(); !how.Ready {
@@ -173,11 +174,11 @@ func (in Inputs) regressed() bool {
 	}
 	asked := status.ObservedGeneration != in.Operator.Generation
 	return slices.ContainsFunc(in.Objects, func(o Object) bool {
-		if o.Leaving || in.readiness(o).Ready || asked && o.Entry != entrySubscription {
+		if o.Leaving || in.readiness(o).Ready || asked && o.Entry != EntrySubscription {
 			return false
 		}
 		return slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
-			return r.Ready && r.Name == o.Entry && isTo(r.Reference, o.Object)
+			return r.Ready && r.Name == o.Entry && RefersTo(r.Reference, o.Object)
 		})
 	})
 }
@@ -215,7 +216,7 @@ func (in Inputs) worst() condition.Problem {
 	for _, o := range in.Objects {
 		if how := in.readiness(o); !how.Ready && !o.Leaving && (how.Failing || worst.Ready) && !worst.Failing {
 			worst = how
-			worst.Message = titleOf(o.Object) + ": " + how.Message
+			worst.Message = Title(o.Object) + ": " + how.Message
 		}
 	}
 	if worst.Ready {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -20,9 +21,9 @@ import (
 
 // The names of the entries in `status.resources` that every PlatformOperator composes.
 const (
-	entryNamespace     = "namespace"
-	entryOperatorGroup = "operatorgroup"
-	entrySubscription  = "subscription"
+	EntryNamespace     = "namespace"
+	EntryOperatorGroup = "operatorgroup"
+	EntrySubscription  = "subscription"
 )
 
 // Surroundings holds the existing objects that the composition depends on.
@@ -66,18 +67,18 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 			out = append(out, Desired{Entry: entry, Object: owned(op, o), Checks: checks})
 		}
 	}
-	add(entryNamespace, nil, namespaceOf(op, around))
-	add(entryOperatorGroup, nil, operatorGroupOf(op, around))
-	add(entrySubscription, nil, subscriptionOf(op, around))
+	add(EntryNamespace, nil, namespaceOf(op, around))
+	add(EntryOperatorGroup, nil, operatorGroupOf(op, around))
+	add(EntrySubscription, nil, subscriptionOf(op, around))
 	for _, r := range op.Spec.Resources {
 		add(r.Name, r.ReadinessChecks, resourceOf(r))
 	}
 	return out
 }
 
-// bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the
+// Bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the
 // namespace controls the operator's service accounts: with an OperatorGroup for all namespaces, the whole cluster.
-func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *condition.Problem {
+func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 	namespace := op.GetNamespaceToInstallIn()
 	switch {
 	case s.NamespaceReserved:
@@ -85,9 +86,9 @@ func (s Surroundings) bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 			"Nothing is made in namespace %s, which is reserved: name another in spec.namespace, or have --reserved-namespaces of the manager not say so",
 			namespace)}
 	case s.NamespaceOfOthers != nil && op.Spec.Namespace == "":
-		taken := conflict{s.NamespaceOfOthers}
+		taken := Conflict{s.NamespaceOfOthers}
 		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
-			"%s. To install the operator beside what is in it: name it in spec.namespace", taken.words(op.Name))}
+			"%s. To install the operator beside what is in it: name it in spec.namespace", taken.Message(op.Name))}
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructur
 	if op.Spec.Namespace != "" && around.NamespaceOfOthers != nil {
 		return nil
 	}
-	return object("v1", "Namespace", "", op.GetNamespaceToInstallIn())
+	return NewObject("v1", "Namespace", "", op.GetNamespaceToInstallIn())
 }
 
 // operatorGroupOf returns the OperatorGroup to compose: for all namespaces if the operator supports that, else for its
@@ -105,13 +106,13 @@ func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructur
 func operatorGroupOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
 	name := op.Name
 	for _, group := range sorted(op, around.Groups) {
-		if !controls(op, group) && !consents(op, group) {
+		if !Controls(op, group) && !Consents(op, group) {
 			return nil
 		}
 		name = group.GetName()
 	}
 	namespace := op.GetNamespaceToInstallIn()
-	out := object(operatorsv1.GroupVersion.String(), "OperatorGroup", namespace, name)
+	out := NewObject(operatorsv1.GroupVersion.String(), "OperatorGroup", namespace, name)
 	out.Object["spec"] = map[string]any{}
 	if !supports(around.InstallModes, olm.InstallModeTypeAllNamespaces) && supports(around.InstallModes, olm.InstallModeTypeOwnNamespace) {
 		out.Object["spec"] = map[string]any{"targetNamespaces": []any{namespace}}
@@ -135,7 +136,7 @@ func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstruc
 			catalog.Namespace = c.Namespace
 		}
 	}
-	out := object(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.SubscriptionKind, op.GetNamespaceToInstallIn(), subscriptionName(op, around))
+	out := NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.SubscriptionKind, op.GetNamespaceToInstallIn(), subscriptionName(op, around))
 	if op.Spec.Approval != olm.ApprovalManual {
 		out.SetLabels(map[string]string{operatorsv1alpha1.LabelGate: operatorsv1alpha1.GateApproval})
 	}
@@ -167,9 +168,9 @@ func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string
 	return op.Name
 }
 
-// composed reports whether an entry of `status.resources` is one that every PlatformOperator composes.
-func composed(entry string) bool {
-	return entry == entryNamespace || entry == entryOperatorGroup || entry == entrySubscription
+// IsComposed reports whether an entry of `status.resources` is one that every PlatformOperator composes.
+func IsComposed(entry string) bool {
+	return entry == EntryNamespace || entry == EntryOperatorGroup || entry == EntrySubscription
 }
 
 // sorted returns other owners' objects first, then those that may be adopted, then its own; each by name, descending.
@@ -179,9 +180,9 @@ func sorted[T any, O interface {
 }](op *v1alpha1.PlatformOperator, objects []T) []O {
 	near := func(o O) int {
 		switch {
-		case controls(op, o):
+		case Controls(op, o):
 			return 2
-		case consents(op, o):
+		case Consents(op, o):
 			return 1
 		}
 		return 0
@@ -226,9 +227,9 @@ func owned(op *v1alpha1.PlatformOperator, o *unstructured.Unstructured) *unstruc
 	return o
 }
 
-// unblock clears blockOwnerDeletion. Setting it requires permission to update the owner's finalizers if the API server
+// Unblock clears blockOwnerDeletion. Setting it requires permission to update the owner's finalizers if the API server
 // checks that (OwnerReferencesPermissionEnforcement), and our own finalizer makes it unnecessary.
-func unblock(o *unstructured.Unstructured) {
+func Unblock(o *unstructured.Unstructured) {
 	owners := o.GetOwnerReferences()
 	for i := range owners {
 		owners[i].BlockOwnerDeletion = nil
@@ -249,18 +250,19 @@ func label(name string) string {
 	return name
 }
 
-// controls reports whether the PlatformOperator is the controller of an object.
-func controls(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
+// Controls reports whether the PlatformOperator is the controller of an object.
+func Controls(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(o)
 	return ref != nil && ref.UID == op.UID
 }
 
-// consents reports whether an object has no controller, and its annotation lets the PlatformOperator adopt it.
-func consents(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
+// Consents reports whether an object has no controller, and its annotation lets the PlatformOperator adopt it.
+func Consents(op *v1alpha1.PlatformOperator, o metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(o) == nil && o.GetAnnotations()[v1alpha1.AnnotationAdopt] == op.Name
 }
 
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+// NewObject returns an object with only its identity.
+func NewObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetAPIVersion(apiVersion)
 	out.SetKind(kind)
@@ -269,9 +271,37 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	return out
 }
 
-func titleOf(o *unstructured.Unstructured) string {
+// Title returns the kind, namespace and name of an object, as messages use them.
+func Title(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return fmt.Sprintf("%s %s", o.GetKind(), o.GetName())
 	}
 	return fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
+}
+
+// Conflict is the error for an object that belongs to another owner.
+type Conflict struct{ Live *unstructured.Unstructured }
+
+func (c *Conflict) Error() string { return Title(c.Live) + " belongs to another owner" }
+
+// Message returns a message with the owner of the object, or how to hand the object over to adopter if it has none.
+func (c *Conflict) Message(adopter string) string {
+	if ref := metav1.GetControllerOf(c.Live); ref != nil {
+		return fmt.Sprintf("%s belongs to %s %s, and is not changed", Title(c.Live), ref.Kind, ref.Name)
+	}
+	namespace := ""
+	if c.Live.GetNamespace() != "" {
+		namespace = " -n " + c.Live.GetNamespace()
+	}
+	return fmt.Sprintf("%s already exists and is not changed. To hand it over: kubectl annotate%s %s %s %s=%s", Title(c.Live), namespace,
+		resourceName(c.Live), c.Live.GetName(), v1alpha1.AnnotationAdopt, adopter)
+}
+
+// resourceName returns the name of a kind that kubectl accepts.
+func resourceName(o *unstructured.Unstructured) string {
+	kind := o.GroupVersionKind()
+	if kind.Group == "" {
+		return strings.ToLower(kind.Kind)
+	}
+	return strings.ToLower(kind.Kind) + "." + kind.Group
 }

@@ -39,7 +39,7 @@ type (
 
 // beginning returns the Inputs of foo once its objects exist, and nothing else has happened.
 func beginning(changes ...given) Inputs {
-	in := Inputs{Operator: asking(), DegradedInertia: 2 * time.Minute, Now: noon}
+	in := Inputs{Operator: builder.PlatformOperator(), DegradedInertia: 2 * time.Minute, Now: noon}
 	for _, d := range Compose(in.Operator, surrounded()) {
 		in.Objects = append(in.Objects, Object{Desired: d, Live: bearing(d.Object, types.UID("uid-"+d.Entry))})
 	}
@@ -57,7 +57,7 @@ func with(in Inputs, changes ...given) Inputs {
 // after returns the Inputs a second later, with the status computed from the previous ones.
 func after(before Inputs, changes ...given) Inputs {
 	out := with(before, changes...)
-	out.Operator.Status, _ = Status(before)
+	out.Operator.Status, _ = Compute(before)
 	out.Now = metav1.NewTime(before.Now.Add(time.Second))
 	return out
 }
@@ -183,7 +183,7 @@ func bearing(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstruct
 }
 
 // asked changes the PlatformOperator itself.
-func asked(changes ...asks) given {
+func asked(changes ...builder.Change) given {
 	return func(in *Inputs) {
 		for _, change := range changes {
 			change(in.Operator)
@@ -251,7 +251,7 @@ func TestStatus(t *testing.T) {
 		for name, tc := range rows {
 			t.Run(of+"/"+name, func(t *testing.T) {
 				before := copied(tc.in)
-				got, _ := Status(tc.in)
+				got, _ := Compute(tc.in)
 				statuses.Check(t, of+"/"+name, got)
 				said := map[string]string{}
 				for _, c := range got.Conditions {
@@ -1180,12 +1180,12 @@ func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) 
 	t.Helper()
 	second := with(in)
 	second.Operator.Status = *first.DeepCopy()
-	got, _ := Status(second)
+	got, _ := Compute(second)
 	if diff := cmp.Diff(first, got); diff != "" {
 		t.Errorf("computed again it differs: -first +second\n%s", diff)
 	}
 	second.Now = metav1.NewTime(in.Now.Add(time.Hour))
-	got, _ = Status(second)
+	got, _ = Compute(second)
 	if first.QuietSince != nil {
 		first.FailingSince, first.QuietSince, first.FailingReason, first.FailingMessage = nil, nil, "", ""
 	}
@@ -1249,9 +1249,9 @@ func checkReady(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 		switch {
 		case o.Leaving:
 		case o.Problem != nil || o.Live == nil || o.Live.GetDeletionTimestamp() != nil || !got.Resources[i].Ready:
-			t.Errorf("Ready, but %s has the problem %v, and is told as %v", titleOf(o.Object), o.Problem, got.Resources[i])
+			t.Errorf("Ready, but %s has the problem %v, and is told as %v", Title(o.Object), o.Problem, got.Resources[i])
 		case o.Entry != "subscription" && !readiness.Of(o.Live, o.Checks).Ready:
-			t.Errorf("Ready, but %s is not", titleOf(o.Object))
+			t.Errorf("Ready, but %s is not", Title(o.Object))
 		}
 	}
 	message := meta.FindStatusCondition(got.Conditions, "Installed").Message
@@ -1283,7 +1283,7 @@ func TestTransitions(t *testing.T) {
 	}{
 		"First": {first, "False", 12}, "Words": {second, "False", 12}, "Status": {third, "True", 14},
 	} {
-		got, _ := Status(tc.in)
+		got, _ := Compute(tc.in)
 		c := meta.FindStatusCondition(got.Conditions, "Ready")
 		if string(c.Status) != tc.ready || c.LastTransitionTime.Hour() != tc.since {
 			t.Errorf("%s: Ready is %s since %v; want %s since %d", name, c.Status, c.LastTransitionTime, tc.ready, tc.since)
@@ -1308,7 +1308,7 @@ func TestLongWords(t *testing.T) {
 		"Probe":        runs(probed("Upgradeable=False/NotUpgradeable: "+long, "Important=True/ConditionsTrue: "+long)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := Status(in)
+			got, _ := Compute(in)
 			checkSense(t, in, got)
 			checkFixed(t, in, got)
 			for _, r := range got.Resources {
@@ -1324,8 +1324,9 @@ func TestLongWords(t *testing.T) {
 }
 
 func TestResourceReferences(t *testing.T) {
-	got, _ := Status(runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")),
+	got, _ := Compute(runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")),
 		leaving("old", bearing(builder.FromJSON(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"bar","name":"old"}}`), "uid-old"))))
+
 	want := []corev1.ObjectReference{
 		{APIVersion: "v1", Kind: "Namespace", Name: "foo", UID: "uid-namespace"},
 		{APIVersion: "operators.coreos.com/v1", Kind: "OperatorGroup", Namespace: "foo", Name: "foo", UID: "uid-operatorgroup"},
@@ -1347,7 +1348,7 @@ func TestRelatedObjects(t *testing.T) {
 		consisting("example", builder.FooWithConditions("Ready=True")), consisting("again", builder.FooWithConditions("Ready=True")), func(in *Inputs) {
 			in.Subscription.Status.InstallPlanRef = &corev1.ObjectReference{Kind: "InstallPlan", Namespace: "foo", Name: "install-2"}
 		})
-	got, _ := Status(in)
+	got, _ := Compute(in)
 	want := []string{
 		"example.com/v1\tFoo\t\texample",
 		"operators.coreos.com/v1\tOperatorGroup\tfoo\tfoo",
@@ -1366,7 +1367,7 @@ func TestRelatedObjects(t *testing.T) {
 	for i := range 120 {
 		leaving("old", builder.FromJSON(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old-%03d"}}`, 119-i)))(&in)
 	}
-	got, _ = Status(in)
+	got, _ = Compute(in)
 	if len(got.RelatedObjects) != 100 {
 		t.Errorf("there are %d related objects", len(got.RelatedObjects))
 	}
@@ -1388,7 +1389,7 @@ func TestRelatedObserved(t *testing.T) {
 		}},
 		"None": {with(in, func(in *Inputs) { in.Subscription = nil }), nil},
 	} {
-		got, _ := Status(tc.in)
+		got, _ := Compute(tc.in)
 		if diff := cmp.Diff(tc.want, related(got)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
@@ -1450,7 +1451,7 @@ func TestFailing(t *testing.T) {
 				if m.bad {
 					trouble(&in)
 				}
-				got, again := Status(in)
+				got, again := Compute(in)
 				want := []string{m.since, m.quiet}
 				if diff := cmp.Diff(want, []string{sinceThen(start, got.FailingSince), sinceThen(start, got.QuietSince)}); diff != "" {
 					t.Fatalf("%s\nat %s: failingSince, quietSince: -want +got\n%s", tc.reason, m.at, diff)
@@ -1501,7 +1502,7 @@ func sinceThen(start metav1.Time, moment *metav1.Time) string {
 func TestFailingChanges(t *testing.T) {
 	first := beginning(problem("subscription", "Forbidden", "May not"))
 	second := after(first, problem("subscription", "ApplyFailed", "Does not"))
-	got, _ := Status(second)
+	got, _ := Compute(second)
 	want := []any{noon.Truncate(time.Second), "ApplyFailed", "Does not"}
 	if diff := cmp.Diff(want, []any{got.FailingSince.Time, got.FailingReason, got.FailingMessage}); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -34,7 +34,7 @@ func TestStatusRandom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachRound(t, func(in func() Inputs) {
 				given := in()
-				got, again := Status(given)
+				got, again := Compute(given)
 				check(t, given, got)
 				if again < 0 || (again > 0) != (got.QuietSince != nil) {
 					t.Errorf("quiet since %v, and looks again in %v", got.QuietSince, again)
@@ -48,14 +48,14 @@ func TestStatusRandom(t *testing.T) {
 func TestStatusPure(t *testing.T) {
 	eachRound(t, func(in func() Inputs) {
 		given := in()
-		got, _ := Status(given)
+		got, _ := Compute(given)
 		if diff := cmp.Diff(in(), given); diff != "" {
 			t.Errorf("Status changed what it was given:\n%s", diff)
 		}
-		if second, _ := Status(given); !cmp.Equal(got, second) {
+		if second, _ := Compute(given); !cmp.Equal(got, second) {
 			t.Errorf("-first +second\n%s", cmp.Diff(got, second))
 		}
-		if other, _ := Status(in()); !cmp.Equal(got, other) {
+		if other, _ := Compute(in()); !cmp.Equal(got, other) {
 			t.Errorf("-one +other\n%s", cmp.Diff(got, other))
 		}
 		got.Conditions[0].Message = "changed"
@@ -133,7 +133,7 @@ func checkRegress(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus
 func again(in Inputs, status v1alpha1.PlatformOperatorStatus) v1alpha1.PlatformOperatorStatus {
 	in = with(in)
 	in.Operator.Status = status
-	out, _ := Status(in)
+	out, _ := Compute(in)
 	return out
 }
 
@@ -151,7 +151,7 @@ func randomInputs(r *rand.Rand) Inputs {
 			next = with(in)
 			change(r, &next)
 		}
-		next.Operator.Status, _ = Status(in)
+		next.Operator.Status, _ = Compute(in)
 		next.Operator.Generation = in.Operator.Generation + int64(r.IntN(2))
 		if !slices.Equal(entries(in), entries(next)) {
 			next.Operator.Generation = in.Operator.Generation + 1
@@ -187,7 +187,7 @@ func change(r *rand.Rand, in *Inputs) {
 	case 3:
 		in.Probe = other.Probe
 	}
-	if in.running() == nil {
+	if in.Running() == nil {
 		in.Probe = nil
 	}
 }
@@ -272,7 +272,7 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 		there = append(there, pick(r, csv, byOLM(csv.DeepCopy())))
 	}
 	csvs(there...)(in)
-	if oneIn(r, 8) || in.observes() && in.Observed != 1 {
+	if oneIn(r, 8) || in.Observes() && in.Observed != 1 {
 		in.Subscription, in.CSVs = nil, nil // CSVs are only read if there is a Subscription
 		return
 	}
@@ -292,7 +292,7 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 	if oneIn(r, 10) {
 		in.Subscription.Spec = nil
 	}
-	if in.running() != nil && oneIn(r, 2) {
+	if in.Running() != nil && oneIn(r, 2) {
 		probed()(in)
 		for _, t := range []string{"Upgradeable", "Important", "Synced"} {
 			if !oneIn(r, 3) {
@@ -357,7 +357,7 @@ func randomSurroundings(r *rand.Rand) (*v1alpha1.PlatformOperator, Surroundings)
 		}
 		return out
 	}
-	op := asking(pick(r, tracked, observing, inNamespaceBar, approving(olm.ApprovalManual), configured(`{"env":[]}`)))
+	op := builder.PlatformOperator(pick(r, tracked, observing, builder.InNamespaceBar, approving(olm.ApprovalManual), configured(`{"env":[]}`)))
 	including("cr", pick(r, `{"apiVersion":"v1","kind":"Foo","metadata":{"name":"cr"}}`, `{}`, `[`, `null`))(op)
 	s := surrounded(groups(those()...), subscriptions(those()...))
 	if oneIn(r, 2) {

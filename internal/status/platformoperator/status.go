@@ -1,3 +1,4 @@
+// Package platformoperator computes the objects that a PlatformOperator consists of, and its status.
 package platformoperator
 
 import (
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
@@ -20,6 +22,23 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
+
+// Object is the observed state of an object that a PlatformOperator consists of.
+type Object struct {
+	Desired
+
+	// Live is nil if the object does not exist, or belongs to another owner.
+	Live *unstructured.Unstructured
+
+	// Problem keeps the object from being as desired; nil if there is none.
+	Problem *condition.Problem
+
+	// Leaving is true if the object is no longer desired, but still exists.
+	Leaving bool
+
+	// Unwatched is true if no watch reports changes of the object.
+	Unwatched bool
+}
 
 // Inputs holds everything that a PlatformOperator's status depends on, as read at one moment.
 type Inputs struct {
@@ -58,9 +77,9 @@ type Inputs struct {
 	Now metav1.Time
 }
 
-// Status returns the status of a PlatformOperator, and when to compute it again although nothing has changed; 0 is
+// Compute returns the status of a PlatformOperator, and when to compute it again although nothing has changed; 0 is
 // never. It is pure.
-func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
+func Compute(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	in.Now = in.Now.Rfc3339Copy() // the API server stores seconds
 	out := in.Operator.Status.DeepCopy()
 	for _, concern := range []func(Inputs, *v1alpha1.PlatformOperatorStatus){
@@ -87,8 +106,8 @@ func Status(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	return *out, again
 }
 
-// lookAgain returns when to reconcile again without an event, given when an ended failure counts as over; 0 is never.
-func (in Inputs) lookAgain(status v1alpha1.PlatformOperatorStatus, quiet time.Duration) time.Duration {
+// RetryAfter returns when to reconcile again without an event, given when an ended failure counts as over; 0 is never.
+func (in Inputs) RetryAfter(status v1alpha1.PlatformOperatorStatus, quiet time.Duration) time.Duration {
 	out := quiet
 	sooner := func(d time.Duration) {
 		if out == 0 || d < out {
@@ -99,13 +118,16 @@ func (in Inputs) lookAgain(status v1alpha1.PlatformOperatorStatus, quiet time.Du
 		sooner(retry)
 	}
 	if in.Barred != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
-		sooner(backOff(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced).LastTransitionTime, in.Now))
+		sooner(BackOff(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced).LastTransitionTime, in.Now))
 	}
 	return out
 }
 
-// backOff returns when to retry. The interval grows with the time since the failure began, from one second up to retry.
-func backOff(since, now metav1.Time) time.Duration {
+// retry is the longest interval between attempts if no event reports that the problem is fixed.
+const retry = 30 * time.Second
+
+// BackOff returns when to retry. The interval grows with the time since the failure began, from one second up to retry.
+func BackOff(since, now metav1.Time) time.Duration {
 	return min(max(now.Sub(since.Time)/2, time.Second), retry)
 }
 
@@ -114,7 +136,7 @@ func backOff(since, now metav1.Time) time.Duration {
 func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
 	var titles, problems []string
 	for _, o := range left {
-		titles = append(titles, titleOf(o.Object))
+		titles = append(titles, Title(o.Object))
 		if o.Problem != nil {
 			problems = append(problems, o.Problem.Message)
 		}
@@ -157,7 +179,7 @@ const maxMessage = 4096
 // version sets the version of the operator that is running.
 func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	out.Version = ""
-	if csv := in.running(); csv != nil {
+	if csv := in.Running(); csv != nil {
 		out.Version = csv.Spec.Version.String()
 	}
 }
@@ -165,7 +187,7 @@ func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 // onDeletion sets what deleting the PlatformOperator does.
 func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	switch {
-	case in.observes():
+	case in.Observes():
 		out.OnDeletion = "Nothing is deleted, since managementPolicy is Observe"
 		return
 	case in.Operator.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
@@ -173,7 +195,7 @@ func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		return
 	}
 	does, waits := "Uninstalls the operator", []string{}
-	if running := in.running(); running != nil {
+	if running := in.Running(); running != nil {
 		does = "Uninstalls " + running.Name
 		for _, owned := range running.Spec.CustomResourceDefinitions.Owned {
 			waits = append(waits, owned.Name)
@@ -182,9 +204,9 @@ func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	}
 	until := ""
 	if len(waits) > 0 {
-		until = "custom resources of " + named(waits)
+		until = "custom resources of " + messages.List(waits, 5, ", ")
 	}
-	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Entry == entryNamespace && o.Live != nil }) {
+	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Entry == EntryNamespace && o.Live != nil }) {
 		namespace := in.Operator.GetNamespaceToInstallIn()
 		does += " and deletes namespace " + namespace
 		until = strings.TrimPrefix(until+", or volume claims, workloads, Secrets or ConfigMaps of users' in namespace "+namespace, ", or ")
@@ -201,7 +223,7 @@ func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonSynced, Message: "Every object exists as declared",
 	}
-	if in.observes() {
+	if in.Observes() {
 		c.Reason, c.Message = v1alpha1.ReasonObserveOnly, "Nothing is made or changed, since managementPolicy is Observe"
 	}
 	if problem := in.unsynced(); problem != nil {
@@ -251,7 +273,7 @@ func (in Inputs) duplicate() *condition.Problem {
 // a CSV that has run exists.
 func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionInstalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling}
-	running, trouble := in.running(), in.trouble()
+	running, trouble := in.Running(), in.trouble()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
 	switch {
 	case running != nil && (was || meta.IsStatusConditionTrue(out.Conditions, v1alpha1.ConditionReady)):
@@ -280,7 +302,7 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		c.Reason, c.Message = v1alpha1.ReasonUpdateHeld, wait.Message
 	case in.updating():
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUpdating
-		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.running().Name, in.Subscription.Status.CurrentCSV, in.waitsFor())
+		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.Running().Name, in.Subscription.Status.CurrentCSV, in.waitsFor())
 	}
 	set(in, out, c)
 }
@@ -332,13 +354,13 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// observes reports whether nothing may be created or changed.
-func (in Inputs) observes() bool {
+// Observes reports whether nothing may be created or changed.
+func (in Inputs) Observes() bool {
 	return in.Operator.Spec.ManagementPolicy == v1alpha1.ManagementObserve
 }
 
-// running returns the CSV that has run, and still serves while a newer one is being installed; nil if none has.
-func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
+// Running returns the CSV that has run, and still serves while a newer one is being installed; nil if none has.
+func (in Inputs) Running() *operatorsv1alpha1.ClusterServiceVersion {
 	if in.Subscription == nil {
 		return nil
 	}
@@ -351,7 +373,7 @@ func (in Inputs) running() *operatorsv1alpha1.ClusterServiceVersion {
 
 // replaced reports whether a newer CSV is to replace the running one.
 func (in Inputs) replaced() bool {
-	running := in.running()
+	running := in.Running()
 	return running != nil && in.Subscription.Status.CurrentCSV != "" && in.Subscription.Status.CurrentCSV != running.Name
 }
 
@@ -371,7 +393,7 @@ func (in Inputs) trouble() *condition.Problem {
 // early reports whether an object lacks a kind or a service account that the operator's installation may still create.
 func (in Inputs) early(o Object) bool {
 	brings := o.Problem.Reason == v1alpha1.ReasonKindNotFound || o.Problem.Reason == v1alpha1.ReasonServiceAccountMissing
-	return brings && in.running() == nil
+	return brings && in.Running() == nil
 }
 
 // operatorTrouble returns what is wrong with the operator itself; nil if nothing is.
@@ -383,10 +405,10 @@ func (in Inputs) operatorTrouble() *condition.Problem {
 		return in.Barred
 	case in.NoOLM:
 		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
-	case in.observes() && in.Observed > 1:
+	case in.Observes() && in.Observed > 1:
 		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
 			"There are %d Subscriptions to package %s: set spec.namespace to select one", in.Observed, in.Operator.Spec.Package.Name)}
-	case in.observes() && in.Subscription == nil:
+	case in.Observes() && in.Subscription == nil:
 		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
 	case in.modesUnsupported():
 		return &condition.Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
@@ -403,7 +425,7 @@ func (in Inputs) operatorTrouble() *condition.Problem {
 
 // modesUnsupported reports whether the operator does not run because no OperatorGroup that is composed can fit it.
 func (in Inputs) modesUnsupported() bool {
-	if in.Subscription == nil || in.observes() {
+	if in.Subscription == nil || in.Observes() {
 		return false
 	}
 	csv := in.CSVs[in.Subscription.Status.CurrentCSV]
@@ -435,4 +457,17 @@ func (in Inputs) waitsFor() string {
 		return said.Message
 	}
 	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)
+}
+
+// InstallModes returns the install modes of the newest CSV that exists; nil if there is none.
+func (in Inputs) InstallModes() []olm.InstallMode {
+	if in.Subscription == nil {
+		return nil
+	}
+	for _, name := range []string{in.Subscription.Status.CurrentCSV, in.Subscription.Status.InstalledCSV} {
+		if csv := in.CSVs[name]; csv != nil {
+			return csv.Spec.InstallModes
+		}
+	}
+	return nil
 }
