@@ -14,10 +14,11 @@ BIN := $(CURDIR)/bin
 export CGO_ENABLED = 0
 
 # Tools are built from modules of exact versions: see hack/tools/go.mod.
-TOOLS := controller-gen kustomize golangci-lint
+TOOLS := controller-gen kustomize golangci-lint wgo
 controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
 kustomize      := sigs.k8s.io/kustomize/kustomize/v5
 golangci-lint  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+wgo            := github.com/bokwoon95/wgo
 
 ##@ General
 
@@ -63,17 +64,32 @@ lint: $(BIN)/golangci-lint ## Vet and lint.
 	@$(BIN)/golangci-lint run
 	@cd hack/devcluster && go vet ./... && $(BIN)/golangci-lint run --config ../../.golangci.yml
 
+.PHONY: run
+run: build tools controlplane $(BIN)/wgo ## Run the manager on a cluster of its own in bin/dev, and again whenever a file is saved. bin/devcluster down --dir bin/dev ends the cluster.
+	@$(BIN)/devcluster status --dir $(BIN)/dev >/dev/null 2>&1 || $(BIN)/devcluster up --nodes=fake --dir $(BIN)/dev
+	@export KUBECONFIG=$(BIN)/dev/kubeconfig; \
+	$(BIN)/kustomize build config/lifecycle | $(BIN)/controlplane/kubectl apply --server-side -f - >/dev/null; \
+	$(BIN)/wgo -dir api -dir cmd -dir internal -file '\.go$$' -xfile '_test\.go$$' \
+		go build -o $(BIN)/manager ./cmd/manager :: $(BIN)/manager --health-probe-bind-address=0 $(ARGS)
+
+# Packages whose tests start no API server and no programs.
+UNIT = $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '!/\/e2e|testcluster|os\/exec/ {print $$1}')
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no cluster. GO_TEST_ARGS are passed to all tests: GO_TEST_ARGS='-run TestCompute -v'.
+	@go test $(GO_TEST_ARGS) $(UNIT)
+
 .PHONY: test
 test: check-generated lint build tools controlplane ## Check generated files, vet, lint, and run the unit and API-server tests.
 	@cd hack/devcluster && go test ./...
 	@rows=$$(mktemp -d); trap 'rm -r $$rows' EXIT; \
-	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $$(go list ./... | grep -v /e2e); \
+	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list ./... | grep -v /e2e); \
 	CONFIG=constrained go test -count=1 ./internal/manager -run 'TestImpersonation|TestTenants|TestFirstAccountThatMay|TestNames$$'; \
 	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
 .PHONY: e2e
-e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG.
-	@go test -count=1 -timeout=45m -p 2 -v ./e2e/...
+e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
+	@go test -count=1 -timeout=45m -p 2 -v $(GO_TEST_ARGS) $(or $(E2E),./e2e/...)
 
 .PHONY: e2e-neighbours
 e2e-neighbours: $(BIN)/cosign ## Test against other projects' programs that take long to build: cosign signs, the manager verifies.

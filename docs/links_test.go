@@ -26,7 +26,11 @@ func documents(t *testing.T) []string {
 	if err != nil || len(out) == 0 {
 		t.Fatalf("there are no documents: %v", err)
 	}
-	return append(out, "../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+	decisions, err := filepath.Glob("adr/*.md")
+	if err != nil || len(decisions) == 0 {
+		t.Fatalf("there are no decisions: %v", err)
+	}
+	return append(append(out, decisions...), "../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
 }
 
 // TestLinks verifies that each file that a document links to exists, and contains the test that the link names.

@@ -4,6 +4,7 @@ module github.com/operator-status/operator-status/hack/tools
 go 1.26.0
 
 require (
+	github.com/bokwoon95/wgo v0.5.14
 	github.com/golangci/golangci-lint/v2 v2.15.0
 	sigs.k8s.io/controller-tools v0.23.0
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.2

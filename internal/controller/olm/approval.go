@@ -159,3 +159,27 @@ func missing(plan *olm.InstallPlan, subs []string) string {
 		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a user has to approve it with %s",
 		plan.Namespace, plan.Name, subscriptionstatus.Named(subs), subscriptionstatus.HowToApprove(plan))
 }
+
+// probe returns the inputs for the Probe of a ClusterServiceVersion.
+func (n Namespace) probe(name string) gate.Inputs {
+	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name]}
+}
+
+// waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides
+// so; nil if it has.
+func (n Namespace) waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		in := n.update(sub)
+		if in.Running == nil || in.Running.Name != name {
+			continue
+		}
+		if sub.IsGated() {
+			return &gate.Waiver{Reason: v1alpha1.ReasonApprovalGate, Message: "Updates of Subscription " + sub.Name + " are held before their InstallPlan is approved"}, sub
+		}
+		if in.Target != name && sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
+			return &gate.Waiver{Reason: v1alpha1.ReasonOverridden, Message: "Annotation " + v1alpha1.AnnotationAllowUpgrade + " of Subscription " + sub.Name + " allows the update to " + in.Target}, sub
+		}
+	}
+	return nil, nil
+}

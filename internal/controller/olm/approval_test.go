@@ -391,17 +391,17 @@ func TestWaiver(t *testing.T) {
 	held := named(beingReplaced(), heldBack())
 	pending := func() *v1alpha1.Subscription { return subscribing("foo", "foo.v2", "foo.v2") }
 	arrived := subscribing("foo", "foo.v1", "foo.v1")
-	gate := &Waiver{"ApprovalGate", "Updates of Subscription foo are held before their InstallPlan is approved"}
-	allowed := &Waiver{"Overridden", "Annotation operatorstatus.io/allow-upgrade of Subscription foo allows the update to foo.v2"}
+	gated := &gate.Waiver{Reason: "ApprovalGate", Message: "Updates of Subscription foo are held before their InstallPlan is approved"}
+	allowed := &gate.Waiver{Reason: "Overridden", Message: "Annotation operatorstatus.io/allow-upgrade of Subscription foo allows the update to foo.v2"}
 	cases := map[string]struct {
 		reason string
 		n      Namespace
 		of     string
-		want   *Waiver
+		want   *gate.Waiver
 	}{
-		"Gated":         {"Where the approval gate holds, the later one does not.", world(named(succeeded("foo.v1")), byGate(foo())), "foo.v1", gate},
-		"GatedAtRest":   {"Also while there is nothing to hold.", world(named(succeeded("foo.v1")), byGate(arrived.DeepCopy())), "foo.v1", gate},
-		"GatedApproved": {"And once the new one is there, of the one that runs.", world(held, byGate(pending())), "foo.v1", gate},
+		"Gated":         {"Where the approval gate holds, the later one does not.", world(named(succeeded("foo.v1")), byGate(foo())), "foo.v1", gated},
+		"GatedAtRest":   {"Also while there is nothing to hold.", world(named(succeeded("foo.v1")), byGate(arrived.DeepCopy())), "foo.v1", gated},
+		"GatedApproved": {"And once the new one is there, of the one that runs.", world(held, byGate(pending())), "foo.v1", gated},
 		"ByHand":        {"A person who approves is told nothing by the Probe, so that the later gate holds.", world(held, byHand(pending())), "foo.v1", nil},
 		"LabelOnly":     {"So it does where the label has no effect.", world(held, labelled(pending())), "foo.v1", nil},
 		"Allowed":       {"An administrator lets this one update go on.", world(held, allowing(pending(), "foo.v2")), "foo.v1", allowed},

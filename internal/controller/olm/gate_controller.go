@@ -1,3 +1,4 @@
+// Package olm reports beside a real Operator Lifecycle Manager, and gates its updates.
 package olm
 
 import (
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // FieldOwner is the field manager of operator-status for OLM's objects.
@@ -47,8 +49,8 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	waiver, sub := n.waiver(request.Name)
-	desired := Gate(condition.Spec.Conditions, n.probe(request.Name), waiver, metav1.NewTime(r.Clock()))
-	if request.NamespacedName == r.Self || !transition(condition.Spec.Conditions, desired) {
+	desired := gate.Upgradeable(condition.Spec.Conditions, n.probe(request.Name), waiver, metav1.NewTime(r.Clock()))
+	if request.NamespacedName == r.Self || !gate.OperatorConditionChanged(condition.Spec.Conditions, desired) {
 		return reconcile.Result{}, nil
 	}
 	if written, err := r.write(ctx, condition, desired); err != nil || !written {

@@ -136,7 +136,7 @@ func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	}
 	out, lasts := Compute(in)
 	if diff := cmp.Diff(given, in); diff != "" {
-		t.Errorf("Status changed what it was given: %s", diff)
+		t.Errorf("Compute changed what it was given: %s", diff)
 	}
 	if err := checker.Observe(&configv1.ClusterOperator{Status: out}); err != nil {
 		t.Errorf("rules of the Cluster Version Operator: %v", err)

@@ -11,9 +11,9 @@ import (
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
-// TestStatus verifies the status for each state of a PlatformOperator, at the first installation and later, alone and
+// TestCompute verifies the status for each state of a PlatformOperator, at the first installation and later, alone and
 // among others.
-func TestStatus(t *testing.T) {
+func TestCompute(t *testing.T) {
 	statuses := golden.Open(t)
 	const (
 		installing = "Available=False/PlatformOperatorsInstalling Progressing=True/PlatformOperatorsInstalling "
@@ -171,7 +171,7 @@ func TestStatus(t *testing.T) {
 			} {
 				t.Run(strings.Join([]string{name, moment.name, count}, "/"), func(t *testing.T) {
 					got := checked(t, Inputs{Current: moment.current, Operators: operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
-					statuses.Check(t, strings.TrimPrefix(t.Name(), "TestStatus/"), got)
+					statuses.Check(t, strings.TrimPrefix(t.Name(), "TestCompute/"), got)
 					want := moment.want
 					if count == "one" && tc.bar.DeletionTimestamp != nil {
 						want = none

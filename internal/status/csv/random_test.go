@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestRandom verifies for random inputs that Report changes none of them, and that its result is stable.
+// TestRandom verifies for random inputs that Compute changes none of them, and that its result is stable.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -21,7 +21,7 @@ func TestRandom(t *testing.T) {
 		in := random(rand.New(rand.NewPCG(seed, i)))
 		status := Compute(in)
 		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
-			t.Errorf("Report changed what it was given: %s", diff)
+			t.Errorf("Compute changed what it was given: %s", diff)
 		}
 		checkFixed(t, in, status)
 		available, progressing := status.GetCondition("Available").Status, status.GetCondition("Progressing").Status

@@ -49,7 +49,7 @@ var (
 	deleting   = Decision{olm.CSVPhaseDeleting, v1alpha1.CSVReasonReplaced, "etcdoperator.v2.0.0 has taken over"}
 )
 
-func TestReport(t *testing.T) {
+func TestCompute(t *testing.T) {
 	statuses := golden.Open(t)
 	etcdVersion := func(v string) v1alpha1.OperatorVersion { return v1alpha1.OperatorVersion{Name: "etcd", Version: v} }
 	cases := map[string]struct {

@@ -21,8 +21,8 @@ import (
 // rounds is the number of random Inputs that each property is tested with.
 const rounds = 500
 
-// TestStatusRandom verifies that the status of any Inputs is consistent.
-func TestStatusRandom(t *testing.T) {
+// TestRandom verifies that the status of any Inputs is consistent.
+func TestRandom(t *testing.T) {
 	for name, check := range map[string]func(*testing.T, Inputs, v1alpha1.PlatformOperatorStatus){
 		"Sense":   checkSense,
 		"Fixed":   checkFixed,
@@ -44,13 +44,13 @@ func TestStatusRandom(t *testing.T) {
 	}
 }
 
-// TestStatusPure verifies that Status does not change its Inputs, and returns the same status for equal ones.
-func TestStatusPure(t *testing.T) {
+// TestPure verifies that Compute does not change its Inputs, and returns the same status for equal ones.
+func TestPure(t *testing.T) {
 	eachRound(t, func(in func() Inputs) {
 		given := in()
 		got, _ := Compute(given)
 		if diff := cmp.Diff(in(), given); diff != "" {
-			t.Errorf("Status changed what it was given:\n%s", diff)
+			t.Errorf("Compute changed what it was given:\n%s", diff)
 		}
 		if second, _ := Compute(given); !cmp.Equal(got, second) {
 			t.Errorf("-first +second\n%s", cmp.Diff(got, second))

@@ -241,7 +241,7 @@ type statusRow struct {
 	failing   string   // failingReason
 }
 
-func TestStatus(t *testing.T) {
+func TestCompute(t *testing.T) {
 	statuses := golden.Open(t)
 	seen := map[string]bool{}
 	for of, rows := range map[string]map[string]statusRow{
@@ -1175,7 +1175,7 @@ func related(got v1alpha1.PlatformOperatorStatus) []string {
 	return out
 }
 
-// checkFixed verifies that Status keeps its own output, now and an hour later, except for a failure that has ended.
+// checkFixed verifies that Compute keeps its own output, now and an hour later, except for a failure that has ended.
 func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	second := with(in)

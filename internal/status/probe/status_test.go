@@ -64,7 +64,7 @@ func held() v1alpha1.ProbeStatus {
 
 }
 
-func TestStatus(t *testing.T) {
+func TestCompute(t *testing.T) {
 	statuses := golden.Open(t)
 	cases := map[string]struct {
 		reason     string

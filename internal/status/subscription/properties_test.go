@@ -54,7 +54,7 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// TestRandom verifies for random inputs that Status changes none of them, and that its result is stable.
+// TestRandom verifies for random inputs that Compute changes none of them, and that its result is stable.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -62,7 +62,7 @@ func TestRandom(t *testing.T) {
 		in := random(rand.New(rand.NewPCG(seed, i)))
 		status := Compute(in)
 		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
-			t.Errorf("Status changed what it was given: %s", diff)
+			t.Errorf("Compute changed what it was given: %s", diff)
 		}
 		checkFixed(t, in, status)
 		checkSense(t, status)

@@ -11,7 +11,7 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// rows are the cases of TestStatus, from problems of the catalog to problems of the operator.
+// rows are the cases of TestCompute, from problems of the catalog to problems of the operator.
 func rows() map[string]row {
 	out := map[string]row{}
 	for _, part := range []map[string]row{catalogRows(), planRows(), csvRows(), heldRows()} {

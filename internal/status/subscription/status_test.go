@@ -175,7 +175,7 @@ type row struct {
 	why string
 }
 
-func TestStatus(t *testing.T) {
+func TestCompute(t *testing.T) {
 	statuses := golden.Open(t)
 	seen := map[string]bool{}
 	for name, tc := range rows() {

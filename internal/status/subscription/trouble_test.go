@@ -206,7 +206,7 @@ func TestUpToDateOf(t *testing.T) {
 	}
 }
 
-// TestTroubleAfterStatus verifies that TroubleOf, WaitOf and UpToDateOf agree with every status that Status returns.
+// TestTroubleAfterStatus verifies that TroubleOf, WaitOf and UpToDateOf agree with every status that Compute returns.
 func TestTroubleAfterStatus(t *testing.T) {
 	for name, tc := range rows() {
 		status := Compute(tc.in)

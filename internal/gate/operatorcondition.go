@@ -1,5 +1,4 @@
-// Package olm contains what depends on a real Operator Lifecycle Manager in the cluster.
-package olm
+package gate
 
 import (
 	"slices"
@@ -10,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // Waiver is why the OperatorCondition must not hold an update, regardless of the Probe.
@@ -19,14 +17,14 @@ type Waiver struct {
 	Message string
 }
 
-// Gate returns the desired `spec.conditions` of an OperatorCondition, which OLM reads before it updates the operator.
+// Upgradeable returns the desired `spec.conditions` of an OperatorCondition, which OLM reads before it updates the operator.
 // waiver states why the operator's Probe has no effect there; nil if it has. Reader and target namespaces are not
 // compared: a change of leader would turn every entry False and True again, and OLM holds an update while it is False.
 //
 // An Upgradeable condition that the operator sets itself stays unchanged, as does a released one, and ours while the
 // Probe of an operator that never opted in has not been read. Ours is never removed, since OLM would then consider the
 // last one outdated and hold the update forever. It turns True instead.
-func Gate(conditions []metav1.Condition, probe gate.Inputs, waiver *Waiver, now metav1.Time) []metav1.Condition {
+func Upgradeable(conditions []metav1.Condition, probe Inputs, waiver *Waiver, now metav1.Time) []metav1.Condition {
 	actual := meta.FindStatusCondition(conditions, operatorsv2.Upgradeable)
 	if actual != nil && (!v1alpha1.IsGateReason(actual.Reason) || actual.Reason == v1alpha1.ReasonReleased) {
 		return conditions
@@ -48,16 +46,16 @@ func Gate(conditions []metav1.Condition, probe gate.Inputs, waiver *Waiver, now 
 }
 
 // upgradeableOf returns the condition according to the Probe of an operator; nil while that is unknown.
-func upgradeableOf(in gate.Inputs) *metav1.Condition {
+func upgradeableOf(in Inputs) *metav1.Condition {
 	out := &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue}
 	var upgradeable *metav1.Condition
 	if in.Probe != nil {
 		in.Reader, in.Targets = in.Probe.Status.Reader, in.Probe.Status.ObservedTargets
 		upgradeable = meta.FindStatusCondition(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	}
-	switch objection := gate.ProbeObjection(in); {
-	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
-		out.Status, out.Reason, out.Message = metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe "+in.Probe.Name+": "+upgradeable.Message
+	switch objection := ProbeObjection(in); {
+	case objection != nil && objection.Reason == v1alpha1.ReasonProbeNotUpgradeable:
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, objection.Reason, "Probe "+in.Probe.Name+": "+upgradeable.Message
 	case objection != nil && in.OptedIn:
 		out.Status, out.Reason, out.Message = metav1.ConditionFalse, objection.Reason, objection.Message
 	case in.Probe == nil:
@@ -70,33 +68,9 @@ func upgradeableOf(in gate.Inputs) *metav1.Condition {
 	return out
 }
 
-// probe returns the inputs for the Probe of a ClusterServiceVersion.
-func (n Namespace) probe(name string) gate.Inputs {
-	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name]}
-}
-
-// waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides
-// so; nil if it has.
-func (n Namespace) waiver(name string) (*Waiver, *v1alpha1.Subscription) {
-	for i := range n.Subscriptions {
-		sub := &n.Subscriptions[i]
-		in := n.update(sub)
-		if in.Running == nil || in.Running.Name != name {
-			continue
-		}
-		if sub.IsGated() {
-			return &Waiver{v1alpha1.ReasonApprovalGate, "Updates of Subscription " + sub.Name + " are held before their InstallPlan is approved"}, sub
-		}
-		if in.Target != name && sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
-			return &Waiver{v1alpha1.ReasonOverridden, "Annotation " + v1alpha1.AnnotationAllowUpgrade + " of Subscription " + sub.Name + " allows the update to " + in.Target}, sub
-		}
-	}
-	return nil, nil
-}
-
-// transition reports whether the condition changes in status, or its message must hide more names. Other changes of the
+// OperatorConditionChanged reports whether the condition changes in status, or its message must hide more names. Other changes of the
 // message are not written, since each write makes OLM reconcile.
-func transition(before, after []metav1.Condition) bool {
+func OperatorConditionChanged(before, after []metav1.Condition) bool {
 	a, b := meta.FindStatusCondition(before, operatorsv2.Upgradeable), meta.FindStatusCondition(after, operatorsv2.Upgradeable)
 	if a == nil || b == nil {
 		return a != b

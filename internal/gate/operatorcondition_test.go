@@ -1,4 +1,4 @@
-package olm
+package gate
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/gate"
 )
 
 func saying(status metav1.ConditionStatus) *v1alpha1.Probe {
@@ -40,7 +39,7 @@ func owned(p *v1alpha1.Probe) *v1alpha1.Probe {
 	return p
 }
 
-func TestGate(t *testing.T) {
+func TestUpgradeable(t *testing.T) {
 	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "Theirs"}
 	no := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "Probe foo.v1: Waiting for Foo a/b: Migrating is True", 2000)
 	yes := entry(metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable, "Probe foo.v1 reports that the operator may be updated", 2000)
@@ -94,11 +93,11 @@ func TestGate(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			running := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
-			got := Gate(tc.conditions, gate.Inputs{Running: running, Probe: tc.probe, OptedIn: tc.optedIn}, tc.waiver, metav1.Unix(2000, 0))
+			got := Upgradeable(tc.conditions, Inputs{Running: running, Probe: tc.probe, OptedIn: tc.optedIn}, tc.waiver, metav1.Unix(2000, 0))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
-			if transition(tc.conditions, got) != tc.transition {
+			if OperatorConditionChanged(tc.conditions, got) != tc.transition {
 				t.Errorf("%s\ntransition is %t", tc.reason, !tc.transition)
 			}
 		})
