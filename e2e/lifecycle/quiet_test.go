@@ -34,6 +34,7 @@ func TestQuiet(t *testing.T) {
 		s.installed(t, sub, foo(i).CSV())
 	}
 	waitingOrRefused(t)
+	cluster.AwaitSynced(t)
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
 	// There is no event to wait for: the test observes that nothing happens.

@@ -40,6 +40,7 @@ func TestQuiet(t *testing.T) {
 		}
 		return ""
 	})
+	cluster.AwaitSynced(t)
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
 	// There is no event to wait for: the test observes that nothing happens.

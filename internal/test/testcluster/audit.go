@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/manager"
 )
 
@@ -153,6 +155,29 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 		t.Fatalf("%v does not come to rest: %v", agents, err)
 	}
 	return time.Now()
+}
+
+// AwaitSynced waits until all Probes are Synced. One that could not be read yet, for example because its operator had no
+// permissions yet, is retried after pauses that AwaitIdle takes for rest.
+func (c *Cluster) AwaitSynced(t testing.TB) {
+	t.Helper()
+	probes := &v1alpha1.ProbeList{}
+	var unsynced []string
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
+		if err := c.Client.List(ctx, probes); err != nil {
+			return false, err
+		}
+		unsynced = nil
+		for _, p := range probes.Items {
+			if !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionSynced) {
+				unsynced = append(unsynced, fmt.Sprintf("%s/%s: %+v", p.Namespace, p.Name, p.Status.Conditions))
+			}
+		}
+		return len(unsynced) == 0, nil
+	})
+	if err != nil {
+		t.Fatalf("not all Probes are Synced: %v\n%s", err, strings.Join(unsynced, "\n"))
+	}
 }
 
 // CheckTakeover fails the test if a manager that took over from another one, with nothing to correct, has written
