@@ -243,7 +243,7 @@ func ofKind(o *unstructured.Unstructured) State {
 		if c, there := badNews(o, "Failed", "PodScheduled"); there && known && !c.outdated {
 			return ofCondition(c, true) // of a Job or a Pod, for which kstatus has its own message
 		}
-		return hasFailed(wordsOf(res))
+		return hasFailed(messageOf(res))
 	case !known:
 		// kstatus evaluates Ready and Reconciling, but not the others, nor observedGeneration of a condition.
 		if c, there := badNews(o, "Degraded", "Reconciling", "Ready", "Available"); there {
@@ -349,8 +349,8 @@ func withInteger(object map[string]any, field string) map[string]any {
 	return out
 }
 
-// wordsOf returns the reason and message of a failure, from the object's condition if kstatus copied it.
-func wordsOf(res *kstatus.Result) (reason, message string) {
+// messageOf returns the reason and message of a failure, from the object's condition if kstatus copied it.
+func messageOf(res *kstatus.Result) (reason, message string) {
 	for _, c := range res.Conditions {
 		reason, message = c.Reason, c.Message
 	}

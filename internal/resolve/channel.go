@@ -9,6 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // entry is an entry of a channel.
@@ -107,7 +108,7 @@ func circle(left []*entry) string {
 		steps = append(steps, fmt.Sprintf("%s replaces %s", walked[(i+1)%len(walked)].name, e.name))
 	}
 	slices.Reverse(steps)
-	return enumerate(steps, ", ")
+	return messages.List(steps, maxNamed, ", ")
 }
 
 // names reports whether the entry replaces or skips a bundle by name.

@@ -239,7 +239,7 @@ func (s *search) missingPackage(n need) string {
 		names = slices.AppendSeq(names, maps.Keys(c.Content.Packages))
 	}
 	if len(versions) > 0 {
-		return ", but the visible catalogs have only " + enumerate(unique(versions), ", ")
+		return ", but the visible catalogs have only " + messages.List(unique(versions), maxNamed, ", ")
 	}
 	return ", which no visible catalog has" + didYouMean(n.pkg, names)
 }

@@ -217,7 +217,7 @@ func readCompound(o op, words string, value []byte, depth int) (need, error) {
 		n.parts = append(n.parts, part)
 		texts = append(texts, part.text)
 	}
-	n.text = messages.Clip(fmt.Sprintf("%s (%s)", words, enumerate(texts, "; ")), maxMessage/2)
+	n.text = messages.Clip(fmt.Sprintf("%s (%s)", words, messages.List(texts, maxNamed, "; ")), maxMessage/2)
 	return n, nil
 }
 

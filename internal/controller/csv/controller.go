@@ -188,8 +188,8 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	if equality.Semantic.DeepEqual(status, s.csv.Status) {
 		return nil
 	}
-	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.WordsInterval && csvstatus.SameButWords(status, s.csv.Status) {
-		v.Again = csvstatus.WordsInterval
+	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.MessageInterval && csvstatus.SameExceptMessages(status, s.csv.Status) {
+		v.Again = csvstatus.MessageInterval
 		return nil
 	}
 	if status.Phase != s.csv.Status.Phase {

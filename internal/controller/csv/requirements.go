@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // requirements checks that the kinds that the operator owns and needs are on the cluster.
@@ -67,12 +67,8 @@ func pending(statuses []olm.RequirementStatus) *Verdict {
 
 const maxListed = 5
 
-func listed(names []string) string {
-	if cut := len(names) - maxListed; cut > 0 {
-		return fmt.Sprintf("%s; and %d more", strings.Join(names[:maxListed], "; "), cut)
-	}
-	return strings.Join(names, "; ")
-}
+// listed joins the first few reasons.
+func listed(reasons []string) string { return messages.List(reasons, maxListed, "; ") }
 
 // crdStatus returns whether a CustomResourceDefinition is established and serves the version, with OLM's messages,
 // which scripts compare. The explanation is empty if the message suffices.

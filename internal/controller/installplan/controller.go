@@ -32,6 +32,7 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
@@ -487,18 +488,11 @@ func written(plan *olm.InstallPlan) string {
 	if len(out) == 0 {
 		return ". Nothing has been written"
 	}
-	return ". Written so far: " + listed(out)
+	return ". Written so far: " + messages.List(out, maxListed, ", ")
 }
 
 // maxListed limits how many objects a message names.
 const maxListed = 5
-
-func listed(names []string) string {
-	if cut := len(names) - maxListed; cut > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), cut)
-	}
-	return strings.Join(names, ", ")
-}
 
 // begun reports whether any CSV of a plan has been written.
 func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, error) {
@@ -519,7 +513,7 @@ func (r *Reconciler) begun(ctx context.Context, plan *olm.InstallPlan) (bool, er
 func (r *Reconciler) contentGone(ctx context.Context, plan *olm.InstallPlan) error {
 	before := plan.Status.DeepCopy()
 	failed(&plan.Status, v1alpha1.PlanReasonContentGone, "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted. "+
-		"Not known to be written: "+listed(missing(plan.Status.Plan)), metav1.NewTime(r.Now()))
+		"Not known to be written: "+messages.List(missing(plan.Status.Plan), maxListed, ", "), metav1.NewTime(r.Now()))
 	return r.write(ctx, plan, before)
 }
 

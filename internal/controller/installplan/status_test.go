@@ -227,11 +227,3 @@ func TestNotServed(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
-
-func TestListed(t *testing.T) {
-	for names, want := range map[string]string{"a": "a", "a b c d e": "a, b, c, d, e", "a b c d e f": "a, b, c, d, e and 1 more"} {
-		if got := listed(strings.Fields(names)); got != want {
-			t.Errorf("%s: %s; want %s", names, got, want)
-		}
-	}
-}

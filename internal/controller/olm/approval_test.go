@@ -489,7 +489,7 @@ func TestMissing(t *testing.T) {
 	}{
 		"One":  {"The other Subscription is named.", "a/one", "is for Subscription a/one too,"},
 		"Five": {"A few are all named.", "a/1 a/2 a/3 a/4 a/5", "is for Subscription a/1, a/2, a/3, a/4, a/5 too,"},
-		"Many": {"Of many the rest are counted.", "a/1 a/2 a/3 a/4 a/5 a/6 a/7", "is for Subscription a/1, a/2, a/3, a/4, a/5 and 2 more too,"},
+		"Many": {"Of many the rest are counted.", "a/1 a/2 a/3 a/4 a/5 a/6 a/7", "is for Subscription a/1, a/2, a/3, a/4, a/5, and 2 more too,"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

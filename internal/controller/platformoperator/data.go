@@ -17,6 +17,7 @@ import (
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
@@ -254,11 +255,8 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 func named(names []string) string {
 	const most = 5
 	names = slices.Sorted(slices.Values(names))
-	switch more := len(names) - most; {
-	case len(names) >= maxFound:
-		return strings.Join(names[:most], ", ") + " and more"
-	case more > 0:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	if len(names) >= maxFound { // there may be more than were collected
+		return strings.Join(names[:most], ", ") + ", and more"
 	}
-	return strings.Join(names, ", ")
+	return messages.List(names, most, ", ")
 }

@@ -75,11 +75,11 @@ func TestDataMessage(t *testing.T) {
 		},
 		"Many": {
 			"There may be more than was looked for.", data{found: many},
-			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04 and more",
+			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04, and more",
 		},
 		"More": {
 			"Those that are not named are counted.", data{found: many[:7]},
-			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04 and 2 more",
+			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04, and 2 more",
 		},
 		"Unread": {
 			"What cannot be read may be there.", data{unread: "Foo.foo.example.com cannot be listed: forbidden"},

@@ -223,19 +223,19 @@ func readProblem(t watch.Target, err error) condition.Problem {
 	if errors.Is(err, watch.ErrTooManyTypes) {
 		return condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
 			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
-			wordsFor(t), t.Identity, watch.MaxTypes)}
+			targetName(t), t.Identity, watch.MaxTypes)}
 	}
 	return condition.Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
-		"Service account %s fails to read %s: %s", t.Identity, wordsFor(t), apierror.Message(err, maxQuoted))}
+		"Service account %s fails to read %s: %s", t.Identity, targetName(t), apierror.Message(err, maxQuoted))}
 }
 
 func forbidden(t watch.Target) condition.Problem {
 	return condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-		"Service account %s may not list and watch %s: grant it that", t.Identity, wordsFor(t))}
+		"Service account %s may not list and watch %s: grant it that", t.Identity, targetName(t))}
 }
 
-// wordsFor names the resource and namespace of a target, for messages.
-func wordsFor(t watch.Target) string {
+// targetName names the resource and namespace of a target, for messages.
+func targetName(t watch.Target) string {
 	if t.Namespace == "" {
 		return t.Resource.GroupResource().String() + " in all namespaces"
 	}

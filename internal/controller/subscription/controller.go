@@ -183,8 +183,8 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	if equality.Semantic.DeepEqual(status, sub.Status) {
 		return 0, nil
 	}
-	if r.Now().Sub(sub.Status.LastUpdated.Time) < subscriptionstatus.WordsInterval && subscriptionstatus.SameButWords(status, sub.Status) {
-		return subscriptionstatus.WordsInterval, nil
+	if r.Now().Sub(sub.Status.LastUpdated.Time) < subscriptionstatus.MessageInterval && subscriptionstatus.SameExceptMessages(status, sub.Status) {
+		return subscriptionstatus.MessageInterval, nil
 	}
 	if status.UpToDate != sub.Status.UpToDate || status.InstalledCSV != sub.Status.InstalledCSV {
 		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message", status.Message)

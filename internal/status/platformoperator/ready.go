@@ -89,7 +89,7 @@ func (in Inputs) operator() readiness.State {
 	}
 	return readiness.State{
 		Reason:  readiness.ValidReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
-		Message: subscriptionstatus.WordsOf(running),
+		Message: subscriptionstatus.PhaseMessage(running),
 	}
 }
 

@@ -451,7 +451,7 @@ func (in Inputs) waitsFor() string {
 		return wait.Message
 	}
 	if csv := in.CSVs[sub.Status.CurrentCSV]; csv != nil && csv.Status.Phase != olm.CSVPhaseSucceeded {
-		return subscriptionstatus.WordsOf(csv)
+		return subscriptionstatus.PhaseMessage(csv)
 	}
 	if said := subscriptionstatus.UpToDateOf(&sub.Status); said.Status != "True" && said.Message != "" {
 		return said.Message

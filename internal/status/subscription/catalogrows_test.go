@@ -87,7 +87,7 @@ func catalogRows() map[string]row {
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
 			message: "7 of 9 CatalogSources unhealthy, as their status explains: " +
-				"global/a, global/b, global/c, global/d, global/e and 2 more",
+				"global/a, global/b, global/c, global/d, global/e, and 2 more",
 			conditions: conditions("CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"),
 		},
 		"NoSuchPackage": {

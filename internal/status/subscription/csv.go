@@ -67,9 +67,9 @@ func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		unknown(out, c.Type)
 		return
 	case failed(target):
-		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, WordsOf(target)
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, PhaseMessage(target)
 	case failed(installed):
-		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, WordsOf(installed)
+		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, PhaseMessage(installed)
 	}
 	set(in, out, c)
 }
@@ -125,13 +125,15 @@ func failed(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csv != nil && csv.Status.Phase == olm.CSVPhaseFailed
 }
 
-// WordsOf returns a message with the phase of a ClusterServiceVersion and its own reason and message.
-func WordsOf(csv *v1alpha1.ClusterServiceVersion) string { return title(csv) + " is " + words(csv) }
+// PhaseMessage returns a message with the phase of a ClusterServiceVersion and its own reason and message.
+func PhaseMessage(csv *v1alpha1.ClusterServiceVersion) string {
+	return title(csv) + " is " + phaseMessage(csv)
+}
 
 func title(csv *v1alpha1.ClusterServiceVersion) string { return "ClusterServiceVersion " + nameOf(csv) }
 
-// words returns the phase of a ClusterServiceVersion with its own reason and message.
-func words(csv *v1alpha1.ClusterServiceVersion) string {
+// phaseMessage returns the phase of a ClusterServiceVersion with its own reason and message.
+func phaseMessage(csv *v1alpha1.ClusterServiceVersion) string {
 	out := phase(csv)
 	if csv.Status.Reason != "" {
 		out += fmt.Sprintf(" (%s)", csv.Status.Reason)

@@ -95,7 +95,7 @@ func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	case plan != nil && !whole(plan):
 		return fmt.Sprintf("Waiting for InstallPlan %s, which installs %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
 	case target != nil && !succeeded(target):
-		return fmt.Sprintf("Waiting for %s, which is %s", title(target), words(target))
+		return fmt.Sprintf("Waiting for %s, which is %s", title(target), phaseMessage(target))
 	case in.Resolution == nil || !isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid):
 		return fmt.Sprintf("Waiting for CatalogSource %s/%s to be read", spec.CatalogSourceNamespace, spec.CatalogSource)
 	case r.Next != "" && r.Next != out.InstalledCSV:

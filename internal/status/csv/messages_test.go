@@ -9,7 +9,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-func TestSameButWords(t *testing.T) {
+func TestSameExceptMessages(t *testing.T) {
 	at := metav1.Unix(1000, 0)
 	status := func(change func(*v1alpha1.ClusterServiceVersionStatus)) v1alpha1.ClusterServiceVersionStatus {
 		out := v1alpha1.ClusterServiceVersionStatus{
@@ -36,7 +36,7 @@ func TestSameButWords(t *testing.T) {
 		"Condition": {reason: "Nor is a condition.", change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Conditions[0].Status = "True" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := SameButWords(status(func(*v1alpha1.ClusterServiceVersionStatus) {}), status(tc.change)); got != tc.want {
+			if got := SameExceptMessages(status(func(*v1alpha1.ClusterServiceVersionStatus) {}), status(tc.change)); got != tc.want {
 				t.Errorf("%s\nthe same but for words: %v", tc.reason, got)
 			}
 		})

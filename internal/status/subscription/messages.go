@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -10,14 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// WordsInterval is the minimum time between writes of a status whose messages alone change, as they do with every pod
+// MessageInterval is the minimum time between writes of a status whose messages alone change, as they do with every pod
 // of an operator that starts.
-const WordsInterval = time.Second
+const MessageInterval = time.Second
 
-// SameButWords reports whether two statuses differ at most in messages and LastUpdated.
-func SameButWords(a, b v1alpha1.SubscriptionStatus) bool {
+// SameExceptMessages reports whether two statuses differ at most in messages and LastUpdated.
+func SameExceptMessages(a, b v1alpha1.SubscriptionStatus) bool {
 	return equality.Semantic.DeepEqual(wordless(a), wordless(b))
 }
 
@@ -33,13 +33,8 @@ func wordless(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionStatus {
 // maxNamed is how many objects a message names.
 const maxNamed = 5
 
-// Named lists objects for a message: the first few names, and how many more there are.
-func Named(names []string) string {
-	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
+// Named lists names for a message.
+func Named(names []string) string { return messages.List(names, maxNamed, ", ") }
 
 // HowToApprove returns the command with which a user approves an InstallPlan.
 func HowToApprove(plan *olm.InstallPlan) string {

@@ -8,12 +8,12 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// WordsInterval is the minimum time between writes of a status whose messages alone change. While deployments start,
+// MessageInterval is the minimum time between writes of a status whose messages alone change. While deployments start,
 // messages change with every pod.
-const WordsInterval = time.Second
+const MessageInterval = time.Second
 
-// SameButWords reports whether two statuses differ at most in messages, update times and the list of requirements.
-func SameButWords(a, b v1alpha1.ClusterServiceVersionStatus) bool {
+// SameExceptMessages reports whether two statuses differ at most in messages, update times and the list of requirements.
+func SameExceptMessages(a, b v1alpha1.ClusterServiceVersionStatus) bool {
 	return equality.Semantic.DeepEqual(wordless(a), wordless(b))
 }
 

@@ -47,14 +47,6 @@ func listing(names []string, like string) string {
 	}
 }
 
-// enumerate joins the first maxNamed words and counts the rest.
-func enumerate(words []string, separator string) string {
-	if more := len(words) - maxNamed; more > 0 {
-		return strings.Join(words[:maxNamed], separator) + fmt.Sprintf("%sand %d more", separator, more)
-	}
-	return strings.Join(words, separator)
-}
-
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -8,7 +8,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-func TestSameButWords(t *testing.T) {
+func TestSameExceptMessages(t *testing.T) {
 	status := func(change func(*v1alpha1.SubscriptionStatus)) v1alpha1.SubscriptionStatus {
 		out := v1alpha1.SubscriptionStatus{
 			Message: "Waiting: 0 of 1", CurrentCSV: "foo.v1", LastUpdated: metav1.Unix(1000, 0),
@@ -33,7 +33,7 @@ func TestSameButWords(t *testing.T) {
 		"Condition": {reason: "Nor is a condition.", change: func(s *v1alpha1.SubscriptionStatus) { s.Conditions[0].Status = "True" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := SameButWords(status(func(*v1alpha1.SubscriptionStatus) {}), status(tc.change)); got != tc.want {
+			if got := SameExceptMessages(status(func(*v1alpha1.SubscriptionStatus) {}), status(tc.change)); got != tc.want {
 				t.Errorf("%s\nthe same but for words: %v", tc.reason, got)
 			}
 		})
