@@ -13,16 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// userName returns the user name of a service account.
-func userName(account types.NamespacedName) string {
-	return fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name)
-}
 
 // token creates and returns a token of a service account.
 func (s *stage) token(ctx context.Context, account types.NamespacedName) (string, error) {
@@ -85,7 +81,7 @@ func (s *stage) readersOfFoos() ([]string, error) {
 		if err := json.Unmarshal(line, &request); err != nil {
 			continue // the last line may be incomplete
 		}
-		if request.ObjectRef.Resource != "foos" || request.User.Username != userName(managerAccount) {
+		if request.ObjectRef.Resource != "foos" || request.User.Username != serviceaccount.MakeUsername(managerAccount.Namespace, managerAccount.Name) {
 			continue
 		}
 		if request.ImpersonatedUser.Username == "" {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -52,8 +53,8 @@ func (s *stage) startManagerAsItself(ctx context.Context) error {
 		return fmt.Errorf("asking who the manager is: %w", err)
 	}
 	s.narrator.note("pids %s, known to the API server as %s, and as %s for the built-in loops",
-		s.managers.pids(), review.Status.UserInfo.Username, userName(lifecycleAccount))
-	return expect("who the manager is", userName(managerAccount), review.Status.UserInfo.Username)
+		s.managers.pids(), review.Status.UserInfo.Username, serviceaccount.MakeUsername(lifecycleAccount.Namespace, lifecycleAccount.Name))
+	return expect("who the manager is", serviceaccount.MakeUsername(managerAccount.Namespace, managerAccount.Name), review.Status.UserInfo.Username)
 }
 
 func (s *stage) offerFirst(ctx context.Context) error {
@@ -157,7 +158,7 @@ func (s *stage) checkReaders(context.Context) error {
 		return err
 	}
 	s.narrator.note("Of the manager's requests for Foos, the audit log says: as %s", strings.Join(users, ", "))
-	return expect("whom the manager reads Foos as", userName(operatorAccount), strings.Join(users, ", "))
+	return expect("whom the manager reads Foos as", serviceaccount.MakeUsername(operatorAccount.Namespace, operatorAccount.Name), strings.Join(users, ", "))
 }
 
 func (s *stage) offerUpdate(ctx context.Context) error {

@@ -10,6 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -71,11 +73,9 @@ func binds(subjects []rbacv1.Subject, account types.NamespacedName, namespace st
 		case rbacv1.ServiceAccountKind:
 			return s.Name == account.Name && cmp.Or(s.Namespace, namespace) == account.Namespace
 		case rbacv1.UserKind:
-			return s.Name == "system:serviceaccount:"+account.Namespace+":"+account.Name
+			return s.Name == serviceaccount.MakeUsername(account.Namespace, account.Name)
 		case rbacv1.GroupKind:
-			return slices.Contains([]string{
-				"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated",
-			}, s.Name)
+			return s.Name == user.AllAuthenticated || slices.Contains(serviceaccount.MakeGroupNames(account.Namespace), s.Name)
 		default:
 			return false
 		}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +46,7 @@ func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, err
 	}
 	config := rest.CopyConfig(a.config)
 	// The API server adds the groups of a service account. To set them here would require another permission.
-	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name)}
+	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(account.Namespace, account.Name)}
 	out, err := a.connect(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client that acts as service account %s: %w", account, err)

@@ -7,6 +7,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -57,7 +58,7 @@ func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, newCache cach
 		return mgr, nil
 	}
 	config := rest.CopyConfig(mgr.GetConfig())
-	config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", o.Namespace, LifecycleAccount)
+	config.Impersonate.UserName = serviceaccount.MakeUsername(o.Namespace, LifecycleAccount)
 	other, err := cluster.New(config, func(c *cluster.Options) {
 		c.Scheme, c.NewCache, c.Cache = mgr.GetScheme(), newCache, cacheOptions()
 		c.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mgr.GetRESTMapper(), nil }

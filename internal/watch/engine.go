@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
@@ -102,7 +103,7 @@ func (e *Engine) client(identity types.NamespacedName) (rest.Interface, error) {
 	config := rest.CopyConfig(e.config)
 	if identity.Name != "" {
 		config.Impersonate = rest.ImpersonationConfig{
-			UserName: fmt.Sprintf("system:serviceaccount:%s:%s", identity.Namespace, identity.Name),
+			UserName: serviceaccount.MakeUsername(identity.Namespace, identity.Name),
 		}
 	}
 	c, err := rest.UnversionedRESTClientFor(config)

@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,9 +58,7 @@ func readClusterVersion(ctx context.Context, reader client.Reader) (*configv1.Cl
 	if err := reader.Get(ctx, types.NamespacedName{Name: clusterVersionCRD}, crd); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if !slices.ContainsFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue
-	}) {
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) {
 		return nil, nil
 	}
 	version := &configv1.ClusterVersion{}

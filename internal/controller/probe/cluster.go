@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,7 +58,7 @@ func serves(ctx context.Context, c client.Reader, name, version string) (bool, e
 	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return established(crd) && slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
+	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) && slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
 		return v.Name == version && v.Served
 	}), nil
 }
@@ -107,17 +108,11 @@ func firstName(crds []apiextensions.CustomResourceDefinition) string {
 }
 
 func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
-	if _, ok := servedVersion(crd); ok && established(crd) {
+	if _, ok := servedVersion(crd); ok && apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) {
 		return crd, nil, nil
 	}
 	return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
-}
-
-func established(crd *apiextensions.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensions.Established && c.Status == apiextensions.ConditionTrue
-	})
 }
 
 // servedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the

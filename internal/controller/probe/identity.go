@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -197,8 +199,8 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 	for _, t := range targets {
 		for _, verb := range []string{"list", "watch"} {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User:   fmt.Sprintf("system:serviceaccount:%s:%s", account.Namespace, account.Name),
-				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
+				User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
+				Groups: append(serviceaccount.MakeGroupNames(account.Namespace), user.AllAuthenticated),
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Namespace: t.Namespace, Verb: verb,
 					Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
