@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 // FieldOwner is the field manager for the status of CatalogSources.
@@ -261,8 +261,8 @@ func (r *Reconciler) enqueueOthers(ctx context.Context, namespace string) error 
 	if err != nil || len(list.Items) < namespaceCatalogs {
 		return err
 	}
-	for _, request := range requests(list.Items) {
-		r.queue.Add(request)
+	for i := range list.Items {
+		r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return nil
 }
@@ -379,28 +379,11 @@ func (r *Reconciler) Seed(ctx context.Context) error {
 
 // all returns requests for the CatalogSources of the cluster.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
-	list, err := r.list(ctx)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Listing the CatalogSources that an ImagePolicy may apply to")
-		return nil
-	}
-	return requests(list.Items)
-}
-
-func requests(of []olm.CatalogSource) []reconcile.Request {
-	var out []reconcile.Request
-	for i := range of {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&of[i])})
-	}
-	return out
+	return enqueue.Listed[*olm.CatalogSource](ctx, r.cache, &olm.CatalogSourceList{}, nil)
 }
 
 // namingConfigMap returns requests for the CatalogSources that name a ConfigMap.
 func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
-	list, err := r.list(ctx, client.InNamespace(cm.GetNamespace()))
-	if err != nil {
-		log.FromContext(ctx).Error(err, "Listing the CatalogSources of a ConfigMap")
-		return nil
-	}
-	return requests(slices.DeleteFunc(list.Items, func(cs olm.CatalogSource) bool { return cs.Spec.ConfigMap != cm.GetName() }))
+	names := func(cs *olm.CatalogSource) bool { return cs.Spec.ConfigMap == cm.GetName() }
+	return enqueue.Listed(ctx, r.cache, &olm.CatalogSourceList{}, names, client.InNamespace(cm.GetNamespace()))
 }

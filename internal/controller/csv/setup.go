@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/record"
 )
@@ -150,16 +151,6 @@ func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile
 func all(*v1alpha1.ClusterServiceVersion) bool { return true }
 
 func (r *Reconciler) list(ctx context.Context, which func(*v1alpha1.ClusterServiceVersion) bool, options ...client.ListOption) []reconcile.Request {
-	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if !list.Items[i].IsCopied() && which(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	original := func(csv *v1alpha1.ClusterServiceVersion) bool { return !csv.IsCopied() && which(csv) }
+	return enqueue.Listed(ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, original, options...)
 }

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 const (
@@ -92,16 +92,6 @@ func (r *Reconciler) waitingForRights(ctx context.Context, _ client.Object) []re
 }
 
 func (r *Reconciler) list(ctx context.Context, phases []olm.InstallPlanPhase, options ...client.ListOption) []reconcile.Request {
-	list := &olm.InstallPlanList{}
-	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the InstallPlans that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if slices.Contains(phases, list.Items[i].Status.Phase) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	inPhase := func(plan *olm.InstallPlan) bool { return slices.Contains(phases, plan.Status.Phase) }
+	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, inPhase, options...)
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 // ApprovalReconciler approves the InstallPlans of OLM that Subscriptions leave to operator-status, once every operator
@@ -108,16 +109,5 @@ func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reco
 
 // waiting returns requests for the plans of a namespace that wait for approval.
 func (r *ApprovalReconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
-	list := &olm.InstallPlanList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the InstallPlans that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if waits(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, waits, client.InNamespace(o.GetNamespace()))
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
@@ -91,14 +92,5 @@ func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 
 // neighbours returns requests for the OperatorConditions of a namespace.
 func (r *GateReconciler) neighbours(ctx context.Context, o client.Object) []reconcile.Request {
-	list := &operatorsv2.OperatorConditionList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the OperatorConditions that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
+	return enqueue.Listed[*operatorsv2.OperatorCondition](ctx, r.Client, &operatorsv2.OperatorConditionList{}, nil, client.InNamespace(o.GetNamespace()))
 }

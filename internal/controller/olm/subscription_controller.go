@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 // SubscriptionReconciler adds the conditions that OLM does not have to OLM's Subscriptions.
@@ -154,16 +155,5 @@ func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(
 }
 
 func (r *SubscriptionReconciler) list(ctx context.Context, which func(*v1alpha1.Subscription) bool, options ...client.ListOption) []reconcile.Request {
-	list := &v1alpha1.SubscriptionList{}
-	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Subscriptions that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if which(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return enqueue.Listed(ctx, r.Client, &v1alpha1.SubscriptionList{}, which, options...)
 }

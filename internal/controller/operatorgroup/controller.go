@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
@@ -166,16 +166,5 @@ func (r *Reconciler) naming(ctx context.Context, account client.Object) []reconc
 }
 
 func (r *Reconciler) list(ctx context.Context, which func(*operatorsv1.OperatorGroup) bool, options ...client.ListOption) []reconcile.Request {
-	list := &operatorsv1.OperatorGroupList{}
-	if err := r.Client.List(ctx, list, options...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that a change concerns")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if which(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return out
+	return enqueue.Listed(ctx, r.Client, &operatorsv1.OperatorGroupList{}, which, options...)
 }

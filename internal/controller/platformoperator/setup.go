@@ -7,7 +7,6 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -15,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 // The indexes of PlatformOperators in the cache.
@@ -154,20 +153,9 @@ func (r *Reconciler) kinds() handler.EventHandler {
 }
 
 func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	return r.those(ctx, func(*v1alpha1.PlatformOperator) bool { return true }, options...)
+	return r.those(ctx, nil, options...)
 }
 
 func (r *Reconciler) those(ctx context.Context, wanted func(*v1alpha1.PlatformOperator) bool, options ...client.ListOption) []reconcile.Request {
-	list := &v1alpha1.PlatformOperatorList{}
-	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the PlatformOperators that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if wanted(&list.Items[i]) {
-			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: list.Items[i].Name}})
-		}
-	}
-	return out
+	return enqueue.Listed(ctx, r.Client, &v1alpha1.PlatformOperatorList{}, wanted, options...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 // SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the
@@ -122,14 +123,5 @@ func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
-	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{IndexOwnedCRD: crd.GetName()}); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions that own a CustomResourceDefinition")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
+	return enqueue.Listed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil, client.MatchingFields{IndexOwnedCRD: crd.GetName()})
 }

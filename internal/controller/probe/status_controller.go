@@ -33,6 +33,7 @@ import (
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
@@ -378,14 +379,5 @@ func (r *StatusReconciler) ofNamespace(ctx context.Context, o client.Object) []r
 }
 
 func probeRequests(ctx context.Context, c client.Reader, options ...client.ListOption) []reconcile.Request {
-	list := &v1alpha1.ProbeList{}
-	if err := c.List(ctx, list, options...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Probes that an event is about")
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
+	return enqueue.Listed[*v1alpha1.Probe](ctx, c, &v1alpha1.ProbeList{}, nil, options...)
 }

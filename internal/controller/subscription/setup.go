@@ -7,14 +7,15 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
 // concurrency is how many namespaces are reconciled concurrently.
@@ -61,19 +62,11 @@ func (r *Reconciler) unresolved(ctx context.Context, _ client.Object) []reconcil
 	})
 }
 
+// those enqueues the namespaces of Subscriptions, each once.
 func (r *Reconciler) those(ctx context.Context, wanted func(*v1alpha1.Subscription) bool) []reconcile.Request {
-	list := &v1alpha1.SubscriptionList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the Subscriptions that an event is about")
-		return nil
+	found := sets.New[reconcile.Request]()
+	for _, sub := range enqueue.Listed(ctx, r.Client, &v1alpha1.SubscriptionList{}, wanted) {
+		found.Insert(request(sub.Namespace))
 	}
-	seen := map[string]bool{}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if sub := &list.Items[i]; wanted(sub) && !seen[sub.Namespace] {
-			seen[sub.Namespace] = true
-			out = append(out, request(sub.Namespace))
-		}
-	}
-	return out
+	return found.UnsortedList()
 }

@@ -1,0 +1,32 @@
+// Package enqueue returns requests for the objects that an event concerns.
+package enqueue
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Listed returns requests for those objects of a list that are concerned; nil means all. c is a cache: an error is
+// logged, since a mapping function cannot return it, and the cache is about to stop.
+func Listed[O client.Object](ctx context.Context, c client.Reader, list client.ObjectList, concerned func(O) bool,
+	options ...client.ListOption,
+) []reconcile.Request {
+	if err := c.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the objects that an event concerns", "list", fmt.Sprintf("%T", list))
+		return nil
+	}
+	var out []reconcile.Request
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // fails only for what is no list
+		if o := item.(O); concerned == nil || concerned(o) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		}
+		return nil
+	})
+	return out
+}
