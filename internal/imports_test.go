@@ -44,7 +44,7 @@ func TestImports(t *testing.T) {
 		},
 		"Mechanisms": {
 			reason: "Mechanisms know no controller, and no status of ours.",
-			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/informer", "internal/install", "internal/lifecycle",
+			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/lifecycle",
 				"internal/operand", "internal/operatorgroup", "internal/readiness", "internal/record", "internal/sandbox", "internal/watch"},
 			never: []string{module + "internal/controller", module + "internal/manager", module + "internal/status/subscription",
 				module + "internal/status/csv", module + "internal/status/probe", module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},

@@ -1,6 +1,7 @@
 package enqueue
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -12,8 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"context"
 )
 
 func TestListed(t *testing.T) {

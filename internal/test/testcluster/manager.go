@@ -374,7 +374,7 @@ func (p *process) logTail(t testing.TB) {
 		return
 	}
 	text, stacks, _ := bytes.Cut(text, []byte("SIGQUIT: quit"))
-	const most = 4000 // so that what the test says does not scroll away; -artifacts keeps the whole log
+	const most = 4000 // so that the errors of the test stay in view; -artifacts keeps the whole log
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}
