@@ -21,15 +21,16 @@ import (
 // heartbeat is how often a long build prints that it is running.
 const heartbeat = 15 * time.Second
 
-// recipe describes how a binary is built: from a command of a module that is pinned in hack/devcluster/<module>/go.mod.
+// recipe describes how a binary is built: from a command of a module that is pinned in hack/devcluster/<module>/go.mod,
+// or from the Go files in that folder, if command is here.
 type recipe struct {
 	name    string
 	module  string                      // the folder under hack/devcluster
 	command string                      // the package to build
-	pinned  string                      // the dependency that determines the binary's version
+	pinned  string                      // the dependency that determines the binary's version; empty if there is none
 	stamp   func(version string) string // linker flags that set the version; nil if the source does
 	tags    string                      // build tags
-	extra   bool                        // built only on request
+	extra   string                      // built only for this: forOLM or forNodes; empty for every control plane
 
 	cacheMB, binaryMB uint64 // MB that a cold build adds to the build cache, and the size of the binary
 	cold              string // the duration of a cold build on two cores
@@ -46,21 +47,49 @@ var recipes = []recipe{
 		stamp: kubernetesVersion, cacheMB: 100, binaryMB: 80, cold: "15 s"},
 	{name: "kubectl", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kubectl", pinned: "k8s.io/kubernetes",
 		stamp: kubernetesVersion, cacheMB: 150, binaryMB: 60, cold: "30 s"},
+	{name: "kubelet", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kubelet", pinned: "k8s.io/kubernetes",
+		stamp: kubernetesVersion, extra: forNodes, cacheMB: 300, binaryMB: 90, cold: "1 min"},
+	{name: "kube-proxy", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kube-proxy", pinned: "k8s.io/kubernetes",
+		stamp: kubernetesVersion, extra: forNodes, cacheMB: 100, binaryMB: 75, cold: "20 s"},
+	{name: "coredns", module: "coredns", command: here, pinned: "github.com/coredns/coredns",
+		extra: forNodes, cacheMB: 1000, binaryMB: 60, cold: "2 min"},
+	{name: pauseProgram, module: "pause", command: here,
+		extra: forNodes, cacheMB: 20, binaryMB: 2, cold: "5 s"},
 	{name: "kwok", module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok", pinned: "sigs.k8s.io/kwok",
 		cacheMB: 500, binaryMB: 70, cold: "1 min"},
 	{name: "olm", module: "olm", command: olmModule + "/cmd/olm", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
-		extra: true, cacheMB: 1300, binaryMB: 80, cold: "3 min"},
+		extra: forOLM, cacheMB: 1300, binaryMB: 80, cold: "3 min"},
 	{name: "catalog", module: "olm", command: olmModule + "/cmd/catalog", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
-		extra: true, cacheMB: 50, binaryMB: 80, cold: "10 s"},
+		extra: forOLM, cacheMB: 50, binaryMB: 80, cold: "10 s"},
 	{name: "opm", module: "registry", command: registryModule + "/cmd/opm", pinned: registryModule, stamp: variable(registryModule + "/cmd/opm/version.opmVersion"),
 		tags:  "json1,exclude_graphdriver_btrfs,containers_image_openpgp",
-		extra: true, cacheMB: 900, binaryMB: 70, cold: "2 min"},
+		extra: forOLM, cacheMB: 900, binaryMB: 70, cold: "2 min"},
 }
+
+// here is the command of a recipe whose program is in the folder of its module.
+const here = "."
 
 const (
 	olmModule      = "github.com/operator-framework/operator-lifecycle-manager"
 	registryModule = "github.com/operator-framework/operator-registry"
 )
+
+// forOLM and forNodes are what a recipe may be an extra for.
+const (
+	forOLM   = "olm"
+	forNodes = "nodes"
+)
+
+// recipesFor returns the names of the binaries of every control plane, and of those for the extras.
+func recipesFor(extras ...string) []string {
+	var names []string
+	for _, r := range recipes {
+		if r.extra == "" || slices.Contains(extras, r.extra) {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
 
 func recipeNames() []string {
 	var names []string
@@ -154,7 +183,7 @@ func (w *workshop) build(ctx context.Context, names []string, mention bool) erro
 		return err
 	}
 	for i, j := range jobs {
-		turn := fmt.Sprintf("[%d of %d] %s %s", i+1, len(jobs), j.name, j.version)
+		turn := strings.TrimSpace(fmt.Sprintf("[%d of %d] %s %s", i+1, len(jobs), j.name, j.version))
 		if !w.stale(j) {
 			fmt.Fprintf(w.out, "%s: up to date\n", turn)
 			continue
@@ -167,6 +196,19 @@ func (w *workshop) build(ctx context.Context, names []string, mention bool) erro
 		fmt.Fprintf(w.out, "%s: built in %s\n", turn, seconds(time.Since(start)))
 	}
 	return nil
+}
+
+// built reports whether the named binaries are up to date.
+func (w *workshop) built(ctx context.Context, names []string) (bool, error) {
+	if w.readyMade {
+		return true, nil
+	}
+	goes, err := goEnvironment(ctx, filepath.Join(w.root, "hack", "devcluster"))
+	if err != nil {
+		return false, err
+	}
+	jobs, err := w.jobs(names, goes.Version)
+	return err == nil && !slices.ContainsFunc(jobs, w.stale), err
 }
 
 // lock prevents two builds from writing the same binary at once.
@@ -191,7 +233,7 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	}
 	var jobs []job
 	for _, r := range recipes {
-		if len(names) > 0 && !slices.Contains(names, r.name) || len(names) == 0 && r.extra {
+		if len(names) > 0 && !slices.Contains(names, r.name) || len(names) == 0 && r.extra != "" {
 			continue
 		}
 		folder := filepath.Join(w.root, "hack", "devcluster", r.module)
@@ -199,13 +241,15 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading what %s is built from: %w", r.name, err)
 		}
-		sum, err := os.ReadFile(filepath.Join(folder, "go.sum"))
+		sources, err := r.sources(folder)
 		if err != nil {
 			return nil, fmt.Errorf("reading what %s is built from: %w", r.name, err)
 		}
-		version, err := pinnedVersion(mod, r.pinned)
-		if err != nil {
-			return nil, fmt.Errorf("reading the version of %s from hack/devcluster/%s/go.mod: %w", r.name, r.module, err)
+		var version string
+		if r.pinned != "" {
+			if version, err = pinnedVersion(mod, r.pinned); err != nil {
+				return nil, fmt.Errorf("reading the version of %s from hack/devcluster/%s/go.mod: %w", r.name, r.module, err)
+			}
 		}
 		ldflags := "-s -w"
 		if r.stamp != nil {
@@ -217,9 +261,33 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 		}
 		args = append(args, r.command)
 		jobs = append(jobs, job{recipe: r, version: version, args: args,
-			stamp: stampOf(mod, sum, []byte(strings.Join(append(buildEnvironment, args...), "\n")), []byte(goVersion))})
+			stamp: stampOf(mod, sources, []byte(strings.Join(append(buildEnvironment, args...), "\n")), []byte(goVersion))})
 	}
 	return jobs, nil
+}
+
+// sources returns the content of what a binary is built from, besides go.mod: go.sum and the Go files in its folder.
+func (r recipe) sources(folder string) ([]byte, error) {
+	var files []string
+	if r.pinned != "" {
+		files = append(files, filepath.Join(folder, "go.sum"))
+	}
+	if r.command == here {
+		own, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, own...)
+	}
+	var all []byte
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, content...)
+	}
+	return all, nil
 }
 
 // pinnedVersion returns the version of a module that a go.mod requires.

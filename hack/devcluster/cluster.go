@@ -14,6 +14,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/operator-status/operator-status/hack/devcluster/node"
 )
 
 // errNotHealthy is the error of status if a component that should run does not.
@@ -70,6 +72,9 @@ func (c *cluster) up(ctx context.Context, tierName string, port int) error {
 
 	err = c.bringUp(ctx, tierName, port)
 	if err == nil {
+		if c.isReal() {
+			c.say("\nimages      %s (push them there, over plain HTTP)", c.registry())
+		}
 		c.say("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
 		return nil
 	}
@@ -176,16 +181,21 @@ func (c *cluster) clean() error {
 	return c.dir.empty()
 }
 
-// stopAll stops the components in the state, last started first, and then those that were not saved in it.
+// stopAll stops the components in the state, last started first, and then those that were not saved in it. A real node
+// is first, since its components and containers end with it, and what it has outside of the folder is removed last.
 func (c *cluster) stopAll() error {
+	node.Thaw(c.dir.id())
 	var errs []error
+	if p, ok := c.process(nodeInitName); ok {
+		errs = append(errs, p.stop())
+	}
 	for _, p := range slices.Backward(c.state.Processes) {
 		errs = append(errs, p.stop())
 	}
 	for _, p := range stray(string(c.dir)) {
 		errs = append(errs, p.stop())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.sweepNode())...)
 }
 
 // down stops the cluster and removes its folder. It does nothing if there is none.
@@ -217,7 +227,7 @@ func (c *cluster) down(ctx context.Context) error {
 
 // stopStrays stops a cluster whose folder was deleted while it ran.
 func (c *cluster) stopStrays() error {
-	if len(stray(string(c.dir))) == 0 {
+	if len(stray(string(c.dir))) == 0 && !c.leftOfNode() {
 		c.say("nothing runs in %s", c.dir)
 		return nil
 	}
@@ -238,6 +248,9 @@ func (c *cluster) status(ctx context.Context) error {
 		return errNotHealthy
 	}
 	c.say("nodes       %s\nkubeconfig  %s", c.state.Tier, c.dir.path("kubeconfig"))
+	if c.isReal() {
+		c.say("images      %s", c.registry())
+	}
 
 	var bad error
 	table := tabwriter.NewWriter(c.shop.out, 0, 0, 2, ' ', 0)

@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+// TestMain runs a component instead of the tests if this program was started as one: the node, the registry and the
+// gateway are commands of devcluster.
+func TestMain(m *testing.M) {
+	if os.Getenv(ownerVariable) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // repository returns the root of the repository.
 func repository(t *testing.T) string {
 	t.Helper()

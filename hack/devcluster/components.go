@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,37 +16,54 @@ import (
 type component struct {
 	name    string
 	program string                                // the recipe of its binary; empty if it has the same name
+	binary  func() (string, error)                // finds a binary that is not built; may be nil
 	ports   []string                              // the names of the ports that it listens on
 	prepare func(context.Context, *cluster) error // creates what it needs to start; may be nil
 	args    func(*cluster) []string
 	env     func(*cluster) []string               // in addition to componentEnvironment; may be nil
+	start   func(*cluster, *exec.Cmd) error       // starts it elsewhere than on this machine; may be nil
+	joined  func(*cluster, process) error         // configures it when it has started; may be nil
 	ready   func(context.Context, *cluster) error // returns nil once it is ready
 }
 
 // tier is a kind of cluster. The components of a wave start together, once the wave before is ready.
 type tier struct {
-	waves [][]component
-	mb    uint64 // required space in the cluster's folder, in MB
+	waves  [][]component
+	builds []string // the recipes of binaries that are needed besides those of the components
+	mb     uint64   // required space in the cluster's folder, in MB
 }
 
 var tiers = map[string]tier{
-	"none":  {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
-	"fake":  {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
-	withOLM: {mb: 350, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
+	"none":      {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
+	"fake":      {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
+	withOLM:     {mb: 350, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
+	"real":      {mb: 500, waves: realWaves, builds: []string{pauseProgram}},
+	realWithOLM: {mb: 600, waves: append(slices.Clone(realWaves), []component{olm, olmCatalog}), builds: []string{pauseProgram}},
 }
 
-// withOLM is the tier of --nodes=fake --olm.
-const withOLM = "fake and OLM"
+// realWaves is what a cluster with a real node consists of. The control plane and OLM are processes of this machine.
+var realWaves = [][]component{
+	{nodeInit},
+	{etcd, imageRegistry, gateway, containerd},
+	{apiServer},
+	{controllerManager, scheduler, kubeProxy, coreDNS, kubelet},
+}
+
+// withOLM and realWithOLM are the tiers of --nodes=fake --olm and --nodes=real --olm.
+const (
+	withOLM     = "fake and OLM"
+	realWithOLM = "real and OLM"
+)
 
 // chooseTier returns the tier for the flags --nodes and --olm.
 func chooseTier(nodes string, olm bool) (string, error) {
 	switch {
-	case nodes == "real":
-		return "", errors.New("--nodes=real is not available yet: use none or fake")
-	case nodes != "none" && nodes != "fake":
-		return "", fmt.Errorf("--nodes=%s: there is no such tier, use none or fake", nodes)
+	case nodes != "none" && nodes != "fake" && nodes != "real":
+		return "", fmt.Errorf("--nodes=%s: there is no such tier, use none, fake or real", nodes)
 	case olm && nodes == "none":
 		return "", errors.New("--olm with --nodes=none: no Deployment would ever be available and no ClusterServiceVersion succeed, use --nodes=fake")
+	case olm && nodes == "real":
+		return realWithOLM, nil
 	case olm:
 		return withOLM, nil
 	}
@@ -61,6 +80,17 @@ func (t tier) names() []string {
 	return names
 }
 
+// recipes returns the names of the binaries that are built for a tier.
+func (t tier) recipes() []string {
+	var names []string
+	for _, c := range t.components() {
+		if c.binary == nil {
+			names = append(names, c.name)
+		}
+	}
+	return append(names, t.builds...)
+}
+
 func (t tier) ports() []string {
 	var names []string
 	for _, c := range t.components() {
@@ -71,7 +101,8 @@ func (t tier) ports() []string {
 
 // isComponent reports whether a cluster may run a program of this name.
 func isComponent(name string) bool {
-	if name == opm {
+	own, _ := self()
+	if name == opm || name == filepath.Base(own) {
 		return true
 	}
 	for _, t := range tiers {
@@ -122,12 +153,9 @@ var apiServer = component{
 		return os.WriteFile(c.dir.path("audit-policy.yaml"), []byte(auditPolicy), 0o600)
 	},
 	args: func(c *cluster) []string {
-		return []string{
+		args := []string{
 			"--bind-address=" + loopback,
 			"--secure-port=" + fmt.Sprint(c.state.Ports["kube-apiserver"]),
-			// Only this machine connects: the kubernetes Service gets no endpoint, and no interface is searched for.
-			"--advertise-address=" + loopback,
-			"--endpoint-reconciler-type=none",
 			"--etcd-servers=" + c.url("etcd"),
 			"--etcd-cafile=" + certPath(c.dir, "ca"),
 			"--etcd-certfile=" + certPath(c.dir, "etcd-client"),
@@ -136,9 +164,7 @@ var apiServer = component{
 			"--tls-private-key-file=" + keyPath(c.dir, "serving"),
 			"--client-ca-file=" + certPath(c.dir, "ca"),
 			"--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as in OpenShift
 			"--allow-privileged",
-			"--service-cluster-ip-range=" + serviceRange,
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + certPath(c.dir, "service-accounts"),
 			"--service-account-signing-key-file=" + keyPath(c.dir, "service-accounts"),
@@ -146,6 +172,16 @@ var apiServer = component{
 			"--audit-log-path=" + c.dir.path("audit.log"),
 			"--audit-log-maxsize=0", // never rotated, because requests are counted in it
 		}
+		if c.isReal() {
+			return append(args, realNodeArgs(c)...)
+		}
+		return append(args,
+			// Only this machine connects: the kubernetes Service gets no endpoint, and no interface is searched for.
+			"--advertise-address="+loopback,
+			"--endpoint-reconciler-type=none",
+			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as in OpenShift
+			"--service-cluster-ip-range="+serviceRange,
+		)
 	},
 	ready: func(ctx context.Context, c *cluster) error {
 		if err := c.get(ctx, c.url("kube-apiserver")+"/readyz"); err != nil {
@@ -154,6 +190,19 @@ var apiServer = component{
 		_, err := c.api.Namespaces().Get(ctx, "default", metav1.GetOptions{})
 		return err
 	},
+}
+
+// realNodeArgs returns the API server's arguments for pods that connect to it, and for logs and exec of their containers.
+func realNodeArgs(c *cluster) []string {
+	return []string{
+		"--advertise-address=" + c.network().Host(), // of the gateway
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction",
+		"--service-cluster-ip-range=" + c.network().Services(),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-certificate-authority=" + certPath(c.dir, "ca"),
+		"--kubelet-client-certificate=" + certPath(c.dir, "kubelet-client"),
+		"--kubelet-client-key=" + keyPath(c.dir, "kubelet-client"),
+	}
 }
 
 var controllerManager = component{

@@ -13,12 +13,18 @@ func TestTiers(t *testing.T) {
 		c, err := newCluster(newWorkshop(t.TempDir(), io.Discard), t.TempDir())
 		must(t, err)
 		c.state = state{Tier: name, Ports: map[string]int{}}
+		if wanted.needsNode() {
+			c.state.Network = 100
+		}
 		for i, port := range wanted.ports() {
 			c.state.Ports[port] = 20001 + i
 		}
 		for _, comp := range wanted.components() {
-			if !slices.Contains(recipeNames(), comp.name) {
+			if comp.binary == nil && !slices.Contains(recipeNames(), comp.name) {
 				t.Errorf("%s: there is no recipe for %s", name, comp.name)
+			}
+			if !isComponent(comp.name) {
+				t.Errorf("%s: %s is not known as a component", name, comp.name)
 			}
 			args := strings.Join(comp.args(c), " ")
 			for _, port := range comp.ports {
@@ -49,6 +55,7 @@ func TestFlagsThatOthersRelyOn(t *testing.T) {
 		"one leader": {"There is no lease to wait for.", scheduler, "--leader-elect=false"},
 		"olm":        {"It looks after its own namespace.", olm, "--namespace=olm"},
 		"catalog":    {"Catalogs in this namespace are everybody's.", olmCatalog, "--namespace=olm"},
+		"no service": {"Without pods nothing uses the kubernetes Service.", apiServer, "--endpoint-reconciler-type=none"},
 		"leases":     {"Without leases the fake node counts as lost.", kwok, "--node-lease-duration-seconds=40"},
 	}
 	for name, tc := range cases {
@@ -72,7 +79,8 @@ func TestChooseTier(t *testing.T) {
 		"fake":          {reason: "It exists.", nodes: "fake", want: "fake"},
 		"fake with OLM": {reason: "OLM comes on top.", nodes: "fake", olm: true, want: withOLM},
 		"none with OLM": {reason: "OLM would wait for Deployments for ever.", nodes: "none", olm: true, fails: "use --nodes=fake"},
-		"real":          {reason: "It will exist, and says so.", nodes: "real", fails: "not available yet"},
+		"real":          {reason: "It exists.", nodes: "real", want: "real"},
+		"real with OLM": {reason: "OLM comes on top.", nodes: "real", olm: true, want: realWithOLM},
 		"nothing":       {reason: "No tier is no tier.", fails: "no such tier"},
 		"our own name":  {reason: "What --olm makes of a tier is not for --nodes.", nodes: withOLM, fails: "no such tier"},
 	}

@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/operator-status/operator-status/hack/devcluster/node"
 )
 
 // users lists the users that get a kubeconfig, with their identity for the API server and the name of their file.
@@ -13,16 +16,21 @@ var users = []struct {
 	file   string
 	user   string
 	groups []string
+	inNode bool // connects through the gateway; only with a real node
 }{
-	{"kubeconfig", "admin", []string{"system:masters"}},
-	{"kube-controller-manager.kubeconfig", "system:kube-controller-manager", nil},
-	{"kube-scheduler.kubeconfig", "system:kube-scheduler", nil},
+	{"kubeconfig", "admin", []string{"system:masters"}, false},
+	{"kube-controller-manager.kubeconfig", "system:kube-controller-manager", nil, false},
+	{"kube-scheduler.kubeconfig", "system:kube-scheduler", nil, false},
+	{"kubelet.kubeconfig", "system:node:" + realNode, []string{"system:nodes"}, true},
+	{"kube-proxy.kubeconfig", "system:kube-proxy", nil, true},
+	{"coredns.kubeconfig", "system:coredns", nil, true},
 	// A deployed OLM uses this service account. Here it has the same rights, and the same name in the audit log.
-	{"olm.kubeconfig", "system:serviceaccount:olm:olm-operator-serviceaccount", []string{"system:serviceaccounts", "system:serviceaccounts:olm"}},
+	{"olm.kubeconfig", "system:serviceaccount:olm:olm-operator-serviceaccount", []string{"system:serviceaccounts", "system:serviceaccounts:olm"}, false},
 }
 
-// writeCredentials writes all keys, certificates and kubeconfigs of a cluster whose API server has the URL server.
-func writeCredentials(dir folder, server string) error {
+// writeCredentials writes all keys, certificates and kubeconfigs of a cluster whose API server has the URL server. The
+// network is that of the real node, or the zero value if there is none.
+func writeCredentials(dir folder, server string, network node.Network) error {
 	if err := os.MkdirAll(dir.path("pki"), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the certificates: %w", err)
 	}
@@ -31,8 +39,15 @@ func writeCredentials(dir folder, server string) error {
 		return err
 	}
 	// All servers share this certificate. A client can tell them from another cluster that took over a port.
-	serving, err := ca.serving("devcluster", loopback, "localhost",
-		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", firstServiceIP)
+	hosts := []string{loopback, "localhost",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	real := network != node.Network{}
+	if real {
+		hosts = append(hosts, network.FirstService(), network.Host(), network.Node())
+	} else {
+		hosts = append(hosts, firstServiceIP)
+	}
+	serving, err := ca.serving("devcluster", hosts...)
 	if err != nil {
 		return err
 	}
@@ -40,21 +55,32 @@ func writeCredentials(dir folder, server string) error {
 	if err != nil {
 		return err
 	}
+	kubeletClient, err := ca.client("kube-apiserver", "system:masters")
+	if err != nil {
+		return err
+	}
 	accounts, err := serviceAccountKeys()
 	if err != nil {
 		return err
 	}
-	for name, p := range map[string]pair{"ca": ca.files, "serving": serving, "etcd-client": etcdClient, "service-accounts": accounts} {
+	for name, p := range map[string]pair{"ca": ca.files, "serving": serving, "etcd-client": etcdClient, "kubelet-client": kubeletClient, "service-accounts": accounts} {
 		if err := p.write(certPath(dir, name), keyPath(dir, name)); err != nil {
 			return err
 		}
 	}
 	for _, u := range users {
+		url := server
+		if u.inNode {
+			if !real {
+				continue
+			}
+			url = strings.Replace(server, loopback, network.Host(), 1)
+		}
 		client, err := ca.client(u.user, u.groups...)
 		if err != nil {
 			return err
 		}
-		if err := clientcmd.WriteToFile(kubeconfig(server, u.user, ca.files.cert, client), dir.path(u.file)); err != nil {
+		if err := clientcmd.WriteToFile(kubeconfig(url, u.user, ca.files.cert, client), dir.path(u.file)); err != nil {
 			return fmt.Errorf("writing the kubeconfig of %s: %w", u.user, err)
 		}
 	}

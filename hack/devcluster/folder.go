@@ -139,7 +139,8 @@ func (f folder) remove() error {
 type state struct {
 	Tier      string         `json:"tier"`
 	Ports     map[string]int `json:"ports"`
-	Ready     bool           `json:"ready"` // whether up has completed
+	Network   int            `json:"network,omitempty"` // the N of node.Network; 0 without a real node
+	Ready     bool           `json:"ready"`             // whether up has completed
 	Processes []process      `json:"processes"`
 }
 

@@ -35,7 +35,7 @@ var kwok = component{
 			"--cidr=10.244.0.0/16",
 		}
 	},
-	ready: fakeNodeReady,
+	ready: func(ctx context.Context, c *cluster) error { return nodeReady(ctx, c, fakeNode) },
 }
 
 func stages() string {
@@ -68,8 +68,8 @@ func createFakeNode(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-func fakeNodeReady(ctx context.Context, c *cluster) error {
-	node, err := c.api.Nodes().Get(ctx, fakeNode, metav1.GetOptions{})
+func nodeReady(ctx context.Context, c *cluster, name string) error {
+	node, err := c.api.Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -78,5 +78,5 @@ func fakeNodeReady(ctx context.Context, c *cluster) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("node %s is not Ready", fakeNode)
+	return fmt.Errorf("node %s is not Ready", name)
 }

@@ -1,5 +1,5 @@
 // Command devcluster runs a real Kubernetes control plane on this machine. It is built from Go modules only: no
-// containers, no downloaded binaries, no root.
+// containers, no downloaded binaries, no root. Only a node that runs pods truly needs root and a container runtime.
 package main
 
 import (
@@ -59,13 +59,14 @@ func command() *cobra.Command {
 		sub.Flags().StringVar(&dir, "dir", "", "the cluster's folder (default: bin/devcluster.d in the repository)")
 		cmd.AddCommand(sub)
 	}
-	cmd.AddCommand(buildCommand(&root))
+	cmd.AddCommand(buildCommand(&root), nodeCommand(), registryCommand(), gatewayCommand())
 	return cmd
 }
 
 func buildCommand(root *string) *cobra.Command {
-	var only []string
+	var only, extras []string
 	var olm bool
+	var nodes string
 	cmd := &cobra.Command{
 		Use:       "build [binary]...",
 		Short:     "Build the control plane's binaries into bin/controlplane; what is up to date stays",
@@ -76,16 +77,26 @@ func buildCommand(root *string) *cobra.Command {
 				return err
 			}
 			names := append(only, args...)
-			if olm && len(names) > 0 {
-				return errors.New("--olm builds everything: leave it out, or name no binary")
+			if _, err := chooseTier(nodes, false); err != nil {
+				return err
 			}
 			if olm {
-				names = recipeNames()
+				extras = append(extras, forOLM)
+			}
+			if nodes == "real" {
+				extras = append(extras, forNodes)
+			}
+			if len(extras) > 0 && len(names) > 0 {
+				return errors.New("--olm and --nodes=real build all that is needed: leave them out, or name no binary")
+			}
+			if len(extras) > 0 {
+				names = recipesFor(extras...)
 			}
 			return newWorkshop(found, cmd.OutOrStdout()).build(cmd.Context(), names, true)
 		},
 	}
 	cmd.Flags().BoolVar(&olm, "olm", false, "build what up --olm and catalog need, too: olm, catalog and opm")
+	cmd.Flags().StringVar(&nodes, "nodes", "fake", "real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build only these, the same as naming them as arguments")
 	return cmd
 }
@@ -97,7 +108,24 @@ func upCommand(root, dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a control plane; returns when it is ready",
-		Args:  cobra.NoArgs,
+		Long: `Start a control plane; returns when it is ready. The nodes are of one of these kinds:
+
+  none  API server and etcd alone
+  fake  also controllers, scheduler and a node that only claims to run pods
+  real  a node that runs pods truly: kubelet, kube-proxy, CoreDNS, and the distribution's containerd, runc and CNI
+        plugins. It needs root, and cgroups
+
+Pods of a real node use images from a registry of the cluster: push them to the address that is printed, which is also
+in registry/address in the cluster's folder, and use the same address in pods. Pods reach each other, Services and this
+machine, and no other network; this machine reaches pods and Services by their addresses. The node has namespaces of its
+own, so that clusters can run side by side, and nothing of the machine changes but a network interface with a route, and
+cgroups, until "devcluster down". Kernel modules that were loaded stay.
+
+With --olm Operator Lifecycle Manager runs as processes of this machine, not in pods. CatalogSources need spec.address,
+such as that of "devcluster catalog"; images of catalogs are not read.`,
+		Example: `  devcluster up --nodes=real --dir=bin/try
+  crane push image.tar $(cat bin/try/registry/address)/mine:v1`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tier, err := chooseTier(nodes, olm)
 			if err != nil {
@@ -113,7 +141,7 @@ func upCommand(root, dir *string) *cobra.Command {
 			return c.up(cmd.Context(), tier, port)
 		},
 	}
-	cmd.Flags().StringVar(&nodes, "nodes", "fake", "none: API server and etcd alone; fake: also controllers, scheduler and a fake node")
+	cmd.Flags().StringVar(&nodes, "nodes", "fake", "none, fake or real: see above")
 	cmd.Flags().BoolVar(&olm, "olm", false, "run Operator Lifecycle Manager too (some minutes more to build, once)")
 	cmd.Flags().IntVar(&port, "port", 0, "the API server's port (default: any free one)")
 	return cmd

@@ -33,7 +33,7 @@ type process struct {
 }
 
 // startProcess starts a component in a new session, so that it outlives this process and its terminal.
-func startProcess(name, binary, dir, logPath string, args, env []string) (*exec.Cmd, process, error) {
+func startProcess(name, binary, dir, logPath string, args, env []string, start func(*exec.Cmd) error) (*exec.Cmd, process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, process{}, err
@@ -45,7 +45,7 @@ func startProcess(name, binary, dir, logPath string, args, env []string) (*exec.
 	cmd.Env = append(componentEnvironment(dir), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		return nil, process{}, err
 	}
 	p, err := identify(cmd.Process.Pid)

@@ -44,7 +44,7 @@ func sleeper(t *testing.T, dir string) process {
 	content, err := os.ReadFile(sleep)
 	must(t, err)
 	binary := write(t, filepath.Join(t.TempDir(), "etcd"), string(content), 0o755)
-	cmd, p, err := startProcess("etcd", binary, dir, filepath.Join(dir, "log"), []string{"600"}, nil)
+	cmd, p, err := startProcess("etcd", binary, dir, filepath.Join(dir, "log"), []string{"600"}, nil, (*exec.Cmd).Start)
 	must(t, err)
 	go func() { _ = cmd.Wait() }()
 	t.Cleanup(func() { _ = p.stop() })

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operator-status/operator-status/hack/devcluster/node"
 )
 
 const (
@@ -49,10 +52,15 @@ func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error 
 		}
 	}
 	wanted := tiers[tierName]
+	if wanted.needsNode() {
+		if err := node.ThisMachine().Check(); err != nil {
+			return err
+		}
+	}
 	if err := checkSpace([]space{{"the cluster", string(c.dir), wanted.mb}}); err != nil {
 		return err
 	}
-	if err := c.shop.build(ctx, wanted.names(), false); err != nil {
+	if err := c.shop.build(ctx, wanted.recipes(), false); err != nil {
 		return err
 	}
 	for attempt := 1; ; attempt++ {
@@ -123,13 +131,20 @@ func (c *cluster) prepare(tierName string, port int) error {
 	if port != 0 {
 		c.state.Ports[apiServer.name] = port
 	}
+	if tiers[tierName].needsNode() {
+		network, err := node.Claim(c.dir.id())
+		if err != nil {
+			return err
+		}
+		c.state.Network = network.N
+	}
 	if err := c.dir.save(c.state); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.dir.path("logs"), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the logs: %w", err)
 	}
-	if err := writeCredentials(c.dir, c.url(apiServer.name)); err != nil {
+	if err := writeCredentials(c.dir, c.url(apiServer.name), c.network()); err != nil {
 		return err
 	}
 	return c.connect()
@@ -147,14 +162,30 @@ func (c *cluster) launch(ctx context.Context, comp component) error {
 		env = comp.env(c)
 	}
 	binary := filepath.Join(c.shop.bin, cmp.Or(comp.program, comp.name))
-	cmd, p, err := startProcess(comp.name, binary, string(c.dir), c.dir.log(comp.name), comp.args(c), env)
+	if comp.binary != nil {
+		var err error
+		if binary, err = comp.binary(); err != nil {
+			return fmt.Errorf("finding %s: %w", comp.name, err)
+		}
+	}
+	start := (*exec.Cmd).Start
+	if comp.start != nil {
+		start = func(cmd *exec.Cmd) error { return comp.start(c, cmd) }
+	}
+	cmd, p, err := startProcess(comp.name, binary, string(c.dir), c.dir.log(comp.name), comp.args(c), env, start)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", comp.name, err)
 	}
 	died := c.died
 	go func() { died <- death{comp, cmd.Wait()} }()
 	c.state.Processes = append(c.state.Processes, p)
-	return c.dir.save(c.state)
+	if err := c.dir.save(c.state); err != nil || comp.joined == nil {
+		return err
+	}
+	if err := comp.joined(c, p); err != nil {
+		return fmt.Errorf("starting %s: %w", comp.name, err)
+	}
+	return nil
 }
 
 // await waits until comp is ready. It fails on a timeout or if any component of the cluster dies.

@@ -66,6 +66,9 @@ func (c *cluster) leftNothing(t *testing.T) {
 	if _, err := os.Stat(string(c.dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is left: %v", err)
 	}
+	if c.leftOfNode() {
+		t.Error("the node's cgroups or its interface are left")
+	}
 }
 
 func TestUpBreakHealDown(t *testing.T) {
