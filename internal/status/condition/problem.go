@@ -1,4 +1,4 @@
-// Package condition contains types for conditions that the status packages share.
+// Package condition contains what the conditions of several kinds share.
 package condition
 
 // Problem is the reason and message of a condition that reports a problem.
