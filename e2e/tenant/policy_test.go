@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -181,5 +182,54 @@ func TestManagerDeletes(t *testing.T) {
 	cluster.Create(t, made)
 	if err := manager.Delete(t.Context(), made); err != nil {
 		t.Errorf("the manager does not delete a Namespace of a PlatformOperator: %v", err)
+	}
+}
+
+// TestManagerIsolates verifies that the manager, where it may run pods for Probes, writes no objects but those of a Probe.
+func TestManagerIsolates(t *testing.T) {
+	manager := as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
+	namespace := cluster.Namespace(t, "isolates")
+	p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
+	cluster.Create(t, p)
+	deployment := func(name string, owners ...metav1.OwnerReference) *appsv1.Deployment {
+		labels := map[string]string{"app": name}
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners},
+			Spec: appsv1.DeploymentSpec{Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+			}},
+		}
+	}
+	owned := *metav1.NewControllerRef(p, v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind))
+	owned.BlockOwnerDeletion = nil
+	if err := manager.Create(t.Context(), deployment("early", owned)); !apierrors.IsForbidden(err) {
+		t.Errorf("the manager runs pods where no admin has permitted it: %v", err)
+	}
+
+	cluster.PermitIsolation(t, namespace)
+	mine := deployment("mine", owned)
+	cluster.Await(t, p, func() string { // the authorizer learns of the binding by watching
+		if err := manager.Create(t.Context(), mine); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	users := deployment("users")
+	cluster.Create(t, users)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "any"}}
+	for what, err := range map[string]error{
+		"create a Deployment of nobody": manager.Create(t.Context(), deployment("nobodys")),
+		"create a Role of nobody":       manager.Create(t.Context(), role),
+		"delete a user's Deployment":    manager.Delete(t.Context(), users),
+		"take over a user's Deployment": manager.Patch(t.Context(), deployment("users", owned), client.Merge),
+		"give one away":                 manager.Patch(t.Context(), mine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))),
+	} {
+		if !apierrors.IsForbidden(err) || !contains(err.Error(), "writes only Deployments, Roles and RoleBindings of a Probe") {
+			t.Errorf("may the manager %s? %v", what, err)
+		}
+	}
+	if err := manager.Delete(t.Context(), mine); err != nil {
+		t.Errorf("the manager does not delete the Deployment of a Probe: %v", err)
 	}
 }

@@ -142,6 +142,9 @@ func ProbeObjection(in Inputs) *condition.Problem {
 	case in.isCurrent(probe, upgradeable):
 		return nil
 	}
+	if in.Reader == NoReader && probe.IsIsolated() {
+		return notRead("the pod that reads what Probe %s watches is not ready%s", nameOf(probe), podProblem(probe))
+	}
 	if in.Reader == NoReader {
 		return notRead("no process reads custom resources: the manager that reports on Probe %s has to run, with --leader-elect", nameOf(probe))
 	}
@@ -150,6 +153,14 @@ func ProbeObjection(in Inputs) *condition.Problem {
 		out.Message += quote(synced.Message)
 	}
 	return out
+}
+
+// podProblem returns why the pod of a Probe is not ready, as the end of a sentence; empty if that is not known.
+func podProblem(probe *v1alpha1.Probe) string {
+	if c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionPodReady); c != nil && c.Status == metav1.ConditionFalse {
+		return quote(c.Message)
+	}
+	return ""
 }
 
 func notRead(format string, args ...any) *condition.Problem {

@@ -38,6 +38,11 @@ func observed(p *v1alpha1.Probe, generation int64) *v1alpha1.Probe {
 	return p
 }
 
+func isolated(p *v1alpha1.Probe) *v1alpha1.Probe {
+	p.Spec.Isolation = v1alpha1.IsolationPod
+	return p
+}
+
 // by sets the reader that computed a Probe's status, and the hash of the target namespaces it was computed for.
 func by(p *v1alpha1.Probe, reader, targets string) *v1alpha1.Probe {
 	p.Status.Reader, p.Status.ObservedTargets = reader, targets
@@ -319,6 +324,16 @@ func TestNotKnown(t *testing.T) {
 			reason: "What custom resources report since the reader ended is not known.",
 			probe:  annotations(synced(yes), upgradeable(yes, "")), reader: NoReader,
 			held: "ProbeNotRead", endedBy: "no process reads custom resources",
+		},
+		"NoPod": {
+			reason: "What custom resources report since the Probe's own pod ended is not known.",
+			probe:  isolated(annotations(synced(yes), upgradeable(yes, ""))), reader: NoReader,
+			held: "ProbeNotRead", endedBy: "the pod that reads what Probe default/foo.v1 watches is not ready. To update anyway",
+		},
+		"NoPodBecause": {
+			reason: "Its Probe reports why it ended, and so does the hold.",
+			probe:  isolated(annotations(synced(yes), upgradeable(yes, ""), says("PodReady", no, "Image x cannot be pulled"))), reader: NoReader,
+			held: "ProbeNotRead", endedBy: "is not ready: Image x cannot be pulled. To update anyway",
 		},
 		"NoReaderOfNone": {
 			reason: "Nor is anything known of a Probe that was never read.",

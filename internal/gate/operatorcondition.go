@@ -50,7 +50,7 @@ func upgradeableOf(in Inputs) *metav1.Condition {
 	out := &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue}
 	var upgradeable *metav1.Condition
 	if in.Probe != nil {
-		in.Reader, in.Targets = in.Probe.Status.Reader, in.Probe.Status.ObservedTargets
+		in.Reader, in.Targets = ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
 		upgradeable = meta.FindStatusCondition(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	}
 	switch objection := ProbeObjection(in); {

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
 // NoReader is the reader if no process reads custom resources. No process has that name.
@@ -44,4 +47,17 @@ func (l *ReaderLease) Holder(lease *coordinationv1.Lease, now time.Time) string 
 		return NoReader
 	}
 	return cmp.Or(ptr.Deref(lease.Spec.HolderIdentity, ""), NoReader)
+}
+
+// ReportedReader returns the reader of a Probe for a report, on which no update depends: shared, or for isolation Pod
+// the pod that wrote its status, unless PodReady is False.
+func ReportedReader(probe *v1alpha1.Probe, shared string) string {
+	switch {
+	case probe == nil || !probe.IsIsolated():
+		return shared
+	case meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionPodReady):
+		return probe.Status.Reader
+	default:
+		return NoReader
+	}
 }

@@ -13,6 +13,10 @@ const (
 	// have been read for the first time, and False if something cannot be read or parsed.
 	ConditionSynced = "Synced"
 
+	// ConditionPodReady is True while the pod of a Probe with isolation Pod is ready. While it is False, all other
+	// conditions are what the pod last reported, and an update waits. It is absent with isolation Shared.
+	ConditionPodReady = "PodReady"
+
 	// ConditionGateConflict is True, and otherwise absent, if the operator sets Upgradeable in its OperatorCondition
 	// itself, so that the Probe has no effect there.
 	ConditionGateConflict = "GateConflict"
@@ -91,6 +95,24 @@ const (
 
 	// ReasonReadFailed means that reading the custom resources fails for another reason, which the message quotes.
 	ReasonReadFailed = "ReadFailed"
+)
+
+// Reasons of PodReady on a Probe, in addition to ReasonNoIdentity and ReasonForbidden, which here means that the manager
+// may not create the pod.
+const (
+	// ReasonPodReady means that the pod is ready.
+	ReasonPodReady = "PodReady"
+
+	// ReasonPodNotReady means that the pod does not exist yet, or is not ready. The message contains the cause.
+	ReasonPodNotReady = "PodNotReady"
+
+	// ReasonNoImage means that the manager does not know its own image, because it runs outside a cluster without
+	// --probe-reader-image.
+	ReasonNoImage = "NoImage"
+
+	// ReasonPlanTooLarge means that resources, expressions and namespaces of the Probe are too large for a pod of its
+	// own. The message contains the size.
+	ReasonPlanTooLarge = "PlanTooLarge"
 )
 
 // Reasons of GateConflict on a Probe.

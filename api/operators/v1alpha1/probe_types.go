@@ -14,7 +14,7 @@ type ProbeManager string
 
 const (
 	// ManagerCRDAnnotations marks a Probe whose spec operator-status keeps equal to the annotations of the CRDs that
-	// the ClusterServiceVersion of the same name owns. Other changes to the spec are overwritten.
+	// the ClusterServiceVersion of the same name owns. Other changes to the spec are overwritten, except isolation.
 	ManagerCRDAnnotations ProbeManager = "crdAnnotations"
 
 	// ManagerOperator marks a Probe whose status is written by the operator itself. operator-status only reads it.
@@ -29,7 +29,8 @@ const (
 	// IsolationShared watches from the manager, which impersonates the operator's service account.
 	IsolationShared ProbeIsolation = "Shared"
 
-	// IsolationPod watches from a dedicated pod that runs as the operator's service account.
+	// IsolationPod watches from a dedicated pod that runs as the operator's service account. operator-status creates its
+	// Deployment, and a Role for the status of this Probe and nothing else, in the Probe's namespace.
 	IsolationPod ProbeIsolation = "Pod"
 )
 
@@ -56,7 +57,7 @@ const (
 
 // ProbeSpec defines which custom resources determine the status of an operator, and how to evaluate their conditions.
 // +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty where manager is operator: the operator writes the status itself"
-// +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod'",message="isolation Pod is not available yet: leave isolation out or set it to Shared"
+// +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod where manager is operator: there is nothing to read"
 type ProbeSpec struct {
 	// Manager defines the owner of this Probe. If omitted, its author owns the spec and operator-status writes the
 	// status.
@@ -66,6 +67,7 @@ type ProbeSpec struct {
 	// ServiceAccountName is the name of the service account, in the Probe's namespace, that is impersonated to read the
 	// custom resources. If omitted, it is the first service account of the ClusterServiceVersion of the same name that
 	// exists and may list and watch them.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service Account",xDescriptors="urn:alm:descriptor:io.kubernetes:ServiceAccount"
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -73,6 +75,7 @@ type ProbeSpec struct {
 	// Namespaces to read custom resources in. A namespace that does not exist yet is read once it does. If omitted,
 	// custom resources are read in all namespaces. If a ClusterServiceVersion of the same name exists, its target
 	// namespaces are used instead.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Namespaces"
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -80,11 +83,13 @@ type ProbeSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// Isolation defines where the custom resources are watched from. Defaults to Shared.
+	// Isolation defines where the custom resources are watched from. Defaults to Shared. The Probe of a
+	// ClusterServiceVersion that replaces another takes over its isolation.
 	// +optional
 	Isolation ProbeIsolation `json:"isolation,omitempty"`
 
 	// ProbeResources are the custom resources that determine the status of the operator.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Probe Resources"
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -142,8 +147,9 @@ type ProbeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Reader is the leader election identity of the manager that last read every custom resource that the spec names. A
-	// gate lets an update proceed only if the current holder of the lease has read them.
+	// Reader is the leader election identity of the manager that last read every custom resource that the spec names,
+	// or of the pod if isolation is Pod. A gate lets an update proceed only if the current holder of the lease, or the
+	// current pod while it is ready, has read them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Reader string `json:"reader,omitempty"`
@@ -154,7 +160,9 @@ type ProbeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	ObservedTargets string `json:"observedTargets,omitempty"`
 
-	// Conditions of the Probe; known types are Upgradeable, Important, Synced, GateConflict and Holding.
+	// Conditions of the Probe; known types are Upgradeable, Important, Synced, PodReady, GateConflict and
+	// Holding.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors="urn:alm:descriptor:io.kubernetes.conditions"
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -165,12 +173,14 @@ type ProbeStatus struct {
 	// ProbeResources lists at most 50 custom resources that hold the update or that have important conditions. Those
 	// that hold the update are first; each part is sorted by resource, namespace and name, with custom resources that
 	// are counted without a name last.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Custom Resources"
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	ProbeResources []ProbeResourceStatus `json:"probeResources,omitempty"`
 
 	// Summary contains the numbers of custom resources.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Summary"
 	// +optional
 	Summary *ProbeSummary `json:"summary,omitempty"`
 }
@@ -237,6 +247,7 @@ type ProbeSummary struct {
 // Probe reports whether the operator of the ClusterServiceVersion with the same name may be updated.
 //
 // +kubebuilder:object:root=true
+// +operator-sdk:csv:customresourcedefinitions:displayName="Probe",resources={{ClusterServiceVersion,v1alpha1,""}}
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=prb,categories=operators
 // +kubebuilder:printcolumn:name="Upgradeable",type=string,JSONPath=`.status.conditions[?(@.type=="Upgradeable")].status`
@@ -258,6 +269,11 @@ type Probe struct {
 	// Status reports whether the operator may be updated.
 	// +optional
 	Status ProbeStatus `json:"status,omitzero"`
+}
+
+// IsIsolated reports whether a pod of its own reads the custom resources of the Probe.
+func (p *Probe) IsIsolated() bool {
+	return p.Spec != nil && p.Spec.Isolation == IsolationPod && p.Spec.Manager != ManagerOperator
 }
 
 // ProbeList is a list of Probes.

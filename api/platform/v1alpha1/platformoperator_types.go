@@ -60,10 +60,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.namespace) == has(oldSelf.namespace)",message="namespace cannot be changed, since the operator would be removed and installed anew: create another PlatformOperator"
 type PlatformOperatorSpec struct {
 	// Package is the operator to install.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Package"
 	Package Package `json:"package"`
 
 	// Namespace to install the operator in. If omitted, a namespace named after the PlatformOperator is created. A
 	// namespace that already exists is used, and kept when the PlatformOperator is deleted.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Namespace",xDescriptors="urn:alm:descriptor:io.kubernetes:Namespace"
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -72,6 +74,7 @@ type PlatformOperatorSpec struct {
 
 	// Approval of updates. Automatic, the default, installs updates as soon as the running operator allows them; Manual
 	// requires a user to approve each update.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Approval"
 	// +optional
 	// +kubebuilder:validation:Enum=Automatic;Manual
 	// +kubebuilder:default=Automatic
@@ -86,6 +89,7 @@ type PlatformOperatorSpec struct {
 
 	// Resources are additional objects that belong to the operator, such as the custom resource that it is installed
 	// for.
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources"
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -252,17 +256,20 @@ type PlatformOperatorStatus struct {
 
 	// Conditions of the PlatformOperator; known types are Synced, Ready, Installed, Progressing, Upgradeable, UpToDate
 	// and Important.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors="urn:alm:descriptor:io.kubernetes.conditions"
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// Version of the operator that is running. During an update it is the old version until the new one has Succeeded.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version"
 	// +optional
 	Version string `json:"version,omitempty"`
 
 	// Resources report on each object of the PlatformOperator: first the objects that are always composed, then
 	// `spec.resources` in their order, then objects that are no longer desired but still exist.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Resources"
 	// +optional
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
@@ -322,6 +329,7 @@ type ResourceStatus struct {
 // status summarizes all objects it consists of.
 //
 // +kubebuilder:object:root=true
+// +operator-sdk:csv:customresourcedefinitions:displayName="Platform Operator",resources={{Namespace,v1,""},{OperatorGroup,v1,""},{Subscription,v1alpha1,""}}
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=platop
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`

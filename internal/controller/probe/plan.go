@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,6 +70,11 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 	if err != nil {
 		return nil, err
 	}
+	if probe.IsIsolated() && len(accounts) > 1 {
+		if accounts, err = r.oneOf(ctx, probe, accounts, namespaces); err != nil {
+			return nil, err
+		}
+	}
 	out := make(plan, 0, len(probe.Spec.ProbeResources))
 	for _, spec := range probe.Spec.ProbeResources {
 		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
@@ -112,6 +118,9 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 		t.Identity = account
 		out = append(out, reading{t, spec.Upgradeable, spec.Important, invalid})
 	}
+	if probe.IsIsolated() {
+		return out, nil, nil // no other Probe shares its watches
+	}
 	for _, t := range r.readings.joined(key, out) {
 		if allowed, err := r.mayReadAll(ctx, account, []watch.Target{t}); err != nil {
 			return nil, nil, err
@@ -120,6 +129,26 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 		}
 	}
 	return out, nil, nil
+}
+
+// oneOf returns the account of a Probe with isolation Pod, whose pod has only one: the first that may read all of its
+// resources, or that of its pod while this reads them.
+func (r *StatusReconciler) oneOf(ctx context.Context, probe *v1alpha1.Probe, accounts []types.NamespacedName, namespaces targets) ([]types.NamespacedName, error) {
+	if running := r.Pods.account(ctx, probe); slices.Contains(accounts, running) && meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionSynced) {
+		return []types.NamespacedName{running}, nil
+	}
+	var all []watch.Target
+	for _, spec := range probe.Spec.ProbeResources {
+		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
+		if err != nil {
+			return nil, err
+		}
+		if problem == nil {
+			all = append(all, targetsOf(crd, namespaces.existing)...)
+		}
+	}
+	account, err := r.choose(ctx, client.ObjectKeyFromObject(probe), accounts, all)
+	return []types.NamespacedName{account}, err
 }
 
 func targetsOf(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {

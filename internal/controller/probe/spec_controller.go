@@ -53,7 +53,28 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	desired, _ := annotations.Probe(csv, crds)
+	if desired != nil {
+		if desired.Spec.Isolation, err = r.isolation(ctx, csv, actual); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	return reconcile.Result{}, r.apply(ctx, actual, desired)
+}
+
+// isolation returns the isolation of a Probe, the only field of its spec that is not from annotations: a user sets it, and
+// an update of the operator keeps it.
+func (r *SpecReconciler) isolation(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, actual *v1alpha1.Probe) (v1alpha1.ProbeIsolation, error) {
+	if actual != nil && actual.Spec != nil && actual.Spec.Isolation != "" {
+		return actual.Spec.Isolation, nil
+	}
+	if csv.Spec.Replaces == "" {
+		return "", nil
+	}
+	replaced, err := annotations.Find(ctx, r.Client, types.NamespacedName{Namespace: csv.Namespace, Name: csv.Spec.Replaces})
+	if err != nil || replaced == nil || replaced.Spec == nil {
+		return "", err
+	}
+	return replaced.Spec.Isolation, nil
 }
 
 // apply makes the actual Probe the desired one. Either may be nil.

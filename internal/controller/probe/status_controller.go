@@ -50,6 +50,9 @@ type StatusReconciler struct {
 	// Identity is the leader election identity of this process. The status of a Probe records it as the reader.
 	Identity string
 
+	// Pods runs the readers of Probes with isolation Pod.
+	Pods Pods
+
 	readings *readings
 
 	written        apply.Written
@@ -58,6 +61,8 @@ type StatusReconciler struct {
 	blind          sync.Map    // by types.NamespacedName: the Unix time since which the Probe cannot read, as of its last Event
 	// watchNamespaces starts the watch on namespaces, when the first Probe depends on them.
 	watchNamespaces func() error
+	// watchPods starts the watch on the Deployments of readers, when the first Probe has isolation Pod.
+	watchPods func() error
 
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -112,12 +117,21 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		}
 		return reconcile.Result{}, err
 	}
-	if !ours(probe) {
-		_, _, err := r.readings.keep(request.NamespacedName, nil)
-		return reconcile.Result{}, err
-	}
 	if r.written.Behind(probe) {
 		return reconcile.Result{}, nil
+	}
+	var left *probestatus.Pod
+	if !probe.IsIsolated() {
+		var err error
+		if left, err = r.removePod(ctx, probe); err != nil {
+			return apply.Requeue(reconcile.Result{}, err)
+		}
+	}
+	if probe.IsIsolated() || !ours(probe) {
+		if _, _, err := r.readings.keep(request.NamespacedName, nil); err != nil || !ours(probe) {
+			return reconcile.Result{}, err
+		}
+		return r.isolate(ctx, probe)
 	}
 	in, err := r.read(ctx, probe)
 	if err != nil {
@@ -126,13 +140,10 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if pending(in) {
 		return reconcile.Result{}, nil
 	}
+	in.Pod = left
 	status := probestatus.Compute(in)
 	r.reportBlind(probe, status, in.Now.Time)
-	result, err := r.write(ctx, probe, status, in.Now.Time)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return result, nil // the cache is stale; its next event enqueues the Probe
-	}
-	return result, err
+	return apply.Requeue(r.write(ctx, probe, status, in.Now.Time))
 }
 
 // ours reports whether operator-status writes the status of a Probe. If spec.manager is Operator, the operator does.
@@ -156,38 +167,11 @@ func pending(in probestatus.Inputs) bool {
 
 // read gathers everything that the status depends on.
 func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (probestatus.Inputs, error) {
-	in := probestatus.Inputs{Probe: probe, Reader: r.Identity, HideForeign: r.readings.ownFirst, Now: metav1.NewTime(r.Clock())}
-	key := client.ObjectKeyFromObject(probe)
-	csv, err := csvOf(ctx, r.Client, key)
+	in, plan, err := r.prepare(ctx, probe)
 	if err != nil {
 		return in, err
 	}
-	if in.Problems, in.Outdated, err = r.annotations(ctx, probe, csv); err != nil {
-		return in, err
-	}
-	if in.GateConflict, err = r.gateConflict(ctx, key); err != nil {
-		return in, err
-	}
-	if in.Held, err = r.held(ctx, key); err != nil {
-		return in, err
-	}
-	named, err := r.targets(ctx, probe, csv)
-	if err != nil {
-		return in, err
-	}
-	in.Targets = operatorgroup.Hash(named)
-	targets, err := r.sortOut(ctx, probe, named)
-	if err != nil {
-		return in, err
-	}
-	if problem := missingNamespaces(targets.missing); problem != nil {
-		in.Problems = append(in.Problems, *problem)
-	}
-	plan, err := r.plan(ctx, probe, csv, targets)
-	if err != nil {
-		return in, err
-	}
-	wanted := plan.wanted()
+	key, wanted := client.ObjectKeyFromObject(probe), plan.wanted()
 	if problem := r.readings.overdraws(key, len(wanted)); problem != nil {
 		plan, wanted = plan.unread(*problem), nil
 	}
@@ -197,6 +181,39 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (pro
 	}
 	in.Resources = plan.resources(subs, refused)
 	return in, nil
+}
+
+// prepare gathers everything that the status depends on, except the custom resources, and how to read those.
+func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (probestatus.Inputs, plan, error) {
+	in := probestatus.Inputs{Probe: probe, Reader: r.Identity, HideForeign: r.readings.ownFirst, Now: metav1.NewTime(r.Clock())}
+	key := client.ObjectKeyFromObject(probe)
+	csv, err := csvOf(ctx, r.Client, key)
+	if err != nil {
+		return in, nil, err
+	}
+	if in.Problems, in.Outdated, err = r.annotations(ctx, probe, csv); err != nil {
+		return in, nil, err
+	}
+	if in.GateConflict, err = r.gateConflict(ctx, key); err != nil {
+		return in, nil, err
+	}
+	if in.Held, err = r.held(ctx, key); err != nil {
+		return in, nil, err
+	}
+	named, err := r.targets(ctx, probe, csv)
+	if err != nil {
+		return in, nil, err
+	}
+	in.Targets = operatorgroup.Hash(named)
+	targets, err := r.sortOut(ctx, probe, named)
+	if err != nil {
+		return in, nil, err
+	}
+	if problem := missingNamespaces(targets.missing); problem != nil {
+		in.Problems = append(in.Problems, *problem)
+	}
+	plan, err := r.plan(ctx, probe, csv, targets)
+	return in, plan, err
 }
 
 // annotations returns the problems with the annotations behind a Probe's spec, and whether the spec is outdated.
@@ -213,6 +230,9 @@ func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Prob
 		return nil, false, err
 	}
 	desired, problems := annotations.Probe(csv, crds)
+	if desired != nil {
+		desired.Spec.Isolation = probe.Spec.Isolation // a user's
+	}
 	return problems, desired != nil && !equality.Semantic.DeepEqual(desired.Spec, probe.Spec), nil
 }
 
@@ -245,7 +265,7 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 	logTransition(ctx, probe, status)
 	out := probe.DeepCopy()
 	out.Status = status
-	if err := r.Client.Status().Update(ctx, out, client.FieldOwner(FieldOwner)); err != nil {
+	if err := apply.UpdateStatus(ctx, r.Client, out, client.FieldOwner(FieldOwner)); err != nil {
 		return result, err
 	}
 	r.written.Note(out)
@@ -324,6 +344,7 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 	if err != nil {
 		return nil, err
 	}
+	r.watchPods = sync.OnceValue(func() error { return r.Pods.watch(mgr, c) })
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	r.watchNamespaces = sync.OnceValue(func() error {

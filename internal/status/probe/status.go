@@ -38,6 +38,9 @@ type Inputs struct {
 	// status only counts them.
 	HideForeign bool
 
+	// Pod reports on the pod that reads the custom resources; nil unless isolation is Pod.
+	Pod *Pod
+
 	// Reader identifies the process that reads the custom resources. Targets is a hash of the namespaces that it reads.
 	Reader, Targets string
 
@@ -86,21 +89,43 @@ func (r Resource) unread() bool {
 	return len(r.Read) == 0 || slices.ContainsFunc(r.Read, func(s Read) bool { return !s.Filled })
 }
 
+// Pod reports on the pod that reads the custom resources of a Probe. Its Problem is nil while it is ready.
+type Pod struct {
+	Account string
+	Problem *condition.Problem
+}
+
+// concern computes a part of the status.
+type concern func(Inputs, findings, *v1alpha1.ProbeStatus)
+
+// ofReader are computed by the process that reads the custom resources, and ofManager by the manager. They differ if
+// isolation is Pod.
+var (
+	ofReader  = []concern{probeResources, upgradeable, important, synced, readBy}
+	ofManager = []concern{podReady, gateConflict, holding} // holding last: it reads Upgradeable
+)
+
 // Compute returns the status of a Probe. It is pure: it depends only on in, and changes nothing.
 func Compute(in Inputs) v1alpha1.ProbeStatus {
+	return compute(in, in.Probe.Generation, slices.Concat(ofReader, ofManager))
+}
+
+// ComputeRead returns the status with the part of the reader. It leaves everything else as it is.
+func ComputeRead(in Inputs) v1alpha1.ProbeStatus {
+	return compute(in, in.Probe.Generation, ofReader)
+}
+
+// ComputeManaged returns the status with the part of the manager. It leaves everything else as it is.
+func ComputeManaged(in Inputs) v1alpha1.ProbeStatus {
+	return compute(in, in.Probe.Status.ObservedGeneration, ofManager)
+}
+
+func compute(in Inputs, observed int64, concerns []concern) v1alpha1.ProbeStatus {
 	out := in.Probe.Status.DeepCopy()
-	out.ObservedGeneration = in.Probe.Generation
+	out.ObservedGeneration = observed
 	f := gather(in)
-	for _, concern := range []func(Inputs, findings, *v1alpha1.ProbeStatus){
-		probeResources,
-		upgradeable,
-		important,
-		synced,
-		gateConflict,
-		holding,
-		readBy,
-	} {
-		concern(in, f, out)
+	for _, c := range concerns {
+		c(in, f, out)
 	}
 	return *out
 }
@@ -335,6 +360,24 @@ func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 		c.Reason, c.Message = v1alpha1.ReasonSynced, "All resources of the Probe are being read"
 	}
 	set(in, out, c)
+}
+
+// podReady sets PodReady if isolation is Pod.
+func podReady(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
+	switch {
+	case in.Pod == nil:
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionPodReady)
+	case in.Pod.Problem != nil:
+		set(in, out, metav1.Condition{
+			Type: v1alpha1.ConditionPodReady, Status: metav1.ConditionFalse,
+			Reason: in.Pod.Problem.Reason, Message: in.Pod.Problem.Message,
+		})
+	default:
+		set(in, out, metav1.Condition{
+			Type: v1alpha1.ConditionPodReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPodReady,
+			Message: "A pod reads the custom resources as service account " + in.Pod.Account,
+		})
+	}
 }
 
 // gateConflict sets GateConflict if the operator's own condition takes precedence over the Probe.

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -431,4 +432,57 @@ func TestReadBy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestComputeParts verifies that the reader and the manager of a Probe with isolation Pod each compute their own part of
+// the status, and leave the other's as it is.
+func TestComputeParts(t *testing.T) {
+	in := Inputs{
+		Probe:        &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
+		Resources:    []Resource{read(watch.Counts{Total: 1, Blocking: 1}, blocking("a"))},
+		Pod:          &Pod{Account: "default/foo", Problem: &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "It starts"}},
+		GateConflict: "The operator sets it itself",
+		Held:         []Held{{Gate: v1alpha1.ReasonApprovalGate, Subscription: "foo", Target: "foo.v2", Since: metav1.Unix(500, 0)}},
+		Reader:       "pod", Targets: "all",
+		Now: metav1.Unix(1000, 0),
+	}
+	byReader := ComputeRead(in)
+	if got := typesOf(byReader); !slices.Equal(got, []string{"Important", "Synced", "Upgradeable"}) || byReader.Reader != "pod" || len(byReader.ProbeResources) != 1 {
+		t.Errorf("the reader computes what it read\ngot %v of %+v", got, byReader)
+	}
+	managed := in
+	managed.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation + 1}, Status: byReader}
+	managed.Resources, managed.Reader = []Resource{unreadable(v1alpha1.ReasonNoIdentity)}, "manager"
+	byManager := ComputeManaged(managed)
+	if got := typesOf(byManager); !slices.Equal(got, []string{"GateConflict", "Holding", "Important", "PodReady", "Synced", "Upgradeable"}) {
+		t.Errorf("the manager adds what the reader has no permission to know\ngot %v", got)
+	}
+	theirs := byManager.DeepCopy()
+	for _, own := range []string{v1alpha1.ConditionGateConflict, v1alpha1.ConditionHolding, v1alpha1.ConditionPodReady} {
+		meta.RemoveStatusCondition(&theirs.Conditions, own)
+	}
+	if diff := cmp.Diff(byReader, *theirs); diff != "" {
+		t.Errorf("the manager leaves what the reader wrote, the observed generation too\n-want +got\n%s", diff)
+	}
+	in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: byManager}
+	if diff := cmp.Diff(byManager, ComputeRead(in)); diff != "" {
+		t.Errorf("the reader leaves what the manager wrote\n-want +got\n%s", diff)
+	}
+	in.Pod.Problem = nil
+	if got := meta.FindStatusCondition(Compute(in).Conditions, v1alpha1.ConditionPodReady); got.Message != "A pod reads the custom resources as service account default/foo" {
+		t.Errorf("a pod that is ready is reported with its account\ngot %+v", got)
+	}
+	in.Pod = nil
+	if got := Compute(in); meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionPodReady) != nil {
+		t.Error("without a pod there is nothing to report on it")
+	}
+}
+
+func typesOf(status v1alpha1.ProbeStatus) []string {
+	var out []string
+	for _, c := range status.Conditions {
+		out = append(out, c.Type)
+	}
+	slices.Sort(out)
+	return out
 }

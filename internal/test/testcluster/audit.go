@@ -37,6 +37,9 @@ type Request struct {
 	Impersonee struct {
 		Username string `json:"username"`
 	} `json:"impersonatedUser"`
+	User struct {
+		Extra map[string][]string `json:"extra"`
+	} `json:"user"`
 }
 
 // ObjectRef identifies the object or collection of a request.
@@ -66,6 +69,11 @@ func (r Request) IsConflict() bool { return r.Response.Code == http.StatusConfli
 
 // IsWork reports whether the request is neither a watch nor about a Lease, which leaders renew all the time.
 func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resource != "leases" }
+
+// Pod returns the name of the pod whose token the request has; empty if it has none.
+func (r Request) Pod() string {
+	return strings.Join(r.User.Extra["authentication.kubernetes.io/pod-name"], "")
+}
 
 // By reports whether the user agent of the request starts with agent.
 func (r Request) By(agent string) bool { return strings.HasPrefix(r.UserAgent, agent) }

@@ -24,6 +24,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,6 +90,24 @@ func (c *Cluster) StartOneProcess(t testing.TB, flags ...string) *Manager {
 	return &Manager{processes: []*process{c.startProcess(t, ManagerAccount, flags)}}
 }
 
+// StartProbeReader starts what the container of a Probe's pod runs, with the token of the pod's service account.
+func (c *Cluster) StartProbeReader(t testing.TB, pod corev1.PodTemplateSpec, namespace string) *Manager {
+	t.Helper()
+	args := append(slices.Clone(pod.Spec.Containers[0].Args), "--health-probe-bind-address=0")
+	account := types.NamespacedName{Namespace: namespace, Name: pod.Spec.ServiceAccountName}
+	return &Manager{processes: []*process{c.startProcess(t, account, args)}}
+}
+
+// PermitIsolation lets the manager run pods for the Probes in a namespace.
+func (c *Cluster) PermitIsolation(t testing.TB, namespace string) {
+	t.Helper()
+	c.Create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator-status-isolation"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-status-isolation-role"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ManagerAccount.Namespace, Name: ManagerAccount.Name}},
+	})
+}
+
 // expireLeases deletes the leases that killed managers left behind, so that a new one need not wait until they expire.
 // It does nothing if a manager is running.
 func (c *Cluster) expireLeases(t testing.TB) {
@@ -108,7 +127,8 @@ func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags
 		t.Fatal(err)
 	}
 	p := &process{log: output.Name(), done: make(chan struct{})}
-	p.command = exec.Command(filepath.Join(Root(), "bin", "manager"), append([]string{"--kubeconfig=" + c.kubeconfigOf(t, account)}, flags...)...)
+	p.command = exec.Command(filepath.Join(Root(), "bin", "manager"), flags...)
+	p.command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(t, account))
 	p.command.Stdout, p.command.Stderr = output, output
 	if err := p.command.Start(); err != nil {
 		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)
@@ -397,16 +417,34 @@ func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
 	return token.Status.Token
 }
 
-// kubeconfigOf writes a kubeconfig with a token of a service account and returns its path.
-func (c *Cluster) kubeconfigOf(t testing.TB, account types.NamespacedName) string {
+// Kubeconfig writes a kubeconfig with a token of a service account to a temporary folder and returns its path.
+func (c *Cluster) Kubeconfig(t testing.TB, account types.NamespacedName) string {
+	t.Helper()
+	return c.kubeconfig(t, &clientcmdapi.AuthInfo{Token: c.Token(t, account)})
+}
+
+// Shell runs a command line for which kubectl is an admin's.
+func (c *Cluster) Shell(t testing.TB, command string) {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "bash", "-c", command)
+	shell.Env = append(os.Environ(), "PATH="+filepath.Join(Root(), "bin", "controlplane")+":"+os.Getenv("PATH"),
+		"KUBECONFIG="+c.kubeconfig(t, &clientcmdapi.AuthInfo{
+			Token: c.Config.BearerToken, ClientCertificateData: c.Config.CertData, ClientKeyData: c.Config.KeyData,
+		}))
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+func (c *Cluster) kubeconfig(t testing.TB, as *clientcmdapi.AuthInfo) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{
 			"test": {Server: c.Config.Host, CertificateAuthorityData: c.Config.CAData},
 		},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"manager": {Token: c.Token(t, account)}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "manager"}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"user": as},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "user"}},
 		CurrentContext: "test",
 	}, path)
 	if err != nil {

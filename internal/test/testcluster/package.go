@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,16 @@ func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder strin
 	if err := os.RemoveAll(temporary); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	fmt.Println("nodes: fake")
+	fmt.Println("nodes:", tierOf(flags))
 	return code
+}
+
+// tierOf returns the nodes that the flags of devcluster select.
+func tierOf(flags []string) string {
+	for _, f := range flags {
+		if tier, ok := strings.CutPrefix(f, "--nodes="); ok {
+			return tier
+		}
+	}
+	return "fake"
 }
