@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -29,6 +31,7 @@ type Switch struct {
 
 	mu      sync.Mutex
 	mode    Mode          // empty before the first decision and while it changes
+	decided bool          // once and for all
 	changed chan struct{} // closed when the mode changes
 	end     context.CancelFunc
 	during  context.Context //nolint:containedctx // lasts as long as the mode
@@ -77,7 +80,7 @@ func (s *Switch) set(mode Mode) bool {
 	s.acting.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode = mode
+	s.mode, s.decided = mode, true
 	s.during, s.end = context.WithCancel(context.Background())
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -139,8 +142,19 @@ func (s *Switch) While(suits func(Mode) bool, inner reconcile.Reconciler) reconc
 	})
 }
 
+// Decided returns an error until the mode has been decided for the first time.
+func (s *Switch) Decided() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.decided {
+		return errors.New("who runs the loops of Subscriptions has not been decided yet")
+	}
+	return nil
+}
+
 // SetupWithManager decides the mode at startup and whenever one of the CustomResourceDefinitions that determine it
-// changes.
+// changes. A process that is not the leader decides it too: it is ready only once it has, and a rollout waits until the new
+// process is ready before it ends the leader.
 func (s *Switch) SetupWithManager(mgr ctrl.Manager) error {
 	tells := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetName() == subscriptionsCRD || o.GetName() == olmConfigsCRD
@@ -152,6 +166,7 @@ func (s *Switch) SetupWithManager(mgr ctrl.Manager) error {
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lifecycle").
+		WithOptions(controller.Options{NeedLeaderElection: new(false)}).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(one)).
 		WithEventFilter(tells).
 		WatchesRawSource(start).

@@ -344,3 +344,30 @@ func TestSwitchKeepsItsMode(t *testing.T) {
 		t.Errorf("the mode is %s, the error %v; want it kept and the error told", mode, err)
 	}
 }
+
+// TestDecided verifies that the mode counts as decided from the first decision on, whichever it was, also while it changes.
+func TestDecided(t *testing.T) {
+	s := undecided()
+	if s.Decided() == nil {
+		t.Error("the mode is decided before the first decision")
+	}
+	s.set(ModeOff)
+	if err := s.Decided(); err != nil {
+		t.Errorf("off is a decision too: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := undecided()
+		s.set(ModeOff)
+		ctx, release, err := s.Await(t.Context(), NotBuiltin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.set(ModeBuiltin) // waits for the reconciler
+		<-ctx.Done()
+		if err := s.Decided(); err != nil || s.Mode() != "" {
+			t.Errorf("while mode %q changes: %v", s.Mode(), err)
+		}
+		release()
+		synctest.Wait()
+	})
+}

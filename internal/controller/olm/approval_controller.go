@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
@@ -42,20 +43,20 @@ type ApprovalReconciler struct {
 // Reconcile approves an InstallPlan if its Verdict allows it.
 func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	plan, err := find[olm.InstallPlan](ctx, r.Client, request.NamespacedName)
-	if err != nil || !waits(plan) {
+	if err != nil || !bridge.Waits(plan) {
 		return reconcile.Result{}, err
 	}
 	n, err := readAll(ctx, r.Client, r.Client, plan.Namespace, r.Identity)
-	if err != nil || !Judge(plan, n).Ours {
+	if err != nil || !bridge.Judge(plan, n).Ours {
 		return reconcile.Result{}, err
 	}
-	if plan, err = find[olm.InstallPlan](ctx, r.Reader, request.NamespacedName); err != nil || !waits(plan) {
+	if plan, err = find[olm.InstallPlan](ctx, r.Reader, request.NamespacedName); err != nil || !bridge.Waits(plan) {
 		return reconcile.Result{}, err
 	}
-	if n, err = readAll(ctx, r.Client, r.Reader, plan.Namespace, r.Identity); err != nil {
+	if n, err = readLive(ctx, r.Client, r.Reader, plan.Namespace, r.Identity); err != nil {
 		return reconcile.Result{}, err
 	}
-	verdict := Judge(plan, n)
+	verdict := bridge.Judge(plan, n)
 	if verdict.Approve() {
 		return reconcile.Result{}, r.approve(ctx, plan, verdict)
 	}
@@ -65,13 +66,8 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	return reconcile.Result{}, nil
 }
 
-// waits reports whether a plan requires approval and has not been approved. It is false for nil.
-func waits(plan *olm.InstallPlan) bool {
-	return plan != nil && plan.DeletionTimestamp.IsZero() && plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved
-}
-
 // approve approves a plan as it was judged: a newer resourceVersion is a conflict, and is judged again.
-func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict Verdict) error {
+func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict bridge.Verdict) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": plan.ResourceVersion},
 		"spec":     map[string]any{"approved": true},
@@ -109,5 +105,5 @@ func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reco
 
 // waiting returns requests for the plans of a namespace that wait for approval.
 func (r *ApprovalReconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
-	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, waits, client.InNamespace(o.GetNamespace()))
+	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, bridge.Waits, client.InNamespace(o.GetNamespace()))
 }

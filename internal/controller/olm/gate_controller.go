@@ -49,8 +49,8 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	waiver, sub := n.waiver(request.Name)
-	desired := gate.Upgradeable(condition.Spec.Conditions, n.probe(request.Name), waiver, metav1.NewTime(r.Clock()))
+	waiver, sub := n.Waiver(request.Name)
+	desired := gate.Upgradeable(condition.Spec.Conditions, n.Probe(request.Name), waiver, metav1.NewTime(r.Clock()))
 	if request.NamespacedName == r.Self || !gate.OperatorConditionChanged(condition.Spec.Conditions, desired) {
 		return reconcile.Result{}, nil
 	}

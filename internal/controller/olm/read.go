@@ -11,14 +11,16 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
 // read reads a namespace. ClusterServiceVersions come from the cache: they are large, and none of their changes holds
 // an update. Everything else comes from the given reader. The objects are read-only, since they may be shared with the
 // cache.
-func read(ctx context.Context, cache, from client.Reader, namespace, identity string) (Namespace, error) {
-	out := Namespace{
+func read(ctx context.Context, cache, from client.Reader, namespace, identity string) (bridge.Namespace, error) {
+	out := bridge.Namespace{
 		Probes:             map[string]*v1alpha1.Probe{},
 		OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
 		OptedIn:            map[string]bool{},
@@ -42,7 +44,7 @@ func read(ctx context.Context, cache, from client.Reader, namespace, identity st
 		out.OperatorConditions[conditions.Items[i].Name] = &conditions.Items[i]
 	}
 	for name, csv := range out.CSVs {
-		if !begun(csv) {
+		if !bridge.Begun(csv) {
 			continue
 		}
 		if out.OptedIn[name], err = annotations.OptedIn(ctx, cache, csv); err != nil {
@@ -53,13 +55,29 @@ func read(ctx context.Context, cache, from client.Reader, namespace, identity st
 }
 
 // readAll is like read, and also reads the Targets that the approval gate needs.
-func readAll(ctx context.Context, cache, from client.Reader, namespace, identity string) (Namespace, error) {
+func readAll(ctx context.Context, cache, from client.Reader, namespace, identity string) (bridge.Namespace, error) {
 	out, err := read(ctx, cache, from, namespace, identity)
 	if err != nil {
 		return out, err
 	}
 	out.Targets, err = operatorgroup.HashOf(ctx, from, cache, namespace)
 	return out, err
+}
+
+// readLive is like readAll, and also reads which pods of Probes are ready. It reads everything that holds an update from the
+// API server.
+func readLive(ctx context.Context, cache, live client.Reader, namespace, identity string) (bridge.Namespace, error) {
+	out, err := readAll(ctx, cache, live, namespace, identity)
+	if err != nil {
+		return out, err
+	}
+	out.Readers = map[string]string{}
+	for name, probe := range out.Probes {
+		if out.Readers[name], err = isolation.LiveReader(ctx, live, probe, identity); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // find returns an object, or nil if it does not exist.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
 )
 
@@ -51,12 +52,12 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading what Subscription %s depends on: %w", request, err)
 	}
-	desired := Conditions(in)
+	desired := bridge.Conditions(in)
 	h := r.observe(sub)
 	if sub.ResourceVersion == h.replaced {
 		return reconcile.Result{}, nil // the cache does not have our write yet; its event enqueues the Subscription
 	}
-	differ, words := change(sub.Status.Conditions, desired)
+	differ, words := bridge.Changed(sub.Status.Conditions, desired)
 	if !differ {
 		h.wanting = time.Time{}
 		r.histories.Store(client.ObjectKeyFromObject(sub), h)
@@ -85,8 +86,8 @@ func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 }
 
 // inputs reads what the conditions of a Subscription depend on.
-func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (BridgeInputs, error) {
-	out := BridgeInputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
+func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (bridge.Inputs, error) {
+	out := bridge.Inputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
 	n, err := readAll(ctx, r.Client, r.Client, sub.Namespace, r.Identity)
 	if err != nil {
 		return out, err
@@ -101,10 +102,10 @@ func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subsc
 	if out.Plan, err = planOf(ctx, r.Client, sub); err != nil {
 		return out, err
 	}
-	if waits(out.Plan) {
-		out.Verdict = Judge(out.Plan, n)
+	if bridge.Waits(out.Plan) {
+		out.Verdict = bridge.Judge(out.Plan, n)
 	} else {
-		out.HeldByOLM = n.heldByOLM(sub)
+		out.HeldByOLM = n.HeldByOLM(sub)
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package olm
+package bridge
 
 import (
 	"math/rand/v2"
@@ -176,8 +176,8 @@ func catalog(state string) *olm.CatalogSource {
 }
 
 // settled returns the inputs of a Subscription that OLM has updated to foo.v1.
-func settled() BridgeInputs {
-	return BridgeInputs{
+func settled() Inputs {
+	return Inputs{
 		Subscription:  subscribing("sub", "foo.v1", "foo.v1"),
 		CatalogSource: catalog("READY"),
 		CSVs:          named(succeeded("foo.v1")),
@@ -186,14 +186,14 @@ func settled() BridgeInputs {
 }
 
 // updating returns the inputs of a Subscription that OLM updates from foo.v1 to foo.v2, which does not exist yet.
-func updating(p *olm.InstallPlan) BridgeInputs {
+func updating(p *olm.InstallPlan) Inputs {
 	in := settled()
 	in.Subscription, in.Plan = referring(subscribing("sub", "foo.v1", "foo.v2"), "install-2"), p
 	return in
 }
 
 // arriving returns the inputs of a Subscription whose foo.v2 exists, and for OLM is the installed CSV.
-func arriving(csvs ...*v1alpha1.ClusterServiceVersion) BridgeInputs {
+func arriving(csvs ...*v1alpha1.ClusterServiceVersion) Inputs {
 	in := updating(approved(planning([]string{"foo.v2"}, "sub"), olm.InstallPlanPhaseComplete))
 	in.Subscription.Status.InstalledCSV, in.Subscription.Status.State = "foo.v2", olm.SubscriptionStateAtLatest
 	in.CSVs = named(csvs...)
@@ -201,13 +201,13 @@ func arriving(csvs ...*v1alpha1.ClusterServiceVersion) BridgeInputs {
 }
 
 // unresolved returns the inputs of a Subscription that OLM has not resolved.
-func unresolved() BridgeInputs {
+func unresolved() Inputs {
 	in := settled()
 	in.Subscription, in.CSVs = subscribing("sub", "", ""), nil
 	return in
 }
 
-func with(in BridgeInputs, changes ...func(*BridgeInputs)) BridgeInputs {
+func with(in Inputs, changes ...func(*Inputs)) Inputs {
 	for _, change := range changes {
 		change(&in)
 	}
@@ -215,8 +215,8 @@ func with(in BridgeInputs, changes ...func(*BridgeInputs)) BridgeInputs {
 }
 
 // failing makes OLM report that it cannot resolve the namespace.
-func failing(reason, message string) func(*BridgeInputs) {
-	return func(in *BridgeInputs) {
+func failing(reason, message string) func(*Inputs) {
+	return func(in *Inputs) {
 		in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{{
 			Type: v1alpha1.SubscriptionResolutionFailed, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: &past,
 		}}
@@ -224,16 +224,16 @@ func failing(reason, message string) func(*BridgeInputs) {
 }
 
 // telling sets a condition of OLM to True.
-func telling(t olm.SubscriptionConditionType, message string) func(*BridgeInputs) {
-	return func(in *BridgeInputs) {
+func telling(t olm.SubscriptionConditionType, message string) func(*Inputs) {
+	return func(in *Inputs) {
 		in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{{
 			Type: v1alpha1.SubscriptionConditionType(t), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: &past,
 		}}
 	}
 }
 
-func from(source *olm.CatalogSource) func(*BridgeInputs) {
-	return func(in *BridgeInputs) { in.CatalogSource = source }
+func from(source *olm.CatalogSource) func(*Inputs) {
+	return func(in *Inputs) { in.CatalogSource = source }
 }
 
 // conditions returns our conditions on a Subscription that is up to date, with changes, as "Status/Reason" by type; an
@@ -274,9 +274,9 @@ func nothingYet(changes ...string) map[string]string {
 }
 
 // random returns inputs with few distinct names, so that objects often refer to each other.
-func random(r *rand.Rand) BridgeInputs {
+func random(r *rand.Rand) Inputs {
 	name := func() string { return pick(r, "", "foo.v1", "foo.v2", "foo.v3") }
-	in := BridgeInputs{
+	in := Inputs{
 		Subscription:  subscribing("sub", name(), name()),
 		CatalogSource: pick(r, nil, catalog("READY"), catalog("TRANSIENT_FAILURE"), catalog("IDLE"), &olm.CatalogSource{}),
 		CSVs:          map[string]*v1alpha1.ClusterServiceVersion{},
@@ -301,7 +301,7 @@ func random(r *rand.Rand) BridgeInputs {
 		gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead, Message: "held"},
 		gate.Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: "held by OLM", Approved: true},
 		gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true})
-	if waits(in.Plan) {
+	if Waits(in.Plan) {
 		in.Verdict = Verdict{Ours: r.IntN(2) == 0, Gate: decision, Missing: pick(r, nil, []string{"default/other"})}
 	} else {
 		in.HeldByOLM = decision

@@ -1,4 +1,4 @@
-package olm
+package bridge
 
 import (
 	"slices"
@@ -380,7 +380,7 @@ func TestHeldByOLM(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.n.heldByOLM(tc.sub)); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.n.HeldByOLM(tc.sub)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -416,7 +416,7 @@ func TestWaiver(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, sub := tc.n.waiver(tc.of)
+			got, sub := tc.n.Waiver(tc.of)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
@@ -474,7 +474,7 @@ func TestWaits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := waits(tc.plan); got != tc.want {
+			if got := Waits(tc.plan); got != tc.want {
 				t.Errorf("%s\nwaits is %t", tc.reason, got)
 			}
 		})

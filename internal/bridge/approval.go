@@ -1,6 +1,9 @@
-package olm
+// Package bridge decides what operator-status does beside a real OLM: which InstallPlans it approves, and which conditions it
+// adds to Subscriptions. It is pure.
+package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +32,10 @@ type Namespace struct {
 	// Reader identifies the process that reads custom resources now. Targets is the hash of the OperatorGroup's target
 	// namespaces.
 	Reader, Targets string
+
+	// Readers has the current reader of each Probe by name. Where it has none, PodReady reports whether the pod of a
+	// Probe with isolation Pod is one.
+	Readers map[string]string
 }
 
 // Verdict is the decision of the approval gate about an InstallPlan. OLM puts all updates of a namespace into one plan,
@@ -112,25 +119,26 @@ func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
 	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
-	if running == nil || !begun(running) {
+	if running == nil || !Begun(running) {
 		return out
 	}
 	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
 	out.OptedIn = n.OptedIn[running.Name]
+	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out
 }
 
-// begun reports whether a ClusterServiceVersion has run, or may have: OLM keeps only so many phases.
-func begun(csv *v1alpha1.ClusterServiceVersion) bool {
+// Begun reports whether a ClusterServiceVersion has run, or may have: OLM keeps only so many phases.
+func Begun(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csvchain.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
 }
 
 // historyOfOLM is how many phases of a ClusterServiceVersion OLM keeps.
 const historyOfOLM = 20
 
-// heldByOLM returns the decision about an approved update that OLM holds because of the OperatorCondition; the zero
+// HeldByOLM returns the decision about an approved update that OLM holds because of the OperatorCondition; the zero
 // value if OLM does not hold it.
-func (n Namespace) heldByOLM(sub *v1alpha1.Subscription) gate.Decision {
+func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	target := n.CSVs[sub.Status.CurrentCSV]
 	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
 		return gate.Decision{}
@@ -160,14 +168,14 @@ func missing(plan *olm.InstallPlan, subs []string) string {
 		plan.Namespace, plan.Name, subscriptionstatus.Named(subs), subscriptionstatus.HowToApprove(plan))
 }
 
-// probe returns the inputs for the Probe of a ClusterServiceVersion.
-func (n Namespace) probe(name string) gate.Inputs {
+// Probe returns the inputs for the Probe of a ClusterServiceVersion.
+func (n Namespace) Probe(name string) gate.Inputs {
 	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name]}
 }
 
-// waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides
+// Waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides
 // so; nil if it has.
-func (n Namespace) waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
+func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
 		in := n.update(sub)
@@ -182,4 +190,9 @@ func (n Namespace) waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 		}
 	}
 	return nil, nil
+}
+
+// Waits reports whether a plan requires approval and has not been approved. It is false for nil.
+func Waits(plan *olm.InstallPlan) bool {
+	return plan != nil && plan.DeletionTimestamp.IsZero() && plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved
 }

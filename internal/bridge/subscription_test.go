@@ -1,4 +1,4 @@
-package olm
+package bridge
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 
 type row struct {
 	reason     string
-	in         BridgeInputs
+	in         Inputs
 	conditions map[string]string
 	messages   map[string]string // only those that the case is about
 }
@@ -65,14 +65,14 @@ func TestConditions(t *testing.T) {
 
 // checkFixed verifies that an hour later, with the computed conditions in place, the result is the same, times
 // included.
-func checkFixed(t *testing.T, in BridgeInputs, first []v1alpha1.SubscriptionCondition) {
+func checkFixed(t *testing.T, in Inputs, first []v1alpha1.SubscriptionCondition) {
 	t.Helper()
 	if diff := cmp.Diff(first, again(in, first)); diff != "" {
 		t.Errorf("computed again they differ: -first +second\n%s", diff)
 	}
 }
 
-func again(in BridgeInputs, first []v1alpha1.SubscriptionCondition) []v1alpha1.SubscriptionCondition {
+func again(in Inputs, first []v1alpha1.SubscriptionCondition) []v1alpha1.SubscriptionCondition {
 	in.Subscription = in.Subscription.DeepCopy()
 	in.Subscription.Status.Conditions = first
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
@@ -128,12 +128,12 @@ func csvRows() map[string]row {
 		},
 		"UpdatedBeforeOLMSaysSo": {
 			reason:     "What has Succeeded is installed, though OLM has not noted it yet.",
-			in:         with(updating(nil), func(in *BridgeInputs) { in.CSVs = named(beingReplaced(), succeeded("foo.v2")) }),
+			in:         with(updating(nil), func(in *Inputs) { in.CSVs = named(beingReplaced(), succeeded("foo.v2")) }),
 			conditions: conditions(),
 		},
 		"FirstInstall": {
 			reason: "What never ran is not installed, whatever OLM says, and replaces nothing.",
-			in: with(settled(), func(in *BridgeInputs) {
+			in: with(settled(), func(in *Inputs) {
 				in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseInstalling))
 			}),
 			conditions: conditions(behind, "InstallPlanAwaitingManualApproval=", "InstalledCSVMissing=",
@@ -141,18 +141,18 @@ func csvRows() map[string]row {
 		},
 		"FirstInstallFailed": {
 			reason: "A first install that failed is told.",
-			in:     with(settled(), func(in *BridgeInputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)) }),
+			in:     with(settled(), func(in *Inputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)) }),
 			conditions: conditions(behind, "InstalledCSVFailed=True/CSVFailed", "InstallPlanAwaitingManualApproval=", "InstalledCSVMissing=",
 				"InstalledCSVReplacementAvailable="),
 		},
 		"FailedLater": {
 			reason:     "So is an operator that ran and does not any more.",
-			in:         with(settled(), func(in *BridgeInputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)) }),
+			in:         with(settled(), func(in *Inputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)) }),
 			conditions: conditions(behind, "InstalledCSVFailed=True/CSVFailed"),
 		},
 		"Gone": {
 			reason:     "What was installed and is gone is missed.",
-			in:         with(settled(), func(in *BridgeInputs) { in.CSVs = nil }),
+			in:         with(settled(), func(in *Inputs) { in.CSVs = nil }),
 			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=True/CSVMissing"),
 			messages: map[string]string{
 				"InstalledCSVMissing": "ClusterServiceVersion default/foo.v1 was installed and no longer exists: the operator is missing until it is installed again",
@@ -163,7 +163,7 @@ func csvRows() map[string]row {
 
 func planRows() map[string]row {
 	const command = `kubectl patch installplan -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
-	manually := func(in *BridgeInputs) { byHand(in.Subscription) }
+	manually := func(in *Inputs) { byHand(in.Subscription) }
 	return map[string]row{
 		"AwaitingApproval": {
 			reason:     "Whom an update waits for is said, with the command that ends it.",
@@ -176,7 +176,7 @@ func planRows() map[string]row {
 		},
 		"AwaitingApprovalToInstall": {
 			reason: "A first install waits for the same.",
-			in: with(updating(planning([]string{"foo.v2"}, "sub")), manually, func(in *BridgeInputs) {
+			in: with(updating(planning([]string{"foo.v2"}, "sub")), manually, func(in *Inputs) {
 				in.Subscription.Status.InstalledCSV, in.CSVs = "", nil
 			}),
 			conditions: conditions(behind, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstalledCSVFailed=", "InstalledCSVMissing=",
@@ -184,7 +184,7 @@ func planRows() map[string]row {
 		},
 		"AwaitingUs": {
 			reason: "Nobody is asked to approve what operator-status approves.",
-			in: with(updating(planning([]string{"foo.v2"}, "sub")), func(in *BridgeInputs) {
+			in: with(updating(planning([]string{"foo.v2"}, "sub")), func(in *Inputs) {
 				in.Verdict = Judge(in.Plan, world(in.CSVs, byGate(in.Subscription)))
 			}),
 			conditions: conditions(behind, replacement),
@@ -192,7 +192,7 @@ func planRows() map[string]row {
 		},
 		"AwaitingNeighbour": {
 			reason: "A first install that is in one plan with what is held says so.",
-			in: with(updating(planning([]string{"foo.v2", "bar.v2"}, "sub", "bar")), func(in *BridgeInputs) {
+			in: with(updating(planning([]string{"foo.v2", "bar.v2"}, "sub", "bar")), func(in *Inputs) {
 				in.Subscription.Status.InstalledCSV, in.CSVs = "", named(succeeded("bar.v1"))
 				in.Verdict = Judge(in.Plan, saidBy(world(in.CSVs, byGate(in.Subscription), bar()), probing("bar.v1", no)))
 			}),
@@ -267,7 +267,7 @@ func resolutionRows() map[string]row {
 	noCSV := "constraints not satisfiable: no operators found with name foo.v9 in channel stable of package foo in the catalog referenced by subscription sub, subscription sub exists"
 	another := strings.NewReplacer("subscription sub,", "subscription sub-2,", "subscription sub exists", "subscription sub-2 exists")
 	theirs := another.Replace(noPackage)
-	starting := func(in *BridgeInputs) { in.Subscription.Spec.StartingCSV = "foo.v9" }
+	starting := func(in *Inputs) { in.Subscription.Spec.StartingCSV = "foo.v9" }
 	bothThere := "constraints not satisfiable: clusterserviceversion foo.v1 exists and is not referenced by a subscription, subscription sub requires @existing/default//foo.v2"
 	successor := csv("foo.v2", "foo.v1", olm.CSVPhaseSucceeded)
 	return map[string]row{
@@ -303,7 +303,7 @@ func resolutionRows() map[string]row {
 		},
 		"ResolvesAgain": {
 			reason: "A failure that is over is over.",
-			in: with(settled(), failing("", ""), func(in *BridgeInputs) {
+			in: with(settled(), failing("", ""), func(in *Inputs) {
 				in.Subscription.Status.Conditions[0].Status = corev1.ConditionFalse
 			}),
 			conditions: conditions(),
@@ -379,28 +379,28 @@ func resolutionRows() map[string]row {
 func TestUpgradeHeld(t *testing.T) {
 	const patch = `kubectl patch installplan -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
 	saysNo := probing("foo.v1", no)
-	byPlan := func(in BridgeInputs, n Namespace) BridgeInputs {
+	byPlan := func(in Inputs, n Namespace) Inputs {
 		in.Verdict = Judge(in.Plan, n)
 		return in
 	}
-	byOLM := func(in BridgeInputs, probes ...*v1alpha1.Probe) BridgeInputs {
-		in.HeldByOLM = saidBy(world(in.CSVs, in.Subscription), probes...).heldByOLM(in.Subscription)
+	byOLM := func(in Inputs, probes ...*v1alpha1.Probe) Inputs {
+		in.HeldByOLM = saidBy(world(in.CSVs, in.Subscription), probes...).HeldByOLM(in.Subscription)
 		return in
 	}
-	gatedUpdate := func(p *olm.InstallPlan) BridgeInputs {
-		return with(updating(p), func(in *BridgeInputs) { byGate(in.Subscription) })
+	gatedUpdate := func(p *olm.InstallPlan) Inputs {
+		return with(updating(p), func(in *Inputs) { byGate(in.Subscription) })
 	}
 	other := referring(byHand(subscribing("other", "bar.v1", "bar.v2")), "install-2")
 	waiting, both := gatedUpdate(planning([]string{"foo.v2"}, "sub")), gatedUpdate(planning([]string{"foo.v2", "bar.v2"}, "sub", "other"))
-	manual := with(updating(planning([]string{"foo.v2"}, "sub")), func(in *BridgeInputs) { byHand(in.Subscription) })
+	manual := with(updating(planning([]string{"foo.v2"}, "sub")), func(in *Inputs) { byHand(in.Subscription) })
 	held := arriving(beingReplaced(), heldBack())
-	annotated := with(waiting, func(in *BridgeInputs) { in.Subscription = allowing(in.Subscription.DeepCopy(), "foo.v2") })
-	label := func(in *BridgeInputs) { in.Subscription = labelled(in.Subscription.DeepCopy()) }
-	approve := func(in *BridgeInputs) { in.Plan = approved(in.Plan.DeepCopy(), olm.InstallPlanPhaseInstalling) }
+	annotated := with(waiting, func(in *Inputs) { in.Subscription = allowing(in.Subscription.DeepCopy(), "foo.v2") })
+	label := func(in *Inputs) { in.Subscription = labelled(in.Subscription.DeepCopy()) }
+	approve := func(in *Inputs) { in.Plan = approved(in.Plan.DeepCopy(), olm.InstallPlanPhaseInstalling) }
 
 	cases := map[string]struct {
 		reason  string
-		in      BridgeInputs
+		in      Inputs
 		want    string
 		message string
 		awaits  bool // a user
@@ -449,7 +449,7 @@ func TestUpgradeHeld(t *testing.T) {
 		},
 		"NothingToHold": {
 			reason: "Without an update nothing is held.",
-			in: with(settled(), func(in *BridgeInputs) {
+			in: with(settled(), func(in *Inputs) {
 				in.HeldByOLM = gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: "Held"}
 			}), want: "False/NotHeld",
 			message: "No update is held",
@@ -475,7 +475,7 @@ func TestUpgradeHeld(t *testing.T) {
 		},
 		"GateHasManual": {
 			reason: "Who does it right is not.",
-			in:     with(settled(), func(in *BridgeInputs) { byGate(in.Subscription) }), want: "False/NotHeld",
+			in:     with(settled(), func(in *Inputs) { byGate(in.Subscription) }), want: "False/NotHeld",
 			message: "No update is held",
 		},
 		"GateNeedsManualAndHeld": {
@@ -493,7 +493,7 @@ func TestUpgradeHeld(t *testing.T) {
 			if diff := cmp.Diff([]string{tc.want, tc.message}, []string{fmt.Sprintf("%s/%s", got.Status, got.Reason), got.Message}); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
-			if differ, _ := change(status.Conditions, again(tc.in, status.Conditions)); differ {
+			if differ, _ := Changed(status.Conditions, again(tc.in, status.Conditions)); differ {
 				t.Error("computed again they would be written again")
 			}
 			if awaits := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval).Status == corev1.ConditionTrue; awaits != tc.awaits {
@@ -603,33 +603,6 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-func TestDue(t *testing.T) {
-	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
-	cases := map[string]struct {
-		reason string
-		h      history
-		words  bool
-		want   int64
-	}{
-		"AfterOLM":     {"OLM has to have left it alone for a while, or it overwrites what we write.", history{at: at(1000), wanting: at(1000)}, false, 1002},
-		"AtRest":       {"Where it has there is nothing to wait for.", history{at: at(900), wanting: at(1000)}, false, 902},
-		"OLMAgain":     {"When OLM writes again the wait begins anew.", history{at: at(1010), wanting: at(1000)}, false, 1012},
-		"Churn":        {"But OLM does not keep us from it for ever.", history{at: at(1029), wanting: at(1000)}, false, 1030},
-		"News":         {"What is new is written, however short ago we last wrote.", history{at: at(1000), wanting: at(1000), wrote: at(999)}, false, 1002},
-		"Words":        {"The same in other words has time.", history{at: at(1000), wanting: at(1000), wrote: at(999)}, true, 1029},
-		"WordsLater":   {"Once that is over, it waits for OLM as everything does.", history{at: at(1000), wanting: at(1000), wrote: at(900)}, true, 1002},
-		"WordsFirst":   {"Nor does it wait for what was never written.", history{at: at(1000), wanting: at(1000)}, true, 1002},
-		"WordsInChurn": {"OLM's churn hurries nothing that has time.", history{at: at(1029), wanting: at(1000), wrote: at(1010)}, true, 1040},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.h.due(tc.words).Unix(); got != tc.want {
-				t.Errorf("%s\nit is due at %d, want %d", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
 func TestChange(t *testing.T) {
 	said := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, reason, message string) v1alpha1.SubscriptionCondition {
 		return v1alpha1.SubscriptionCondition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: &past}
@@ -662,7 +635,7 @@ func TestChange(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := "nothing"
-			if differ, words := change(tc.before, tc.after); differ && words {
+			if differ, words := Changed(tc.before, tc.after); differ && words {
 				got = "words"
 			} else if differ {
 				got = "news"

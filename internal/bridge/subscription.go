@@ -1,11 +1,10 @@
-package olm
+package bridge
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"google.golang.org/grpc/connectivity"
@@ -31,8 +30,8 @@ var ours = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionPackageChannelInvalid,
 }
 
-// BridgeInputs holds everything that our conditions on OLM's Subscription depend on, as read at one moment.
-type BridgeInputs struct {
+// Inputs holds everything that our conditions on OLM's Subscription depend on, as read at one moment.
+type Inputs struct {
 	Subscription *v1alpha1.Subscription
 
 	// CatalogSource is the one that the spec names; nil if it does not exist.
@@ -54,7 +53,7 @@ type BridgeInputs struct {
 }
 
 // Conditions returns the desired conditions of OLM's Subscription: those of others unchanged, then ours.
-func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
+func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	status := subscriptionstatus.Compute(in.inputs())
 	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
@@ -75,7 +74,7 @@ func Conditions(in BridgeInputs) []v1alpha1.SubscriptionCondition {
 }
 
 // set replaces a condition. Its transition time changes only if the Subscription now has another status.
-func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
+func (in Inputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) {
 	c.LastTransitionTime = in.Now.DeepCopy()
 	if before := in.Subscription.Status.GetCondition(c.Type); before.Status == c.Status && before.LastTransitionTime != nil {
 		c.LastTransitionTime = before.LastTransitionTime
@@ -86,7 +85,7 @@ func (in BridgeInputs) set(status *v1alpha1.SubscriptionStatus, c v1alpha1.Subsc
 
 // inputs translates OLM's status into inputs of the status functions. OLM's installedCSV may not run, so the running
 // CSV takes its place.
-func (in BridgeInputs) inputs() subscriptionstatus.Inputs {
+func (in Inputs) inputs() subscriptionstatus.Inputs {
 	sub := in.Subscription.DeepCopy()
 	sub.Status.InstalledCSV = in.running()
 	out := subscriptionstatus.Inputs{
@@ -106,7 +105,7 @@ func (in BridgeInputs) inputs() subscriptionstatus.Inputs {
 
 // plan returns the InstallPlan for the status functions. If operator-status approves it or a later one, it does not
 // count as waiting for a user.
-func (in BridgeInputs) plan() *olm.InstallPlan {
+func (in Inputs) plan() *olm.InstallPlan {
 	if in.Plan == nil || len(in.Verdict.Missing) > 0 || !in.Verdict.Ours && !in.Subscription.IsGated() {
 		return in.Plan
 	}
@@ -116,7 +115,7 @@ func (in BridgeInputs) plan() *olm.InstallPlan {
 }
 
 // gate returns the decision about the update of the Subscription, before or after its approval.
-func (in BridgeInputs) gate() gate.Decision {
+func (in Inputs) gate() gate.Decision {
 	if in.Verdict.Ours {
 		return in.Verdict.Gate
 	}
@@ -125,10 +124,10 @@ func (in BridgeInputs) gate() gate.Decision {
 
 // running returns the name of the running CSV, or of the installed one if that has been deleted; empty at a first
 // install.
-func (in BridgeInputs) running() string {
+func (in Inputs) running() string {
 	installed := in.Subscription.Status.InstalledCSV
 	switch csv := csvchain.Running(in.CSVs, installed); {
-	case csv != nil && begun(csv):
+	case csv != nil && Begun(csv):
 		return csv.Name
 	case csv == nil:
 		return installed
@@ -139,7 +138,7 @@ func (in BridgeInputs) running() string {
 
 // resolution returns the result of OLM's resolver. What it resolved last is the newest known. While it fails, the
 // newest is unknown.
-func (in BridgeInputs) resolution() *subscriptionstatus.Resolution {
+func (in Inputs) resolution() *subscriptionstatus.Resolution {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	switch {
 	case failed.Status == corev1.ConditionTrue:
@@ -155,13 +154,13 @@ func (in BridgeInputs) resolution() *subscriptionstatus.Resolution {
 	return &subscriptionstatus.Resolution{Newest: in.Subscription.Status.CurrentCSV}
 }
 
-func (in BridgeInputs) isTrue(t olm.SubscriptionConditionType) bool {
+func (in Inputs) isTrue(t olm.SubscriptionConditionType) bool {
 	return in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(t)).Status == corev1.ConditionTrue
 }
 
 // reasonOf returns why OLM cannot resolve this Subscription. OLM sets the same message on all Subscriptions of a
 // namespace: this one is at fault if the message names it.
-func (in BridgeInputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
+func (in Inputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
 	if in.Subscription.Spec == nil {
 		return failed.Reason
 	}
@@ -198,7 +197,7 @@ func says(message, phrase string) bool {
 }
 
 // catalogSource translates the health of a catalog. A catalog from which OLM has resolved something has been read.
-func (in BridgeInputs) catalogSource() subscriptionstatus.CatalogSource {
+func (in Inputs) catalogSource() subscriptionstatus.CatalogSource {
 	out := subscriptionstatus.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
 	healthy := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
 	if c := in.CatalogSource.Status.GRPCConnectionState; c != nil {
@@ -216,7 +215,7 @@ func (in BridgeInputs) catalogSource() subscriptionstatus.CatalogSource {
 }
 
 // upToDate returns the condition for `status.UpToDate`, a field that OLM's schema does not have.
-func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
+func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.SubscriptionCondition {
 	out := v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionUpToDate, Status: corev1.ConditionFalse, Message: status.Message}
 	held := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
 	r, current := in.resolution(), in.CSVs[status.CurrentCSV]
@@ -247,7 +246,7 @@ func (in BridgeInputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Sub
 // resolver. If both versions existed at the last resolution, ResolutionFailed outlives the hold (seen with v0.46 for
 // more than two minutes; its resync is after 15). Our write of a message about it is an event of the Subscription, and
 // triggers the resolver.
-func (in BridgeInputs) resolvedWith() string {
+func (in Inputs) resolvedWith() string {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	current := in.CSVs[in.Subscription.Status.CurrentCSV]
 	if failed.Status != corev1.ConditionTrue || current == nil {
@@ -260,7 +259,7 @@ func (in BridgeInputs) resolvedWith() string {
 }
 
 // approvalMissing returns UpgradeHeld if an update needs approval by a user; nil if another condition reports it.
-func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+func (in Inputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
 	asked := in.Subscription.IsManual() && !in.Subscription.IsGated() // InstallPlanAwaitingManualApproval reports it
 	if asked || !in.Verdict.Ours || len(in.Verdict.Missing) == 0 || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
@@ -273,7 +272,7 @@ func (in BridgeInputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1al
 
 // gateWithoutEffect returns the condition that the label for the approval gate has no effect; nil if it has, or is not
 // set.
-func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
 	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
 	if !asks || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
@@ -285,44 +284,8 @@ func (in BridgeInputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1
 	}
 }
 
-const (
-	// restAfterOLM is how long OLM must not have written to a Subscription before we do. OLM's resolver overwrites the
-	// whole status of every Subscription of the namespace with what it read before it began. After a change of one
-	// spec, v0.46 lost 9 of 10 conditions that were written within a second, and none after this time: see
-	// TestFactResolverOverwritesStatus of e2e/olm.
-	restAfterOLM = 2 * time.Second
-
-	// mostChurn is how long writes by OLM may delay ours.
-	mostChurn = 30 * time.Second
-
-	// restForWords is the minimum time between a write and one that only changes messages.
-	restForWords = 30 * time.Second
-)
-
-// history is what is remembered of a Subscription in memory. Losing it delays a write.
-type history struct {
-	mine     string    // the resourceVersion that we last wrote
-	replaced string    // the one that it replaced
-	seen     string    // the last one that another client wrote
-	at       time.Time // when it was first seen
-	wanting  time.Time // since when there is something to write; zero if there is not
-	wrote    time.Time // when we last wrote
-}
-
-// due returns when to write a change. words is true if only messages change.
-func (h history) due(words bool) time.Time {
-	out := h.at.Add(restAfterOLM)
-	if latest := h.wanting.Add(mostChurn); latest.Before(out) {
-		out = latest
-	}
-	if earliest := h.wrote.Add(restForWords); words && earliest.After(out) {
-		return earliest
-	}
-	return out
-}
-
-// change reports whether two lists of conditions differ in ours, and whether at most in messages.
-func change(before, after []v1alpha1.SubscriptionCondition) (differ, words bool) {
+// Changed reports whether two lists of conditions differ in ours, and whether at most in messages.
+func Changed(before, after []v1alpha1.SubscriptionCondition) (differ, words bool) {
 	find := func(list []v1alpha1.SubscriptionCondition, t v1alpha1.SubscriptionConditionType) v1alpha1.SubscriptionCondition {
 		return (&v1alpha1.SubscriptionStatus{Conditions: list}).GetCondition(t)
 	}
