@@ -27,8 +27,10 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
 // FieldOwner is the field manager for the status of CatalogSources.
@@ -104,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	r.Store.see(request.NamespacedName, cs.Spec.Priority)
 	r.follow(request.NamespacedName, t)
-	return reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, Status(r.inputs(cs, kubernetes)))
+	return apply.Requeue(reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, catalogsourcestatus.Compute(r.inputs(cs, t, kubernetes))))
 }
 
 // kubernetes returns the version of the API server if the image of a CatalogSource depends on it. The duration is when
@@ -294,9 +296,9 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*o
 }
 
 // inputs gathers what the status of a CatalogSource depends on.
-func (r *Reconciler) inputs(cs *olm.CatalogSource, kubernetes version.Info) Inputs {
+func (r *Reconciler) inputs(cs *olm.CatalogSource, t target, kubernetes version.Info) catalogsourcestatus.Inputs {
 	e := r.Store.state(client.ObjectKeyFromObject(cs))
-	in := Inputs{CatalogSource: cs, Kubernetes: kubernetes, Content: e.Content, Now: time.Now()}
+	in := catalogsourcestatus.Inputs{CatalogSource: cs, Source: t.source(), Template: templateOf(cs, kubernetes), Content: e.Content, Now: time.Now()}
 	if e.outcome != nil {
 		in.Tried, in.Err = e.outcome.at, e.outcome.err
 	}
@@ -313,12 +315,8 @@ func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status ol
 	}
 	out := cs.DeepCopy()
 	out.Status = status
-	err := r.cluster.Status().Patch(ctx, out, client.MergeFromWithOptions(cs, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldOwner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the change that caused the conflict enqueues it again
-	}
-	if err != nil {
-		return fmt.Errorf("writing the status of CatalogSource %s: %w", client.ObjectKeyFromObject(cs), err)
+	if err := apply.PatchStatus(ctx, r.cluster, cs, out, client.FieldOwner(FieldOwner)); err != nil {
+		return err
 	}
 	logTransition(ctx, cs.Status.Conditions, status.Conditions)
 	return nil

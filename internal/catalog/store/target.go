@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
 // target is what a CatalogSource requires to be read, and how often. A feed is replaced only if its target changes.
@@ -69,13 +70,13 @@ func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
 	return out
 }
 
-func (t *target) grpc(cs *olm.CatalogSource, template *template) {
+func (t *target) grpc(cs *olm.CatalogSource, template *catalogsourcestatus.Template) {
 	if cs.Spec.UpdateStrategy != nil && cs.Spec.UpdateStrategy.RegistryPoll != nil {
 		t.every = max(cs.Spec.UpdateStrategy.Interval.Duration, shortestEvery)
 	}
 	switch {
-	case template != nil && template.problem == "":
-		t.image = template.image
+	case template != nil && template.Problem == "":
+		t.image = template.Image
 	case cs.Spec.Image != "":
 		t.image = cs.Spec.Image
 		if _, err := name.ParseReference(t.image); err != nil {
@@ -88,7 +89,7 @@ func (t *target) grpc(cs *olm.CatalogSource, template *template) {
 			t.problem = fmt.Sprintf("spec.address %q is not <host>:<port>", t.address)
 		}
 	case template != nil:
-		t.problem = fmt.Sprintf("annotation %s: %s, and spec names neither an image nor an address to read instead", annotationImageTemplate, template.problem)
+		t.problem = fmt.Sprintf("annotation %s: %s, and spec names neither an image nor an address to read instead", annotationImageTemplate, template.Problem)
 	default:
 		t.problem = "spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry"
 	}
@@ -103,13 +104,7 @@ func isAddress(s string) bool {
 	return err == nil
 }
 
-// String returns what is read, for messages.
-func (t target) String() string {
-	switch {
-	case t.image != "":
-		return "image " + t.image
-	case t.address != "":
-		return "the registry at " + t.address
-	}
-	return "ConfigMap " + t.configMap.String()
+// source returns what is read, for the status.
+func (t target) source() catalogsourcestatus.Source {
+	return catalogsourcestatus.Source{Image: t.image, Address: t.address, ConfigMap: t.configMap}
 }

@@ -6,10 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
 func TestImageTemplate(t *testing.T) {
@@ -101,20 +103,20 @@ func TestImageTemplate(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := Inputs{CatalogSource: &olm.CatalogSource{Spec: tc.spec}, Kubernetes: version.Info{GitVersion: tc.kubernetes}}
+			cs, kubernetes := &olm.CatalogSource{Spec: tc.spec, Status: olm.CatalogSourceStatus{Conditions: tc.before}}, version.Info{GitVersion: tc.kubernetes}
 			if tc.template != "" {
-				in.CatalogSource.Annotations = map[string]string{annotationImageTemplate: tc.template}
+				cs.Annotations = map[string]string{annotationImageTemplate: tc.template}
 			}
-			out := olm.CatalogSourceStatus{Conditions: tc.before}
-			imageTemplate(in, &out)
+			out := catalogsourcestatus.Compute(catalogsourcestatus.Inputs{CatalogSource: cs, Template: templateOf(cs, kubernetes)})
+			meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionHealthy)
 			for i := range out.Conditions {
 				out.Conditions[i].LastTransitionTime = metav1.Time{}
 			}
 			if diff := cmp.Diff(tc.want, out.Conditions, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nThe conditions: -want +got\n%s", tc.reason, diff)
 			}
-			read := targetOf(in.CatalogSource, in.Kubernetes)
-			got := read.String()
+			read := targetOf(cs, kubernetes)
+			got := read.source().String()
 			if read.problem != "" {
 				got = read.problem
 			}

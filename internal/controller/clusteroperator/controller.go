@@ -8,7 +8,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 )
 
@@ -76,10 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("reading what ClusterOperator %s depends on: %w", co.Name, err)
 	}
 	status, lasts := clusteroperatorstatus.Compute(in)
-	if err := r.write(ctx, co, status, now); err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: lasts}, nil
+	return apply.Requeue(reconcile.Result{RequeueAfter: lasts}, r.write(ctx, co, status, now))
 }
 
 // inputs reads everything that the status depends on.
@@ -95,20 +92,15 @@ func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, n
 	}, err
 }
 
-// write writes a status that changed. It skips the write if the ClusterOperator changed since it was read.
+// write writes a status that changed.
 func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, status configv1.ClusterOperatorStatus, now time.Time) error {
 	if equality.Semantic.DeepEqual(status, co.Status) {
 		return nil
 	}
 	out := co.DeepCopy()
 	out.Status = status
-	patch := client.MergeFromWithOptions(co, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Status().Patch(ctx, out, patch, client.FieldOwner(FieldOwner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the current version is about to reach the cache, and enqueues the ClusterOperator again
-	}
-	if err != nil {
-		return fmt.Errorf("writing the status of ClusterOperator %s: %w", co.Name, err)
+	if err := apply.PatchStatus(ctx, r.Client, co, out, client.FieldOwner(FieldOwner)); err != nil {
+		return err
 	}
 	r.wrote = now
 	logTransitions(ctx, co.Status, status)

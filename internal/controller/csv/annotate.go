@@ -14,7 +14,7 @@ import (
 
 // annotate sets the annotations of a CSV that name its OperatorGroup and current target namespaces, as OLM does. Users
 // and scripts read them; this project does not.
-func (r *Reconciler) annotate(ctx context.Context, s *situation) (*Verdict, error) {
+func (r *Reconciler) annotate(ctx context.Context, s *situation) error {
 	desired := map[string]string{
 		operatorsv1.OperatorGroupAnnotationKey:          s.group.Name,
 		operatorsv1.OperatorGroupNamespaceAnnotationKey: s.group.Namespace,
@@ -29,17 +29,17 @@ func (r *Reconciler) annotate(ctx context.Context, s *situation) (*Verdict, erro
 		}
 	}
 	if len(changed) == 0 {
-		return nil, nil
+		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": changed}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out := s.csv.DeepCopy()
 	if err := r.Client.Patch(ctx, out, client.RawPatch(types.MergePatchType, patch), FieldOwner); err != nil {
-		return nil, fmt.Errorf("annotating ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(s.csv), err)
+		return fmt.Errorf("annotating ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(s.csv), err)
 	}
 	s.csv = s.csv.DeepCopy() // the cache shares it
 	s.csv.Annotations, s.csv.ResourceVersion = out.Annotations, out.ResourceVersion
-	return nil, nil
+	return nil
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
@@ -31,7 +32,7 @@ const finalizer = "operators.coreos.com/csv-cleanup"
 
 // finalize sets the finalizer of a CSV with spec.cleanup.enabled, so that its deletion waits for that of its custom
 // resources, and removes it otherwise.
-func (r *Reconciler) finalize(ctx context.Context, s *situation) (*Verdict, error) {
+func (r *Reconciler) finalize(ctx context.Context, s *situation) error {
 	out := s.csv.DeepCopy()
 	if s.csv.Spec.Cleanup.Enabled {
 		controllerutil.AddFinalizer(out, finalizer)
@@ -39,14 +40,14 @@ func (r *Reconciler) finalize(ctx context.Context, s *situation) (*Verdict, erro
 		controllerutil.RemoveFinalizer(out, finalizer)
 	}
 	if slices.Equal(out.Finalizers, s.csv.Finalizers) {
-		return nil, nil
+		return nil
 	}
 	if err := r.patch(ctx, s.csv, out); err != nil {
-		return nil, err
+		return err
 	}
 	s.csv = s.csv.DeepCopy() // the cache shares it
 	s.csv.Finalizers, s.csv.ResourceVersion = out.Finalizers, out.ResourceVersion
-	return nil, nil
+	return nil
 }
 
 func (r *Reconciler) patch(ctx context.Context, before, after *v1alpha1.ClusterServiceVersion) error {
@@ -74,7 +75,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, csv *v1alpha1.ClusterServiceVe
 			return reconcile.Result{}, err
 		}
 		if len(pending) > 0 {
-			return reconcile.Result{RequeueAfter: cleanupRetry(csv, r.Now())}, r.reportPending(ctx, csv, pending)
+			return apply.Requeue(reconcile.Result{RequeueAfter: cleanupRetry(csv, r.Now())}, r.reportPending(ctx, csv, pending))
 		}
 	}
 	out := csv.DeepCopy()
@@ -188,10 +189,7 @@ func (r *Reconciler) reportPending(ctx context.Context, csv *v1alpha1.ClusterSer
 	if equality.Semantic.DeepEqual(out.Status, csv.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Update(ctx, out, FieldOwner); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(csv), err)
-	}
-	return nil
+	return apply.UpdateStatus(ctx, r.Client, out, FieldOwner)
 }
 
 // maxPending limits how many custom resources of a kind the status lists.

@@ -4,7 +4,6 @@ package csv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -71,9 +70,6 @@ type Reconciler struct {
 	controller controller.Controller
 }
 
-// soon is how long the cache may take to catch up.
-const soon = 100 * time.Millisecond
-
 // Verdict is the decision about a CSV.
 type Verdict struct {
 	Phase        olm.ClusterServiceVersionPhase
@@ -117,14 +113,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading what ClusterServiceVersion %s depends on: %w", request, err)
 	}
-	verdict, failure := r.decide(ctx, s)
+	verdict, err := r.decide(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	verdict, failure := r.act(ctx, s, verdict)
 	if verdict == nil {
 		return reconcile.Result{}, failure
 	}
-	if err := r.report(ctx, s, verdict); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return reconcile.Result{RequeueAfter: soon}, nil // the cache is behind
-	} else if err != nil {
-		return reconcile.Result{}, err
+	if err := r.report(ctx, s, verdict); err != nil {
+		return apply.Requeue(reconcile.Result{}, err)
 	}
 	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
 		return reconcile.Result{}, r.retire(ctx, s)
@@ -145,27 +143,41 @@ func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	return out, nil
 }
 
-// decide checks everything that may prevent the installation of a CSV, and then installs it. An error is returned with
-// a verdict if the administrator should see it.
+// decide checks everything that may prevent the installation of a CSV. It writes nothing. The verdict is nil if the CSV
+// is to be installed.
 func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error) {
-	for _, step := range []func(context.Context, *situation) (*Verdict, error){
+	for _, check := range []func(context.Context, *situation) (*Verdict, error){
 		r.replaced,
 		r.groups,
-		r.annotate,
-		r.finalize,
 		r.granted,
 		r.installModes,
 		r.groupConflict,
 		r.strategy,
 		r.requirements,
 		r.ownerConflict, // after requirements, so that the status of a rejected CSV lists them
-		r.install,
 	} {
-		if verdict, err := step(ctx, s); verdict != nil || err != nil {
+		if verdict, err := check(ctx, s); verdict != nil || err != nil {
 			return verdict, err
 		}
 	}
-	return nil, errors.New("no step decided") // install always decides
+	return nil, nil
+}
+
+// act marks a CSV as a member of its OperatorGroup, and installs it if it was not decided otherwise. An error is
+// returned with a verdict if the administrator should see it.
+func (r *Reconciler) act(ctx context.Context, s *situation, decided *Verdict) (*Verdict, error) {
+	if s.group != nil {
+		if err := r.annotate(ctx, s); err != nil {
+			return nil, err
+		}
+		if err := r.finalize(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if decided != nil {
+		return decided, nil
+	}
+	return r.install(ctx, s)
 }
 
 // report updates the status if it changed.
@@ -197,8 +209,8 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	}
 	out := s.csv.DeepCopy() // the API server ignores everything but its status
 	out.Status = status
-	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
-		return fmt.Errorf("writing the status of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(out), err)
+	if err := apply.UpdateStatus(ctx, r.Client, out, FieldOwner); err != nil {
+		return err
 	}
 	r.written.Note(out)
 	r.announce(s.csv, out)

@@ -24,21 +24,13 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/install"
-)
-
-// Limits of the backoff for errors that a user has to fix, which grows with the time since they began.
-const (
-	backOffLeast = time.Second
-	backOffMost  = 10 * time.Minute
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // backOff returns the delay before retrying what fails for lack of a permission or a quota, or because the API server
 // rejects it. Changes of permissions enqueue the CSV; other fixes cause no event.
 func (r *Reconciler) backOff(s *situation) time.Duration {
-	if s.csv.Status.LastTransitionTime == nil {
-		return backOffLeast
-	}
-	return min(max(r.Now().Sub(s.csv.Status.LastTransitionTime.Time), backOffLeast), backOffMost)
+	return condition.BackOff(s.csv.Status.LastTransitionTime, r.Now())
 }
 
 // install applies the objects of the operator that differ, deletes those that it no longer has, and returns the health

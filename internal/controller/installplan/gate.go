@@ -11,6 +11,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/resolve"
 )
@@ -46,6 +47,11 @@ func (r *Reconciler) gateInputs(ctx context.Context, u update, reader, targets s
 	key := client.ObjectKeyFromObject(u.running)
 	if out.Probe, err = annotations.Find(ctx, r.Reader, key); err != nil {
 		return out, err
+	}
+	if out.Probe != nil {
+		if out.Reader, err = isolation.LiveReader(ctx, r.Reader, out.Probe, reader); err != nil {
+			return out, err
+		}
 	}
 	if out.OptedIn, err = annotations.OptedIn(ctx, r.Client, u.running); err != nil {
 		return out, err

@@ -12,6 +12,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
+	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
 
 // TestLookups verifies that a plan shows the digest and the signer of each bundle's image, and is resolved again only
@@ -55,7 +56,7 @@ func TestLookups(t *testing.T) {
 			c := choice("foo.v1", "")
 			c.Bundle.Image, tt.bundle.Name = tt.image, c.Bundle.Name
 			p := &proposal{choices: []resolve.Choice{c}, content: &record.Content{Bundles: []record.Bundle{tt.bundle}}}
-			got := lookups(p, metav1.Time{})
+			got := installplanstatus.Compute(installplanstatus.Inputs{Plan: plan(), Resolution: p.resolution(nil)}).BundleLookups
 			if got[0].Path != tt.path {
 				t.Errorf("%s\npath: got %s, want %s", tt.reason, got[0].Path, tt.path)
 			}

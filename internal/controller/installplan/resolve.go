@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -12,37 +13,69 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
 
-// resolve finds the bundles that a plan names, their dependencies, and the identity that installs them. A problem that
+// proposal is what a plan would install, read at one moment.
+type proposal struct {
+	scope         Scope
+	choices       []resolve.Choice
+	identity      apply.Identity
+	subscriptions []v1alpha1.Subscription
+
+	// content is nil until it is read, and so is release, which must be called when the content is no longer used.
+	content *record.Content
+	release func()
+}
+
+// resolution returns what a proposal whose content was read installs, for the status.
+func (p *proposal) resolution(steps []*olm.Step) *installplanstatus.Resolution {
+	out := &installplanstatus.Resolution{Steps: steps, ServiceAccount: p.identity.Account()}
+	for _, c := range p.choices {
+		b := p.content.Bundle(c.Bundle.Name)
+		out.Bundles = append(out.Bundles, installplanstatus.Bundle{
+			Name: c.Bundle.Name, Replaces: c.Replaces, Image: c.Bundle.Image, Catalog: c.Catalog, Digest: b.Digest, SignedBy: b.SignedBy,
+		})
+	}
+	return out
+}
+
+// anotherImage reports whether the catalog now has other images for the bundles of a plan than its status shows.
+func anotherImage(plan *olm.InstallPlan, choices []resolve.Choice) bool {
+	return !slices.EqualFunc(plan.Status.BundleLookups, choices, func(shown olm.BundleLookup, c resolve.Choice) bool {
+		image, _, _ := strings.Cut(shown.Path, "@")
+		sameImage := shown.Path == c.Bundle.Image || image == c.Bundle.Image
+		return sameImage && shown.Identifier == c.Bundle.Name && shown.Replaces == c.Replaces
+	})
+}
+
+// resolve sets the bundles that a plan names, their dependencies, and the identity that installs them. A problem that
 // is returned with an error may be transient.
-func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan) (*proposal, *condition.Problem, error) {
-	out := &proposal{}
-	var problem *condition.Problem
-	var err error
+func (r *Reconciler) resolve(ctx context.Context, plan *olm.InstallPlan, out *proposal) (problem *condition.Problem, err error) {
 	if out.scope, problem, err = r.scope(ctx, plan.Namespace); problem != nil || err != nil {
-		return nil, problem, err
+		return problem, err
 	}
 	subs := &v1alpha1.SubscriptionList{}
 	if err := r.Client.List(ctx, subs, client.InNamespace(plan.Namespace)); err != nil {
-		return nil, nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", plan.Namespace, err)
+		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", plan.Namespace, err)
 	}
 	out.subscriptions = subs.Items
 	if out.choices, problem, err = r.solve(ctx, plan, out.scope.Group, subs.Items); problem != nil || err != nil {
-		return nil, problem, err
+		return problem, err
 	}
 	var catalogs []types.NamespacedName
 	for _, c := range out.choices {
 		catalogs = append(catalogs, c.Catalog)
 	}
 	out.identity, problem = r.Trust.Identity(out.scope.Group, catalogs...)
-	return out, problem, nil
+	return problem, nil
 }
 
 // scope returns the OperatorGroup, read from the API server, and its target namespaces.

@@ -24,6 +24,7 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
+	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
 
 // FieldOwner is the field manager of the objects in bundles.
@@ -44,8 +45,9 @@ type run struct {
 	definitions apply.Definitions
 	owners      map[string]metav1.OwnerReference // the CSVs that have been written, by name
 
-	mu     sync.Mutex
-	beyond map[string][]record.Reference // objects written outside the namespace, by CSV
+	mu      sync.Mutex
+	written []installplanstatus.Object
+	beyond  map[string][]record.Reference // objects written outside the namespace, by CSV
 }
 
 // newRun prepares a plan to be applied. The error is a *noAccount if the service account does not exist.
@@ -104,18 +106,11 @@ func (r *run) phase(ctx context.Context, tasks []task) error {
 		if err := r.write(ctx, t); err != nil {
 			return explain(t, err)
 		}
-		r.present(t)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.written = append(r.written, installplanstatus.Object{Bundle: t.bundle.Name, Kind: t.object.GetKind(), Name: t.object.GetName()})
 		return nil
 	})
-}
-
-// present sets the steps of a task that has been written to Present in the status.
-func (r *run) present(t task) {
-	for _, s := range r.plan.Status.Plan {
-		if s.Resolving == t.bundle.Name && s.Resource.Kind == t.object.GetKind() && s.Resource.Name == t.object.GetName() {
-			s.Status = olm.StepStatusPresent
-		}
-	}
 }
 
 // servedWithin is how long to wait for the API server to serve a newly defined kind.
@@ -355,3 +350,13 @@ func notServed(t task) error {
 
 // maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024
+
+func configs(subs []v1alpha1.Subscription) map[string]*olm.SubscriptionConfig {
+	out := map[string]*olm.SubscriptionConfig{}
+	for i := range subs {
+		if subs[i].Spec != nil {
+			out[subs[i].Name] = subs[i].Spec.Config
+		}
+	}
+	return out
+}

@@ -3,6 +3,7 @@ package installplan
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -95,13 +96,19 @@ func length(steps []*olm.Step) (out int) {
 	return out
 }
 
-// missing names the steps that are not known to be present.
-func missing(steps []*olm.Step) []string {
-	var out []string
-	for _, s := range steps {
-		if s.Status != olm.StepStatusPresent {
-			out = append(out, fmt.Sprintf("%s %s of %s", s.Resource.Kind, s.Resource.Name, s.Resolving))
+// steps returns the steps of a proposal for the status.
+func (r *Reconciler) steps(ctx context.Context, plan *olm.InstallPlan, p *proposal) ([]*olm.Step, *condition.Problem, error) {
+	if p.content == nil {
+		var problem *condition.Problem
+		var err error
+		if p.content, problem, err = r.content(ctx, plan, p); problem != nil || err != nil {
+			return nil, problem, err
 		}
 	}
-	return out
+	tasks, err := tasksOf(p.content, plan.Name, p.scope)
+	if err != nil {
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: err.Error()}, nil
+	}
+	steps, problem := stepsOf(tasks)
+	return steps, problem, nil
 }

@@ -14,7 +14,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,9 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	operatorgroupstatus "github.com/operator-status/operator-status/internal/status/operatorgroup"
 )
 
 // FieldOwner is the field manager of everything that this controller writes.
@@ -55,7 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if err := r.status(ctx, group, targets); err != nil {
-		return reconcile.Result{}, err
+		return apply.Requeue(reconcile.Result{}, err)
 	}
 	if err := r.label(ctx, group, targets); err != nil {
 		return reconcile.Result{}, err
@@ -67,51 +68,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, errors.Join(r.annotate(ctx, group, csvs), r.roles(ctx, group, csvs))
 }
 
-// status sets the target namespaces of an OperatorGroup and the reference to its service account.
+// status updates the status of an OperatorGroup if it changed.
 func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGroup, targets []string) error {
+	in := operatorgroupstatus.Inputs{Group: group, Targets: targets, Now: metav1.NewTime(r.Now())}
+	if name := group.Spec.ServiceAccountName; name != "" {
+		account := metadataOf("ServiceAccount")
+		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: name}, account); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("getting service account %s/%s: %w", group.Namespace, name, err)
+		}
+		in.Account = account.UID
+	}
 	out := group.DeepCopy()
-	out.Status.Namespaces = targets
-	if err := r.serviceAccount(ctx, out); err != nil {
-		return err
-	}
-	if group.Status.LastUpdated != nil && equality.Semantic.DeepEqual(out.Status, group.Status) {
+	if out.Status = operatorgroupstatus.Compute(in); equality.Semantic.DeepEqual(out.Status, group.Status) {
 		return nil
 	}
-	now := metav1.NewTime(r.Now())
-	out.Status.LastUpdated = &now
-	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
-		return fmt.Errorf("writing the status of OperatorGroup %s: %w", client.ObjectKeyFromObject(group), err)
-	}
-	return nil
-}
-
-// serviceAccount sets the reference to the service account that an OperatorGroup names, or a condition if that does not
-// exist, as OLM does. The reference has no resourceVersion, which would change with each token.
-func (r *Reconciler) serviceAccount(ctx context.Context, group *operatorsv1.OperatorGroup) error {
-	group.Status.ServiceAccountRef = nil
-	name := group.Spec.ServiceAccountName
-	if name == "" {
-		meta.RemoveStatusCondition(&group.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition)
-		return nil
-	}
-	account := metadataOf("ServiceAccount")
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: name}, account)
-	if apierrors.IsNotFound(err) {
-		meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
-			Type: operatorsv1.OperatorGroupServiceAccountCondition, Status: metav1.ConditionTrue,
-			Reason: operatorsv1.OperatorGroupServiceAccountReason, Message: fmt.Sprintf("ServiceAccount %s not found", name),
-			LastTransitionTime: metav1.NewTime(r.Now()),
-		})
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("getting service account %s/%s: %w", group.Namespace, name, err)
-	}
-	meta.RemoveStatusCondition(&group.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition)
-	group.Status.ServiceAccountRef = &corev1.ObjectReference{
-		APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ServiceAccount", Namespace: group.Namespace, Name: name, UID: account.UID,
-	}
-	return nil
+	return apply.UpdateStatus(ctx, r.Client, out, FieldOwner)
 }
 
 // metadataOf returns an empty object of a core kind for metadata-only reads.

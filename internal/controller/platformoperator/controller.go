@@ -63,9 +63,6 @@ type Reconciler struct {
 	departures departures
 }
 
-// soon is how long the cache is expected to lag behind a write.
-const soon = 100 * time.Millisecond
-
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/status,verbs=patch
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/finalizers,verbs=update
@@ -82,12 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	c := composer{r, op}
-	result, err := c.reconcile(ctx)
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: soon}, nil // the cache does not have the current version yet
-	}
-	return result, err
+	return apply.Requeue(composer{r, op}.reconcile(ctx))
 }
 
 func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
@@ -312,11 +304,7 @@ func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorSta
 	}
 	before := c.op.DeepCopy()
 	c.op.Status = status
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Status().Patch(ctx, c.op, patch, client.FieldOwner(FieldOwner)); err != nil {
-		return fmt.Errorf("writing the status of PlatformOperator %s: %w", c.op.Name, err)
-	}
-	return nil
+	return apply.PatchStatus(ctx, c.Client, before, c.op, client.FieldOwner(FieldOwner))
 }
 
 // releaseAll releases every object in the status, and returns those that it may not release.

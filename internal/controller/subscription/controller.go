@@ -64,28 +64,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	n.resolveAll()
 	var failures []error
-	var conflict bool
+	var outdated error
 	var again time.Duration
 	for _, sub := range n.subs {
 		later, err := r.one(ctx, n, sub)
 		again = max(again, later)
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			conflict = true // the cache is behind
+		if apply.Outdated(err) {
+			outdated = err
 		} else if err != nil { // must not block the other Subscriptions
 			failures = append(failures, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err))
 		}
 	}
-	if len(failures) == 0 && conflict {
-		return reconcile.Result{RequeueAfter: soon}, nil
-	}
 	if len(failures) > 0 {
 		return reconcile.Result{}, errors.Join(failures...)
 	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	return apply.Requeue(reconcile.Result{RequeueAfter: again}, outdated)
 }
-
-// soon is how long the cache may take to catch up.
-const soon = 100 * time.Millisecond
 
 // one creates the InstallPlan that a Subscription needs and writes its status. It returns when to requeue if no event
 // does; 0 for never.
@@ -191,7 +185,7 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	}
 	out := sub.DeepCopy()
 	out.Status = status
-	if err := r.Client.Status().Update(ctx, out, FieldOwner); err != nil {
+	if err := apply.UpdateStatus(ctx, r.Client, out, FieldOwner); err != nil {
 		return 0, err
 	}
 	r.written.Note(out)

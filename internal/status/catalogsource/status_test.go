@@ -1,4 +1,4 @@
-package store
+package catalogsource
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog"
 )
 
-func TestStatus(t *testing.T) {
+func TestCompute(t *testing.T) {
 	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := then.Add(time.Hour)
 	condition := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
@@ -21,6 +21,11 @@ func TestStatus(t *testing.T) {
 			Type: v1alpha1.ConditionHealthy, Status: status, Reason: reason, Message: message,
 			ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(now),
 		}}
+	}
+	templated := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		resolved, image := condition(status, reason, message)[0], condition(status, reason, "example.com/catalog:v1")[0]
+		resolved.Type, image.Type = v1alpha1.ConditionTemplatesHaveResolved, v1alpha1.ConditionResolvedImage
+		return []metav1.Condition{resolved, image}
 	}
 	grpc := olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Address: "example.com:50051"}
 	image := olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Image: "example.com/catalog:v1"}
@@ -45,6 +50,26 @@ func TestStatus(t *testing.T) {
 			want: olm.CatalogSourceStatus{
 				Conditions:          condition(metav1.ConditionUnknown, v1alpha1.ReasonConnecting, "Reading the registry at example.com:50051 for the first time"),
 				GRPCConnectionState: &olm.GRPCConnectionState{Address: "example.com:50051", LastObservedState: "CONNECTING"},
+			},
+		},
+		"template": {
+			reason: "The image in use is in a condition, as the spec stays as it is.",
+			spec:   image,
+			in:     Inputs{Template: &Template{Image: "example.com/catalog:v1"}},
+			want: olm.CatalogSourceStatus{
+				Conditions: append(templated(metav1.ConditionTrue, v1alpha1.ReasonAllTemplatesResolved, "catalog image reference was successfully resolved"),
+					condition(metav1.ConditionUnknown, v1alpha1.ReasonConnecting, "Reading image example.com/catalog:v1 for the first time")...),
+				GRPCConnectionState: &olm.GRPCConnectionState{Address: "example.com/catalog:v1", LastObservedState: "CONNECTING"},
+			},
+		},
+		"template that does not resolve": {
+			reason: "The image of the spec is read instead.",
+			spec:   image,
+			in:     Inputs{Template: &Template{Image: "example.com/catalog:v1", Problem: "it has no version"}},
+			want: olm.CatalogSourceStatus{
+				Conditions: append(templated(metav1.ConditionFalse, v1alpha1.ReasonUnableToResolve, "it has no version"),
+					condition(metav1.ConditionUnknown, v1alpha1.ReasonConnecting, "Reading image example.com/catalog:v1 for the first time")...),
+				GRPCConnectionState: &olm.GRPCConnectionState{Address: "example.com/catalog:v1", LastObservedState: "CONNECTING"},
 			},
 		},
 		"read": {
@@ -130,14 +155,18 @@ func TestStatus(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.in.CatalogSource = &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: tc.spec, Status: tc.before}
+			tc.in.Source = Source{Image: tc.spec.Image, Address: tc.spec.Address}
+			if tc.spec.ConfigMap != "" {
+				tc.in.Source.ConfigMap.Name = tc.spec.ConfigMap
+			}
 			tc.in.Now = now
-			got := Status(tc.in)
+			got := Compute(tc.in)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			tc.in.CatalogSource.Status = got
 			tc.in.Now = now.Add(time.Hour)
-			if diff := cmp.Diff(got, Status(tc.in)); diff != "" {
+			if diff := cmp.Diff(got, Compute(tc.in)); diff != "" {
 				t.Errorf("The same inputs later give the same status.\n-first +second\n%s", diff)
 			}
 		})

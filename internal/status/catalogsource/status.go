@@ -1,6 +1,8 @@
-package store
+// Package catalogsource computes the status of a CatalogSource: whether its content was read, and from where.
+package catalogsource
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +12,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/catalog"
@@ -21,8 +23,11 @@ import (
 type Inputs struct {
 	CatalogSource *olm.CatalogSource
 
-	// Kubernetes is the version of the API server; only used if the image is a template.
-	Kubernetes version.Info
+	// Source is what is read.
+	Source Source
+
+	// Template is the image that the annotation with an image template resolves to; nil without the annotation.
+	Template *Template
 
 	// Tried is the time of the last attempt to read the content; zero if there was none.
 	Tried time.Time
@@ -43,8 +48,34 @@ type Inputs struct {
 	Now time.Time
 }
 
-// Status returns the status of a CatalogSource. It is pure: it depends on nothing else and changes nothing.
-func Status(in Inputs) olm.CatalogSourceStatus {
+// Source is what a CatalogSource requires to be read: an image, the address of a registry, or a ConfigMap.
+type Source struct {
+	Image, Address string
+	ConfigMap      types.NamespacedName
+}
+
+// String returns what is read, for messages.
+func (s Source) String() string {
+	switch {
+	case s.Image != "":
+		return "image " + s.Image
+	case s.Address != "":
+		return "the registry at " + s.Address
+	}
+	return "ConfigMap " + s.ConfigMap.String()
+}
+
+// Template is an image template with its variables replaced.
+type Template struct {
+	// Image is also set if there is a problem, to show the partial result.
+	Image string
+
+	// Problem is why the image cannot be pulled; empty if there is none. Its wording is OLM's.
+	Problem string
+}
+
+// Compute returns the status of a CatalogSource. It is pure: it depends only on in, and changes nothing.
+func Compute(in Inputs) olm.CatalogSourceStatus {
 	out := in.CatalogSource.Status.DeepCopy()
 	imageTemplate(in, out) // needs no attempt to read
 	if in.Tried.IsZero() && saidOf(in.CatalogSource) {
@@ -63,6 +94,29 @@ func Status(in Inputs) olm.CatalogSourceStatus {
 	return *out
 }
 
+// imageTemplate sets the conditions about the annotation, and removes them if there is none. OLM writes the image into
+// the spec. Here, the spec is left to its field managers; the image is in the message of ResolvedImage.
+func imageTemplate(in Inputs, out *olm.CatalogSourceStatus) {
+	t := in.Template
+	if t == nil {
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionTemplatesHaveResolved)
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionResolvedImage)
+		return
+	}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionTemplatesHaveResolved, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAllTemplatesResolved,
+		Message:            "catalog image reference was successfully resolved",
+		ObservedGeneration: in.CatalogSource.Generation,
+		LastTransitionTime: metav1.NewTime(in.Now),
+	}
+	if t.Problem != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonUnableToResolve, t.Problem
+	}
+	meta.SetStatusCondition(&out.Conditions, c)
+	c.Type, c.Message = v1alpha1.ConditionResolvedImage, t.Image
+	meta.SetStatusCondition(&out.Conditions, c)
+}
+
 // saidOf reports whether the status is about the current generation of the spec.
 func saidOf(cs *olm.CatalogSource) bool {
 	c := meta.FindStatusCondition(cs.Status.Conditions, v1alpha1.ConditionHealthy)
@@ -76,16 +130,15 @@ func healthy(in Inputs, out *olm.CatalogSourceStatus) {
 		ObservedGeneration: in.CatalogSource.Generation,
 		LastTransitionTime: metav1.NewTime(in.Now),
 	}
-	origin := targetOf(in.CatalogSource, in.Kubernetes).String()
 	switch {
 	case in.Tried.IsZero():
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonConnecting
-		c.Message = fmt.Sprintf("Reading %s for the first time", origin)
+		c.Message = fmt.Sprintf("Reading %s for the first time", in.Source)
 	case in.Err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.Err.Reason, in.Err.Error()+inUse(in)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCatalogRead
-		c.Message = fmt.Sprintf("Read %s from %s%s", packages(len(in.Content.Packages)), origin, at(in.From))
+		c.Message = fmt.Sprintf("Read %s from %s%s", packages(len(in.Content.Packages)), in.Source, at(in.From))
 		if n := len(in.Content.Invalid); n > 0 {
 			c.Reason = v1alpha1.ReasonPackagesInvalid
 			c.Message += fmt.Sprintf("; left out %s that cannot be used: %s", packages(n), invalid(in.Content))
@@ -163,14 +216,7 @@ func connection(in Inputs, out *olm.CatalogSourceStatus) {
 		out.GRPCConnectionState = nil
 		return
 	}
-	t := targetOf(in.CatalogSource, in.Kubernetes)
-	now := olm.GRPCConnectionState{Address: t.address}
-	switch {
-	case t.image != "":
-		now.Address = t.image
-	case t.address == "":
-		now.Address = t.configMap.String()
-	}
+	now := olm.GRPCConnectionState{Address: cmp.Or(in.Source.Image, in.Source.Address, in.Source.ConfigMap.String())}
 	before := out.GRPCConnectionState
 	if before != nil && before.Address == now.Address {
 		now.LastConnectTime = before.LastConnectTime
@@ -241,7 +287,7 @@ func oldReaders(in Inputs, out *olm.CatalogSourceStatus) {
 	switch {
 	case in.Err.Reason == v1alpha1.ReasonSpecInvalid:
 		out.Reason = olm.CatalogSourceSpecInvalidError
-	case targetOf(in.CatalogSource, in.Kubernetes).configMap.Name != "":
+	case in.Source.ConfigMap.Name != "":
 		out.Reason = olm.CatalogSourceConfigMapError
 	default:
 		out.Reason = olm.CatalogSourceRegistryServerError

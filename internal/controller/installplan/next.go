@@ -1,0 +1,177 @@
+package installplan
+
+import (
+	"errors"
+	"slices"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
+)
+
+// action is what to do for a plan.
+type action string
+
+const (
+	begin action = "Begin" // a reconcile
+
+	// Actions after which there is another.
+	readStored    action = "ReadStored"    // reads the stored content of a plan that is Installing
+	resume        action = "Resume"        // prepares the rest of the stored content to be applied
+	resolvePlan   action = "Resolve"       // finds what the plan installs
+	evaluate      action = "Evaluate"      // evaluates the gate
+	approve       action = "Approve"       // approves the plan, and records that it is Installing
+	readBundles   action = "ReadBundles"   // reads what it installs, unless resolving did
+	dryRun        action = "DryRun"        // dry-runs it
+	evaluateAgain action = "EvaluateAgain" // evaluates the gate a last time
+	storeContent  action = "StoreContent"  // stores what it installs: from now on it is resumed, and not resolved
+	applyContent  action = "Apply"         // applies it
+
+	// Actions that end a reconcile.
+	rest           action = "Rest"     // keeps the status
+	reportProblem  action = "Report"   // reports why the plan cannot be resolved
+	waitForRelease action = "Wait"     // reports that the gate holds it, or that a user has to approve it
+	remake         action = "Remake"   // deletes it, so that its Subscription creates another
+	retry          action = "Retry"    // reports an error that may pass
+	fail           action = "Fail"     // reports an error that does not
+	finish         action = "Complete" // reports that it has been applied
+)
+
+// facts is what is known about a plan after an action.
+type facts struct {
+	plan    *olm.InstallPlan
+	stored  stored
+	problem *condition.Problem // why it cannot be resolved
+	unread  bool               // whether a catalog that may solve the problem has not been read since this process started
+	gate    *gate.Decision     // nil until it was evaluated
+	changed bool               // whether the content differs from the steps in the status
+	err     error              // of the dry run or of applying
+}
+
+// stored is the state of the stored content of a plan that is Installing.
+type stored int
+
+const (
+	notStored stored = iota // and nothing has been written
+	kept
+	lost // although something has been written
+)
+
+// next returns what to do after an action. Each action is recorded before the next one that depends on it, so that an
+// interrupted plan is resumed.
+func next(after action, f facts) action {
+	switch after {
+	case begin:
+		if f.plan.Status.Phase == olm.InstallPlanPhaseInstalling {
+			return readStored
+		}
+		return resolvePlan
+	case readStored:
+		return map[stored]action{notStored: resolvePlan, kept: resume, lost: fail}[f.stored]
+	case resolvePlan:
+		switch {
+		case f.problem == nil:
+			return evaluate
+		case f.unread && len(f.plan.Status.Plan) > 0:
+			return rest
+		}
+		return reportProblem
+	case evaluate:
+		if f.gate.Held || !installplanstatus.Approved(f.plan) {
+			return waitForRelease
+		}
+		return approve
+	case approve:
+		return readBundles
+	case readBundles:
+		switch {
+		case f.problem != nil:
+			return reportProblem
+		case f.changed && f.plan.Spec.Approval != olm.ApprovalAutomatic:
+			return replace(f.plan)
+		}
+		return dryRun
+	case evaluateAgain:
+		if f.gate.Held {
+			return waitForRelease
+		}
+		return storeContent
+	case storeContent:
+		return applyContent
+	default: // it may have failed
+	}
+	switch {
+	case isA[*identityChanged](f.err):
+		return replace(f.plan)
+	case isA[*refusal](f.err):
+		return fail
+	case f.err != nil:
+		return retry
+	}
+	return map[action]action{resume: applyContent, dryRun: evaluateAgain, applyContent: finish}[after]
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// replace returns what to do with a plan that must not continue. A plan of a Subscription is replaced; a plan that a
+// user created fails.
+func replace(plan *olm.InstallPlan) action {
+	if slices.ContainsFunc(plan.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == v1alpha1.SubscriptionKind }) {
+		return remake
+	}
+	return fail
+}
+
+// result returns the result of installing a plan that an action reports; nil if there is none yet.
+func (f facts) result(of action) *installplanstatus.Result {
+	switch of {
+	case retry:
+		return &installplanstatus.Result{Phase: olm.InstallPlanPhaseInstalling, Problem: condition.Problem{Reason: reasonOf(f.err), Message: messageOf(f.err)}}
+	case fail:
+		return &installplanstatus.Result{Phase: olm.InstallPlanPhaseFailed, Problem: f.cause()}
+	case finish:
+		return &installplanstatus.Result{Phase: olm.InstallPlanPhaseComplete}
+	default:
+		return nil
+	}
+}
+
+// cause returns why a plan fails or is made again.
+func (f facts) cause() condition.Problem {
+	if changed, ok := errors.AsType[*identityChanged](f.err); ok {
+		return condition.Problem{Reason: v1alpha1.PlanReasonIdentityChanged, Message: changed.Error()}
+	}
+	if refused, ok := errors.AsType[*refusal](f.err); ok {
+		return condition.Problem{Reason: refused.reason, Message: refused.message}
+	}
+	if f.stored == lost {
+		return condition.Problem{Reason: v1alpha1.PlanReasonContentGone, Message: "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted"}
+	}
+	return condition.Problem{Reason: v1alpha1.PlanReasonContentChanged, Message: "What the plan installs has changed since it was shown for approval"}
+}
+
+// reasonOf returns the reason why a plan is retried.
+func reasonOf(err error) string {
+	switch {
+	case isA[*noAccount](err):
+		return v1alpha1.PlanReasonServiceAccountMissing
+	case apierror.Denied(err):
+		return v1alpha1.PlanReasonForbidden
+	}
+	return v1alpha1.PlanReasonRetrying
+}
+
+func messageOf(err error) string {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.Error()
+	}
+	return apierror.Message(err, maxQuoted)
+}
