@@ -1,0 +1,116 @@
+// Package foo contains what the sample operators have in common: a controller that migrates the data of Foos.
+package foo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
+)
+
+// Report is called with the sorted names of the Foos that are being migrated or are about to be: before a migration
+// begins, while it goes on, and after it has ended. If it fails, the migration does not begin. It is called again after
+// the time that it returns, unless that is zero.
+type Report func(ctx context.Context, migrating []string) (time.Duration, error)
+
+// Reconciler migrates the data of Foos.
+type Reconciler struct {
+	Client client.Client
+
+	// Report is nil if the operator need not report: its CustomResourceDefinition is annotated.
+	Report Report
+}
+
+// Reconcile migrates one Foo. The request for no Foo at all only reports.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	foo := &v1.Foo{}
+	exists := request != reconcile.Request{}
+	if exists {
+		err := r.Client.Get(ctx, request.NamespacedName, foo)
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, err
+		}
+		exists = err == nil
+	}
+	if !exists {
+		again, err := r.report(ctx, foo)
+		return reconcile.Result{RequeueAfter: again}, err
+	}
+	desired := foo.DeepCopy()
+	var next, again time.Duration
+	desired.Status, next = migrate(foo, time.Now())
+	for _, step := range order(Migrates(desired),
+		func() (err error) { again, err = r.report(ctx, desired); return err },
+		func() error { return r.write(ctx, foo, desired) },
+	) {
+		if err := step(); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if next == 0 || again > 0 && again < next {
+		next = again
+	}
+	return reconcile.Result{RequeueAfter: next}, nil
+}
+
+// order returns the steps in the order that never allows an update during a migration: its begin is reported before the
+// migration, its end afterwards.
+func order(migrates bool, report, write func() error) []func() error {
+	if migrates {
+		return []func() error{report, write}
+	}
+	return []func() error{write, report}
+}
+
+func (r *Reconciler) write(ctx context.Context, actual, desired *v1.Foo) error {
+	if equality.Semantic.DeepEqual(actual.Status, desired.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, desired); err != nil {
+		return fmt.Errorf("updating the status of Foo %s: %w", client.ObjectKeyFromObject(actual), err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Updated Foo", "conditions", desired.Status.Conditions)
+	return nil
+}
+
+// report reports all Foos, with the given one in the state that it has now rather than that of the cache. The cache may
+// be behind on the end of another migration, but not on its begin: Migrates compares with the spec.
+func (r *Reconciler) report(ctx context.Context, current *v1.Foo) (time.Duration, error) {
+	if r.Report == nil {
+		return 0, nil
+	}
+	foos := &v1.FooList{}
+	if err := r.Client.List(ctx, foos); err != nil {
+		return 0, err
+	}
+	var migrating []string
+	for _, foo := range foos.Items {
+		if foo.UID == current.UID {
+			foo = *current
+		}
+		if Migrates(&foo) {
+			migrating = append(migrating, client.ObjectKeyFromObject(&foo).String())
+		}
+	}
+	slices.Sort(migrating)
+	return r.Report(ctx, migrating)
+}
+
+// SetupWithManager enqueues a Foo when it changes, and once, when the operator starts, no Foo: an operator without any
+// reports too.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	once := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{})
+		return nil
+	})
+	return ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).WatchesRawSource(once).Complete(r)
+}

@@ -1,0 +1,148 @@
+package probe_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/pkg/probe"
+)
+
+// ownerRights are what the documentation lists for finding the name by the owner of the pod.
+var ownerRights = []rbacv1.PolicyRule{
+	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}},
+	{APIGroups: []string{"apps"}, Resources: []string{"replicasets", "deployments"}, Verbs: []string{"get"}},
+}
+
+// TestKey verifies where the name and the namespace of the Probe are found.
+func TestKey(t *testing.T) {
+	namespace := cluster.Namespace(t, "key")
+	account := newAccount(t, namespace, "operator", ownerRights...)
+	pod := func(name string, owner client.Object, labels map[string]string) {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
+		p.Spec.Containers = []corev1.Container{{Name: "operator", Image: "example.com/operator"}}
+		if owner != nil {
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+		}
+		cluster.Create(t, p)
+	}
+	// chain creates the objects of a Deployment as its controllers do: this cluster has none.
+	chain := func(name string, owners []metav1.OwnerReference, labels map[string]string) {
+		selector := map[string]string{"app": name}
+		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}}
+		template.Spec.Containers = []corev1.Container{{Name: "operator", Image: "example.com/operator"}}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners, Labels: labels}}
+		d.Spec.Selector, d.Spec.Template = &metav1.LabelSelector{MatchLabels: selector}, template
+		cluster.Create(t, d)
+		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		rs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+		rs.Spec.Selector, rs.Spec.Template = d.Spec.Selector, template
+		cluster.Create(t, rs)
+		pod(name, rs, selector)
+	}
+	csv := metav1.OwnerReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Name: "owner.v1", UID: "1"}
+	other := csv
+	other.APIVersion, other.Name = "example.com/v1", "other"
+	chain("referenced", []metav1.OwnerReference{other, csv}, nil)
+	chain("labelled", nil, map[string]string{"olm.owner": "label.v1", "olm.owner.kind": "ClusterServiceVersion"})
+	chain("subscribed", nil, map[string]string{"olm.owner": "sub", "olm.owner.kind": "Subscription"})
+	pod("bare", nil, map[string]string{"olm.owner": "bare.v1"})
+
+	file := filepath.Join(t.TempDir(), "namespace")
+	must(t, os.WriteFile(file, []byte(namespace+"\n"), 0o600))
+	absent := filepath.Join(t.TempDir(), "absent")
+	cases := map[string]struct {
+		reason string
+		opts   []probe.Option
+		env    map[string]string
+		file   string
+		want   string // name
+		in     string // namespace
+		err    string
+	}{
+		"Options":    {reason: "Options come first.", opts: []probe.Option{probe.WithName("a.v1"), probe.WithNamespace("a")}, env: map[string]string{"OPERATOR_CONDITION_NAME": "b", "POD_NAMESPACE": "b"}, file: file, want: "a.v1", in: "a"},
+		"OLM":        {reason: "OLM sets the name, and the namespace is that of the service account.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: file, want: "b.v1", in: namespace},
+		"Pod":        {reason: "The namespace of the pod.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "POD_NAMESPACE": "p", "OPERATOR_NAMESPACE": "o"}, file: file, want: "b.v1", in: "p"},
+		"Operator":   {reason: "Another name of the same.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "OPERATOR_NAMESPACE": "o"}, file: file, want: "b.v1", in: "o"},
+		"Nowhere":    {reason: "A process outside a cluster has to be told.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: absent, err: "POD_NAMESPACE"},
+		"Referenced": {reason: "The Deployment is owned by the ClusterServiceVersion.", env: map[string]string{"POD_NAME": "referenced"}, file: file, want: "owner.v1", in: namespace},
+		"Labelled":   {reason: "The Deployment has OLM's labels.", opts: []probe.Option{probe.WithPodName("labelled")}, file: file, want: "label.v1", in: namespace},
+		"Bare":       {reason: "So may a pod.", opts: []probe.Option{probe.WithPodName("bare")}, file: file, want: "bare.v1", in: namespace},
+		"Subscribed": {reason: "The label of another kind is no ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("subscribed")}, file: file, err: "does not belong to a ClusterServiceVersion"},
+		"NoPod":      {reason: "The pod is not in that namespace.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
+		"Forbidden":  {reason: "Rights are missing.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
+		"HostName":   {reason: "The name of the host is that of the pod.", file: file, err: hostname(t)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := startWith(t, as(t, account), types.NamespacedName{}, append([]probe.Option{
+				probe.WithEnvironment(func(key string) string { return tc.env[key] }), probe.WithNamespaceFile(tc.file),
+			}, tc.opts...)...)
+			got, err := o.Key(t.Context())
+			if tc.err != "" {
+				if !errors.Is(err, probe.ErrUnknownOperator) || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				return
+			}
+			if want := (types.NamespacedName{Namespace: tc.in, Name: tc.want}); err != nil || got != want {
+				t.Errorf("%s: got %s, %v, want %s", tc.reason, got, err, want)
+			}
+			since := time.Now()
+			if again, err := o.Key(t.Context()); err != nil || again != got || len(o.requests(t, since)) > 0 {
+				t.Errorf("the second time: %s %v %v", again, err, o.requests(t, since))
+			}
+		})
+	}
+}
+
+func hostname(t *testing.T) string {
+	t.Helper()
+	out, err := os.Hostname()
+	must(t, err)
+	return out
+}
+
+// TestOwnerChanges verifies that an operator whose pod keeps running while a newer ClusterServiceVersion adopts its
+// Deployment, writes the Probe of that one.
+func TestOwnerChanges(t *testing.T) {
+	former := csv(t)
+	owned := func(name string) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Name: name, UID: types.UID(name)}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: former.Namespace, Name: "operator", OwnerReferences: owned(former.Name)}}
+	pod.Spec.Containers = []corev1.Container{{Name: "operator", Image: "example.com/operator"}}
+	pod.Spec.AutomountServiceAccountToken = new(false)
+	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: former.Namespace, Name: "default"}}, pod)
+	o := start(t, cluster, types.NamespacedName{Namespace: former.Namespace}, probe.WithPodName(pod.Name))
+	must(t, o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""))
+
+	latter := types.NamespacedName{Namespace: former.Namespace, Name: "foo-operator.v1.1.0"}
+	cluster.Create(t, newCSV(latter))
+	pod.OwnerReferences = owned(latter.Name)
+	must(t, cluster.Client.Update(t.Context(), pod))
+	for _, o := range []client.Object{ownerOf(t, former), actual(t, former)} { // the garbage collector's part
+		must(t, cluster.Client.Delete(t.Context(), o))
+	}
+	if err := o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""); !errors.Is(err, probe.ErrNoCSV) {
+		t.Errorf("the former ClusterServiceVersion is gone: %v", err)
+	}
+	must(t, o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""))
+	if c := upgradeable(actual(t, latter)); c.Status != metav1.ConditionFalse {
+		t.Errorf("%+v", c)
+	}
+	if err := cluster.Client.Get(t.Context(), former, &v1alpha1.Probe{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the former Probe: %v", err)
+	}
+}
