@@ -1,0 +1,156 @@
+package olm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// run runs a program as a user in a shell does, and returns what it prints and its exit code.
+func run(t *testing.T, program string, args ...string) (string, int) {
+	t.Helper()
+	bin := filepath.Join(testcluster.Root(), "bin")
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(clusterDir, "kubeconfig"), "PATH="+bin+":"+filepath.Join(bin, "controlplane")+":"+os.Getenv("PATH"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("running %s (`make build` builds it): %v", program, err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// why waits until the command line explains a Subscription with an exit code and these words, and returns all it prints.
+func why(t *testing.T, sub *v1alpha1.Subscription, want int, words ...string) string {
+	t.Helper()
+	var text string
+	cluster.Await(t, sub, func() string {
+		var code int
+		text, code = run(t, filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "why", "-n", sub.Namespace, sub.Name)
+		if code != want {
+			return fmt.Sprintf("it exits with %d, want %d: %s", code, want, text)
+		}
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				return fmt.Sprintf("it does not print %q: %s", w, text)
+			}
+		}
+		return ""
+	})
+	return text
+}
+
+// follow runs the command that an explanation prints for a step.
+func follow(t *testing.T, text, step string) {
+	t.Helper()
+	_, rest, found := strings.Cut(text, step+":\n")
+	if !found {
+		t.Fatalf("there is no step %q: %s", step, text)
+	}
+	command, _, _ := strings.Cut(rest, "\n")
+	if out, code := run(t, "bash", "-c", command); code != 0 {
+		t.Fatalf("%s: exit code %d: %s", command, code, out)
+	}
+}
+
+// TestCommandLine verifies that `kubectl operator-status` explains operators on a cluster with OLM alone, and that what it
+// tells users to do helps.
+func TestCommandLine(t *testing.T) {
+	s := newStage(t, "cli", publish(t, "cli", "1.0.0"))
+	kubectl, list := "kubectl", []string{"operator-status", "get", "-n", s.namespace}
+
+	lost := s.subscribe(t, "lost")
+	why(t, lost, 3, "Broken by Subscription "+s.namespace+"/lost", "(PackageNotFound)", "nothing is installed")
+	if err := cluster.Client.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+
+	sub := s.subscribe(t, "cli", manual)
+	text := why(t, sub, 2, "Held by InstallPlan "+s.namespace+"/install-", "(RequiresApproval)", "for ", csvOf("cli", "1.0.0"))
+	follow(t, text, "To approve it")
+	why(t, sub, 0, csvOf("cli", "1.0.0")+" is running, and is up to date. Nothing blocks it.")
+
+	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf("cli", "1.0.0")}}
+	setNotUpgradeable(t, condition)
+	cluster.Await(t, condition, func() string {
+		if !meta.IsStatusConditionFalse(condition.Status.Conditions, operatorsv2.Upgradeable) {
+			return "OLM has not seen the condition"
+		}
+		return ""
+	})
+	s.offer(t, publish(t, "cli", "1.0.0", "1.1.0"))
+	text = why(t, sub, 2, "(RequiresApproval)", csvOf("cli", "1.1.0"))
+	follow(t, text, "To approve it")
+	why(t, sub, 2, csvOf("cli", "1.0.0")+" is running, and is to be updated to "+csvOf("cli", "1.1.0"),
+		"Held by OperatorCondition "+s.namespace+"/"+csvOf("cli", "1.0.0"), "It rebalances")
+	out, _ := run(t, kubectl, list...)
+	for _, want := range []string{"cli ", "1.0.0", "Running", "False", "Held", "OperatorCondition " + s.namespace + "/"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the list does not have %q: %s", want, out)
+		}
+	}
+
+	t.Run("Rights", func(t *testing.T) { checkFewRights(t, s) })
+
+	// operator-status adds its conditions, and the same questions have the same answers.
+	cluster.StartManager(t)
+	cluster.Await(t, sub, func() string {
+		if sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate).Status == "Unknown" {
+			return "operator-status has not written its conditions"
+		}
+		return ""
+	})
+	text = why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("cli", "1.0.0"), "It rebalances")
+	follow(t, text, "To update anyway")
+	why(t, sub, 0, csvOf("cli", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
+}
+
+// setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.
+func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"conditions":[{"type":"Upgradeable","status":"False","reason":"Busy","message":"It rebalances","lastTransitionTime":%q}]}}`,
+		metav1.Now().UTC().Format(time.RFC3339))
+	cluster.Await(t, o, func() string { return "" }) // OLM creates it
+	if err := cluster.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkFewRights verifies that a user sees what the user may read, and learns what that is not.
+func checkFewRights(t *testing.T, s *stage) {
+	t.Helper()
+	cluster.Create(t,
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "few"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"operators.coreos.com"}, Resources: []string{"subscriptions", "clusterserviceversions"}, Verbs: []string{"list"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "few"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "few"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "few"}},
+		})
+	out, code := run(t, "kubectl", "operator-status", "get", "-n", s.namespace, "--as=few")
+	if code != 0 || !strings.Contains(out, "1.0.0") || !strings.Contains(out, "Warning: you may not list InstallPlans") {
+		t.Errorf("with few rights it exits with %d: %s", code, out)
+	}
+	out, code = run(t, "kubectl", "operator-status", "get", "-n", s.namespace, "--as=nobody")
+	if code != 1 || !strings.Contains(out, "error: listing Subscriptions: subscriptions.operators.coreos.com is forbidden") {
+		t.Errorf("without rights it exits with %d: %s", code, out)
+	}
+}

@@ -1,0 +1,96 @@
+// Package cli is the command line of operator-status. It reads statuses with the permissions of its user, on a cluster
+// with OLM alone as on one with operator-status.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Version of the program, set by the build.
+var Version = "0.0.0-dev"
+
+// Exit codes. Like those of kubectl, 1 is an error of the command itself.
+const (
+	exitOK     = 0
+	exitError  = 1
+	exitHeld   = 2
+	exitBroken = 3
+)
+
+// exit is an error that only carries an exit code: what it means has been printed.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Run runs the command line and returns its exit code.
+func Run(args []string, streams genericiooptions.IOStreams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	root := command(streams)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+		return exitError
+	}
+}
+
+// options are what all commands share.
+type options struct {
+	genericiooptions.IOStreams
+
+	flags         *genericclioptions.ConfigFlags
+	allNamespaces bool
+}
+
+func command(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &options{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
+	root := &cobra.Command{
+		Use:   "kubectl operator-status",
+		Short: "Show whether operators run and are up to date, and what blocks them",
+		Long: `Show whether the operators of a cluster run and are up to date, what holds or breaks them, since when, and what to do.
+
+It reads what OLM and operator-status report, with your own permissions, and needs neither of our controllers on the cluster.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       Version,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl operator-status"},
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	o.flags.AddFlags(root.PersistentFlags())
+	root.AddCommand(getCommand(o), whyCommand(o))
+	return root
+}
+
+// addAllNamespaces adds the flag -A.
+func (o *options) addAllNamespaces(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", o.allNamespaces, "If present, list operators across all namespaces.")
+}
+
+// namespace returns the namespace to read; empty for all.
+func (o *options) namespace() (string, error) {
+	if o.allNamespaces {
+		return "", nil
+	}
+	namespace, _, err := o.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/cmd/get"
+
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+// kindOperator identifies what get prints as JSON or YAML. The cluster has no such kind.
+const (
+	apiVersion   = "cli.operatorstatus.io/v1alpha1"
+	kindOperator = "Operator"
+)
+
+func getCommand(o *options) *cobra.Command {
+	print := get.NewGetPrintFlags()
+	cmd := &cobra.Command{
+		Use:   "get [NAME]...",
+		Short: "List the operators with their state, and what holds or breaks them",
+		Example: `  # All operators of the cluster
+  kubectl operator-status get -A
+
+  # Those that are not up to date, by name
+  kubectl operator-status get -A -o jsonpath='{range .items[?(@.upToDate!="True")]}{.metadata.name}{"\n"}{end}'`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			operators, err := o.operators(cmd, names)
+			if err != nil {
+				return err
+			}
+			return o.printOperators(print, operators, time.Now())
+		},
+	}
+	o.addAllNamespaces(cmd)
+	print.AddFlags(cmd)
+	return cmd
+}
+
+// operators reads the operators of the chosen namespace, or those with the given names. It prints what could not be read.
+func (o *options) operators(cmd *cobra.Command, names []string) ([]inventory.Operator, error) {
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	c, notes, err := o.read(cmd.Context(), namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range notes {
+		fmt.Fprintf(o.ErrOut, "Warning: %s: what depends on them is not shown\n", note)
+	}
+	all := inventory.Operators(c)
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []inventory.Operator
+	for _, name := range names {
+		found := slices.DeleteFunc(slices.Clone(all), func(op inventory.Operator) bool { return !op.Is(name) })
+		if len(found) == 0 {
+			return nil, notFound(name, namespace)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func notFound(name, namespace string) error {
+	if namespace == "" {
+		return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in any namespace", name)
+	}
+	return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in namespace %s: choose another with -n, or -A for all", name, namespace)
+}
+
+// printOperators prints operators as the flag -o asks: as a table by default.
+func (o *options) printOperators(flags *get.PrintFlags, operators []inventory.Operator, now time.Time) error {
+	format := *flags.OutputFormat
+	if format != "" && format != "wide" {
+		printer, err := flags.ToPrinter()
+		if err != nil {
+			return err
+		}
+		return printer.PrintObj(asList(operators), o.Out)
+	}
+	if len(operators) == 0 {
+		fmt.Fprintln(o.ErrOut, "No operators found. List those of all namespaces with -A.")
+		return nil
+	}
+	out := printers.GetNewTabWriter(o.Out)
+	printer := printers.NewTablePrinter(printers.PrintOptions{
+		Wide: format == "wide", NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces,
+	})
+	if err := printer.PrintObj(asTable(operators, now), out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// asTable returns the table of operators. Columns with a priority are those of -o wide.
+func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
+	out := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name"},
+		{Name: "Version", Type: "string"},
+		{Name: "State", Type: "string"},
+		{Name: "Up-To-Date", Type: "string"},
+		{Name: "Blocked", Type: "string"},
+		{Name: "Since", Type: "string"},
+		{Name: "By", Type: "string"},
+		{Name: "Update", Type: "string", Priority: 1},
+		{Name: "Package", Type: "string", Priority: 1},
+		{Name: "Channel", Type: "string", Priority: 1},
+		{Name: "Catalog", Type: "string", Priority: 1},
+		{Name: "Platform-Operator", Type: "string", Priority: 1},
+	}}
+	for _, op := range operators {
+		blocked, since, by := string(op.Blocked()), "", ""
+		if blocked != "" {
+			first := op.Blockers[0]
+			by, since = first.By, age(first.Since, now)
+			if more := len(op.Blockers) - 1; more > 0 {
+				by += fmt.Sprintf(" (and %d more)", more)
+			}
+		}
+		out.Rows = append(out.Rows, metav1.TableRow{
+			Cells: []any{
+				op.Name, none(op.Version), string(op.State), string(op.UpToDate), none(blocked), none(since), none(by),
+				none(op.Update), none(op.Package), none(op.Channel), none(op.Catalog), none(op.PlatformOperator),
+			},
+			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
+		})
+	}
+	return out
+}
+
+// none returns what kubectl prints for an empty cell.
+func none(text string) string { return cmp.Or(text, "<none>") }
+
+// age returns how long ago something began; empty if that is not known.
+func age(since metav1.Time, now time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(since.Time))
+}
+
+// asList returns operators for the formats of -o that print fields.
+func asList(operators []inventory.Operator) *unstructured.UnstructuredList {
+	out := &unstructured.UnstructuredList{}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kindOperator + "List")
+	for _, op := range operators {
+		out.Items = append(out.Items, asObject(op))
+	}
+	return out
+}
+
+func asObject(op inventory.Operator) unstructured.Unstructured {
+	object := map[string]any{
+		"apiVersion": apiVersion, "kind": kindOperator,
+		"metadata": map[string]any{"namespace": op.Namespace, "name": op.Name},
+		"state":    string(op.State),
+		"upToDate": string(op.UpToDate),
+	}
+	for field, value := range map[string]string{
+		"package": op.Package, "channel": op.Channel, "catalog": op.Catalog, "platformOperator": op.PlatformOperator,
+		"clusterServiceVersion": op.CSV, "version": op.Version, "update": op.Update, "blocked": string(op.Blocked()),
+	} {
+		if value != "" {
+			object[field] = value
+		}
+	}
+	var blockers []any
+	for _, b := range op.Blockers {
+		blockers = append(blockers, blockerObject(b))
+	}
+	if len(blockers) > 0 {
+		object["blockers"] = blockers
+	}
+	return unstructured.Unstructured{Object: object}
+}
+
+func blockerObject(b inventory.Blocker) map[string]any {
+	out := map[string]any{"impact": string(b.Impact), "by": b.By, "reason": b.Reason, "cause": strings.TrimSpace(b.Cause)}
+	if !b.Since.IsZero() {
+		out["since"] = b.Since.UTC().Format(time.RFC3339)
+	}
+	var steps []any
+	for _, s := range b.Steps {
+		steps = append(steps, map[string]any{"to": s.To, "command": s.Command})
+	}
+	if len(steps) > 0 {
+		out["steps"] = steps
+	}
+	return out
+}

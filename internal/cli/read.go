@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+// page is how many objects a request returns at most. Fields that are not printed are dropped after each page, so that the memory is
+// that of one page and of what is printed.
+const page = 250
+
+// notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
+const notCopied = "!olm.copiedFrom"
+
+func scheme() (*runtime.Scheme, error) {
+	out := runtime.NewScheme()
+	out.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
+		if err := add(out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// kind is a kind to read, and what to do with each page.
+type kind struct {
+	what     string // as a message names it
+	list     func() client.ObjectList
+	selector string
+	cluster  bool // whether it is cluster-scoped
+	keep     func(client.ObjectList)
+}
+
+// read reads everything that describes the operators of a namespace, or of all if that is empty. It returns notes on kinds
+// that the user may not read.
+func (o *options) read(ctx context.Context, namespace string) (inventory.Cluster, []string, error) {
+	c, err := o.client()
+	if err != nil {
+		return inventory.Cluster{}, nil, err
+	}
+	var out inventory.Cluster
+	kinds := []kind{
+		{"Subscriptions", func() client.ObjectList { return &v1alpha1.SubscriptionList{} }, "", false, func(l client.ObjectList) {
+			for _, sub := range l.(*v1alpha1.SubscriptionList).Items {
+				sub.ManagedFields, sub.Status.CatalogHealth = nil, nil
+				out.Subscriptions = append(out.Subscriptions, sub)
+			}
+		}},
+		{"ClusterServiceVersions", func() client.ObjectList { return &v1alpha1.ClusterServiceVersionList{} }, notCopied, false, func(l client.ObjectList) {
+			for i := range l.(*v1alpha1.ClusterServiceVersionList).Items {
+				out.ClusterServiceVersions = append(out.ClusterServiceVersions, inBrief(&l.(*v1alpha1.ClusterServiceVersionList).Items[i]))
+			}
+		}},
+		{"InstallPlans", func() client.ObjectList { return &olm.InstallPlanList{} }, "", false, func(l client.ObjectList) {
+			for _, plan := range l.(*olm.InstallPlanList).Items {
+				plan.ManagedFields, plan.Status.Plan, plan.Status.BundleLookups = nil, nil, nil
+				out.InstallPlans = append(out.InstallPlans, plan)
+			}
+		}},
+		{"Probes", func() client.ObjectList { return &v1alpha1.ProbeList{} }, "", false, func(l client.ObjectList) {
+			out.Probes = append(out.Probes, l.(*v1alpha1.ProbeList).Items...)
+		}},
+		{"OperatorConditions", func() client.ObjectList { return &operatorsv2.OperatorConditionList{} }, notCopied, false, func(l client.ObjectList) {
+			out.OperatorConditions = append(out.OperatorConditions, l.(*operatorsv2.OperatorConditionList).Items...)
+		}},
+		{"CatalogSources", func() client.ObjectList { return &olm.CatalogSourceList{} }, "", true, func(l client.ObjectList) {
+			out.CatalogSources = append(out.CatalogSources, l.(*olm.CatalogSourceList).Items...)
+		}},
+		{"PlatformOperators", func() client.ObjectList { return &platformv1alpha1.PlatformOperatorList{} }, "", true, func(l client.ObjectList) {
+			out.PlatformOperators = append(out.PlatformOperators, l.(*platformv1alpha1.PlatformOperatorList).Items...)
+		}},
+	}
+	notes, err := readAll(ctx, c, kinds, namespace)
+	return out, notes, err
+}
+
+// readAll reads the kinds beside one another. A kind that is not installed is left out, unless that is Subscriptions.
+func readAll(ctx context.Context, c client.Reader, kinds []kind, namespace string) ([]string, error) {
+	errs := make([]error, len(kinds))
+	var group sync.WaitGroup
+	for i, k := range kinds {
+		group.Go(func() { errs[i] = k.read(ctx, c, namespace) })
+	}
+	group.Wait()
+	var notes []string
+	for i, err := range errs {
+		switch {
+		case err == nil, i > 0 && apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err):
+			return nil, errors.New("the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there")
+		case i == 0 && apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("listing Subscriptions: %w", err) // there is nothing to show without them
+		case apierrors.IsForbidden(err):
+			notes = append(notes, fmt.Sprintf("you may not list %s", kinds[i].what))
+		default:
+			return nil, fmt.Errorf("listing %s: %w", kinds[i].what, err)
+		}
+	}
+	slices.Sort(notes)
+	return notes, nil
+}
+
+// read reads one kind page by page.
+func (k kind) read(ctx context.Context, c client.Reader, namespace string) error {
+	next := ""
+	for {
+		list := k.list()
+		opts := []client.ListOption{client.Limit(page), client.Continue(next)}
+		if !k.cluster {
+			opts = append(opts, client.InNamespace(namespace))
+		}
+		if k.selector != "" {
+			opts = append(opts, selecting(k.selector))
+		}
+		if err := c.List(ctx, list, opts...); err != nil {
+			return err
+		}
+		k.keep(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// selecting returns the option for a label selector, which is a constant.
+func selecting(text string) client.ListOption {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return client.MatchingLabelsSelector{Selector: selector}
+}
+
+// inBrief returns what is printed of a ClusterServiceVersion.
+func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
+	out := v1alpha1.ClusterServiceVersion{ObjectMeta: csv.ObjectMeta, Status: csv.Status}
+	out.ManagedFields = nil
+	out.Annotations = map[string]string{}
+	for key, value := range csv.Annotations {
+		if strings.HasPrefix(key, "operatorstatus.io/") || strings.HasPrefix(key, "olm.") {
+			out.Annotations[key] = value
+		}
+	}
+	out.Spec.DisplayName, out.Spec.Version, out.Spec.Replaces = csv.Spec.DisplayName, csv.Spec.Version, csv.Spec.Replaces
+	return out
+}
+
+// client returns a client with the user's permissions.
+func (o *options) client() (client.Client, error) {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.UserAgent = -1, "kubectl-operator_status"
+	s, err := scheme()
+	if err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return client.New(config, client.Options{Scheme: s, Mapper: mapper()})
+}
+
+// mapper returns the kinds that are read, whether installed or not: to ask the API server for them first would take
+// longer than to read them.
+func mapper() meta.RESTMapper {
+	out := meta.NewDefaultRESTMapper(nil)
+	for _, gvk := range []schema.GroupVersionKind{
+		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
+		v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), olm.SchemeGroupVersion.WithKind(olm.InstallPlanKind),
+		olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind), operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+	} {
+		out.Add(gvk, meta.RESTScopeNamespace)
+	}
+	out.Add(platformv1alpha1.GroupVersion.WithKind("PlatformOperator"), meta.RESTScopeRoot)
+	return out
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+func whyCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "why NAME",
+		Short: "Explain what holds or breaks an operator, since when, and what to do",
+		Long: `Explain what keeps an operator from running or from being up to date: what is broken first, then what is held.
+
+NAME is that of a Subscription, a package, a ClusterServiceVersion or a PlatformOperator.
+
+The exit code is 0 if nothing is, 2 if an update is held, 3 if something is broken, and 1 if the command fails.`,
+		Example: `  # Why is the operator foo not updated?
+  kubectl operator-status why foo -n operators`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			operators, err := o.operators(cmd, names)
+			if err != nil {
+				return err
+			}
+			code := exit(exitOK)
+			for i, op := range operators {
+				if i > 0 {
+					fmt.Fprintln(o.Out)
+				}
+				explain(o.Out, op, time.Now())
+				code = max(code, codeOf(op.Blocked()))
+			}
+			if code != exitOK {
+				return code
+			}
+			return nil
+		},
+	}
+	o.addAllNamespaces(cmd)
+	return cmd
+}
+
+func codeOf(i inventory.Impact) exit {
+	switch i {
+	case inventory.Broken:
+		return exitBroken
+	case inventory.Held:
+		return exitHeld
+	default:
+		return exitOK
+	}
+}
+
+// explain prints what blocks an operator.
+func explain(out io.Writer, op inventory.Operator, now time.Time) {
+	fmt.Fprintf(out, "%s/%s: %s\n", op.Namespace, op.Name, summary(op))
+	for _, b := range op.Blockers {
+		fmt.Fprintf(out, "\n%s by %s", b.Impact, b.By)
+		if a := age(b.Since, now); a != "" {
+			fmt.Fprintf(out, ", for %s", a)
+		}
+		fmt.Fprintf(out, " (%s)\n  %s\n", b.Reason, strings.TrimRight(strings.TrimSpace(b.Cause), "."))
+		for _, s := range b.Steps {
+			fmt.Fprintf(out, "  %s:\n    %s\n", s.To, s.Command)
+		}
+	}
+}
+
+// summary returns the state of an operator in one sentence.
+func summary(op inventory.Operator) string {
+	var out string
+	switch op.State {
+	case inventory.Running:
+		out = op.CSV + " is running"
+	case inventory.Failed:
+		out = op.CSV + " has failed"
+	case inventory.Installing:
+		out = op.CSV + " is being installed"
+	case inventory.NotInstalled:
+		out = "nothing is installed"
+	}
+	switch {
+	case op.Update != "":
+		out += ", and is to be updated to " + op.Update
+	case op.UpToDate == metav1.ConditionTrue:
+		out += ", and is up to date"
+	case op.UpToDate == metav1.ConditionUnknown && len(op.Blockers) == 0:
+		out += "; whether it is up to date is not known"
+	}
+	if len(op.Blockers) == 0 {
+		return out + ". Nothing blocks it."
+	}
+	return out + "."
+}

@@ -1,0 +1,264 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+// Impact is what a blocker does to an operator.
+type Impact string
+
+// Impacts, the worst first.
+const (
+	Broken Impact = "Broken" // a user has to repair something
+	Held   Impact = "Held"   // an update waits, and goes on by itself or with an approval
+)
+
+// Blocker is one thing that keeps an operator from running or from being up to date.
+type Blocker struct {
+	Impact Impact
+
+	// By is the object that blocks, such as "Probe default/foo.v1.0.0".
+	By string
+
+	// Reason is that of the condition that reports it.
+	Reason string
+
+	// Since is when it began; zero if that is not known.
+	Since metav1.Time
+
+	// Cause is what is wrong, or what is waited for.
+	Cause string
+
+	// Steps are what a user can do.
+	Steps []Step
+}
+
+// Step is something that a user can do, with its command.
+type Step struct {
+	To      string // what it does: "To approve it"
+	Command string
+}
+
+// anyway separates the cause of a hold from the command that overrides it.
+const anyway = ". To update anyway: "
+
+// broken are the conditions of a Subscription that a user has to end, in the order of their stages.
+var broken = []v1alpha1.SubscriptionConditionType{
+	v1alpha1.SubscriptionCatalogSourceInvalid,
+	v1alpha1.SubscriptionPackageChannelInvalid,
+	v1alpha1.SubscriptionResolutionFailed,
+	v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed),
+	v1alpha1.SubscriptionInstallPlanFailed,
+	v1alpha1.SubscriptionInstallPlanMissing,
+	v1alpha1.SubscriptionInstalledCSVMissing,
+	v1alpha1.SubscriptionInstalledCSVFailed,
+}
+
+// blockersOf returns what blocks the operator of a Subscription.
+func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus, n *namespace, plan *olm.InstallPlan) []Blocker {
+	var out []Blocker
+	for _, t := range broken {
+		c := status.GetCondition(t)
+		if c.Status == corev1.ConditionTrue && t == v1alpha1.SubscriptionResolutionFailed {
+			if by := n.holdThatFails(c.Message); by != nil {
+				out = append(out, unresolved(sub, c, by)...)
+				continue
+			}
+		}
+		if c.Status == corev1.ConditionTrue {
+			by, step := origin(sub, t)
+			out = append(out, Blocker{Impact: Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []Step{step}})
+		}
+	}
+	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
+	if running != nil {
+		if b := blindProbe(n.Probes[running.Name]); b != nil {
+			out = append(out, *b)
+		}
+	}
+	if c := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); c.Status == corev1.ConditionTrue {
+		out = append(out, held(sub, c, n, running))
+	}
+	if c := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval); c.Status == corev1.ConditionTrue && plan != nil {
+		out = append(out, unapproved(c, plan))
+	}
+	return distinct(out)
+}
+
+// holdThatFails returns the Subscription whose update OLM holds, if that makes the resolution of the whole namespace fail:
+// OLM then has two versions of an operator installed, of which a Subscription wants one.
+func (n *namespace) holdThatFails(message string) *v1alpha1.Subscription {
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		if target := sub.Status.CurrentCSV; n.HeldByOLM(sub).Held && strings.Contains(message, target) {
+			return sub
+		}
+	}
+	return nil
+}
+
+// unresolved returns the blocker of a Subscription that OLM cannot resolve while it holds the update of another. For the
+// one that is held it is no blocker: the hold is.
+func unresolved(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, by *v1alpha1.Subscription) []Blocker {
+	if by.Name == sub.Name {
+		return nil
+	}
+	return []Blocker{{
+		Impact: Held, By: "Subscription " + by.Namespace + "/" + by.Name, Reason: c.Reason, Since: since(c),
+		Cause: fmt.Sprintf("OLM resolves nothing in namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV),
+		Steps: []Step{{"To see what that waits for", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}},
+	}}
+}
+
+// distinct removes blockers that report the same as an earlier one, which keeps since when.
+func distinct(blockers []Blocker) []Blocker {
+	var out []Blocker
+	for _, b := range blockers {
+		at := slices.IndexFunc(out, func(o Blocker) bool { return o.Impact == b.Impact && o.Cause == b.Cause })
+		switch {
+		case at < 0:
+			out = append(out, b)
+		case out[at].Since.IsZero():
+			out[at].Since = b.Since
+		}
+	}
+	return out
+}
+
+// origin returns the object that a condition of a Subscription is about, and a command that shows it.
+func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (string, Step) {
+	show := func(kind, resource, namespace, name string) (string, Step) {
+		return fmt.Sprintf("%s %s/%s", kind, namespace, name),
+			Step{"To see why", fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
+	}
+	switch t {
+	case v1alpha1.SubscriptionCatalogSourceInvalid:
+		if sub.Spec != nil {
+			return show("CatalogSource", "catalogsource", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
+		}
+	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
+		if sub.Status.InstallPlanRef != nil {
+			return show("InstallPlan", "installplan", sub.Namespace, sub.Status.InstallPlanRef.Name)
+		}
+	case v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.SubscriptionInstalledCSVMissing:
+		name := sub.Status.CurrentCSV
+		if t == v1alpha1.SubscriptionInstalledCSVMissing {
+			name = sub.Status.InstalledCSV
+		}
+		return show("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, name)
+	default: // it is about the Subscription itself
+	}
+	return show("Subscription", "subscription.operators.coreos.com", sub.Namespace, sub.Name)
+}
+
+// held returns the blocker of an update that a gate holds.
+func held(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace, running *v1alpha1.ClusterServiceVersion) Blocker {
+	cause, command, _ := strings.Cut(c.Message, anyway)
+	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c), Cause: cause}
+	if running != nil {
+		switch c.Reason {
+		case v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonProbeNotRead, v1alpha1.ReasonProbeConflict:
+			out.By = "Probe " + running.Namespace + "/" + running.Name
+			out.Steps = append(out.Steps, waitedFor(n.Probes[running.Name])...)
+		case v1alpha1.ReasonOperatorConditionNotUpgradeable:
+			out.By = "OperatorCondition " + running.Namespace + "/" + running.Name
+			out.Steps = append(out.Steps, Step{"To see why", fmt.Sprintf("kubectl describe operatorcondition -n %s %s", running.Namespace, running.Name)})
+		}
+	}
+	command, _, _ = strings.Cut(command, ". ")
+	if strings.HasPrefix(command, "set ") && running != nil {
+		command = fmt.Sprintf(`kubectl patch operatorcondition -n %s %s --type=merge -p `+
+			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, running.Namespace, running.Name)
+	}
+	if command != "" {
+		out.Steps = append(out.Steps, Step{"To update anyway", command})
+	}
+	return out
+}
+
+// waitedFor returns the command that shows the first custom resource that blocks a Probe.
+func waitedFor(probe *v1alpha1.Probe) []Step {
+	if probe == nil {
+		return nil
+	}
+	for _, r := range probe.Status.ProbeResources {
+		if !r.Blocking || r.Name == "" {
+			continue
+		}
+		command := "kubectl get " + r.Resource
+		if r.Namespace != "" {
+			command += " -n " + r.Namespace
+		}
+		return []Step{{"To see what it waits for", command + " " + r.Name + " -o yaml"}}
+	}
+	return nil
+}
+
+// unapproved returns the blocker of an update that a user has to approve.
+func unapproved(c v1alpha1.SubscriptionCondition, plan *olm.InstallPlan) Blocker {
+	out := Blocker{
+		Impact: Held, By: "InstallPlan " + plan.Namespace + "/" + plan.Name, Reason: c.Reason, Since: since(c),
+		Cause: fmt.Sprintf("InstallPlan %s/%s, which installs %s, is waiting for a user to approve it",
+			plan.Namespace, plan.Name, strings.Join(plan.Spec.ClusterServiceVersionNames, ", ")),
+		Steps: []Step{{"To approve it", subscriptionstatus.HowToApprove(plan)}},
+	}
+	if out.Since.IsZero() && bridge.Waits(plan) {
+		out.Since = plan.CreationTimestamp
+	}
+	return out
+}
+
+// failedCSV returns the blocker of a ClusterServiceVersion that has Failed; nil otherwise.
+func failedCSV(csv *v1alpha1.ClusterServiceVersion) *Blocker {
+	if csv.Status.Phase != olm.CSVPhaseFailed {
+		return nil
+	}
+	out := &Blocker{
+		Impact: Broken, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: string(csv.Status.Reason), Cause: csv.Status.Message,
+		Steps: []Step{{"To see why", fmt.Sprintf("kubectl describe clusterserviceversion -n %s %s", csv.Namespace, csv.Name)}},
+	}
+	if csv.Status.LastTransitionTime != nil {
+		out.Since = *csv.Status.LastTransitionTime
+	}
+	return out
+}
+
+// blindProbe returns the blocker of a Probe that cannot read its custom resources; nil otherwise. The result is that no
+// hold can be relied on.
+func blindProbe(probe *v1alpha1.Probe) *Blocker {
+	if probe == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	switch c.Reason {
+	case v1alpha1.ReasonForbidden, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonReadFailed, v1alpha1.ReasonInvalidExpression,
+		v1alpha1.ReasonTooManyWatches, v1alpha1.ReasonTooManyConditions:
+		return &Blocker{
+			Impact: Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
+			Steps: []Step{{"To see why", fmt.Sprintf("kubectl describe probe -n %s %s", probe.Namespace, probe.Name)}},
+		}
+	}
+	return nil
+}
+
+func since(c v1alpha1.SubscriptionCondition) metav1.Time {
+	if c.LastTransitionTime == nil {
+		return metav1.Time{}
+	}
+	return *c.LastTransitionTime
+}

@@ -1,0 +1,243 @@
+// Package inventory lists the operators of a cluster: whether each runs and is up to date, and what blocks it. It is pure,
+// and reads only what OLM or operator-status wrote, so that it answers on a cluster with OLM alone.
+package inventory
+
+import (
+	"cmp"
+	"slices"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/csvchain"
+)
+
+// Cluster holds the objects of a cluster that describe its operators, as read at one moment. A kind that is not
+// installed, or that the user may not read, has none.
+type Cluster struct {
+	Subscriptions          []v1alpha1.Subscription
+	ClusterServiceVersions []v1alpha1.ClusterServiceVersion
+	InstallPlans           []olm.InstallPlan
+	Probes                 []v1alpha1.Probe
+	OperatorConditions     []operatorsv2.OperatorCondition
+	CatalogSources         []olm.CatalogSource
+	PlatformOperators      []platformv1alpha1.PlatformOperator
+}
+
+// State is whether an operator runs.
+type State string
+
+// States of an operator.
+const (
+	Running      State = "Running"      // its ClusterServiceVersion has Succeeded, also while an update of it is on its way
+	Installing   State = "Installing"   // its first version is on its way
+	Failed       State = "Failed"       // its ClusterServiceVersion has Failed
+	NotInstalled State = "NotInstalled" // nothing is on its way
+)
+
+// Operator describes one operator.
+type Operator struct {
+	// Namespace and Name of its Subscription, or of its ClusterServiceVersion if it has no Subscription.
+	Namespace, Name string
+
+	// PlatformOperator that composes the Subscription; empty if there is none.
+	PlatformOperator string
+
+	Package, Channel string
+	Catalog          string // <namespace>/<name>
+
+	State    State
+	CSV      string // the ClusterServiceVersion that runs, or is being installed first; may be empty
+	Version  string // its version
+	UpToDate metav1.ConditionStatus
+
+	// Update is the ClusterServiceVersion to be installed next; empty if there is none.
+	Update string
+
+	// Blockers are what keeps the operator from running or being up to date: first what is broken, then what is held.
+	Blockers []Blocker
+}
+
+// Blocked returns the worst impact of the operator's blockers; empty if there is none.
+func (o Operator) Blocked() Impact {
+	if len(o.Blockers) == 0 {
+		return ""
+	}
+	return o.Blockers[0].Impact
+}
+
+// namespace holds what one namespace has, by name.
+type namespace struct {
+	bridge.Namespace
+
+	plans map[string]*olm.InstallPlan
+}
+
+// Operators returns the operators of a cluster, sorted by namespace and name.
+func Operators(c Cluster) []Operator {
+	spaces := byNamespace(c)
+	catalogs := map[types.NamespacedName]*olm.CatalogSource{}
+	for i := range c.CatalogSources {
+		catalogs[nameOf(&c.CatalogSources[i])] = &c.CatalogSources[i]
+	}
+	composed := composers(c.PlatformOperators)
+	described := map[types.NamespacedName]bool{}
+	var out []Operator
+	for i := range c.Subscriptions {
+		sub := &c.Subscriptions[i]
+		n := spaces[sub.Namespace]
+		o := subscribed(sub, n, catalogs)
+		o.PlatformOperator = composed[nameOf(sub)]
+		for _, name := range []string{sub.Status.InstalledCSV, sub.Status.CurrentCSV, o.CSV} {
+			described[types.NamespacedName{Namespace: sub.Namespace, Name: name}] = true
+		}
+		out = append(out, o)
+	}
+	for i := range c.ClusterServiceVersions {
+		csv := &c.ClusterServiceVersions[i]
+		if !csv.IsCopied() && !described[nameOf(csv)] {
+			out = append(out, unsubscribed(csv, spaces[csv.Namespace]))
+		}
+	}
+	slices.SortFunc(out, func(a, b Operator) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func byNamespace(c Cluster) map[string]*namespace {
+	out := map[string]*namespace{}
+	of := func(name string) *namespace {
+		if out[name] == nil {
+			out[name] = &namespace{
+				Namespace: bridge.Namespace{
+					CSVs: map[string]*v1alpha1.ClusterServiceVersion{}, Probes: map[string]*v1alpha1.Probe{},
+					OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
+				},
+				plans: map[string]*olm.InstallPlan{},
+			}
+		}
+		return out[name]
+	}
+	for i := range c.Subscriptions {
+		n := of(c.Subscriptions[i].Namespace)
+		n.Subscriptions = append(n.Subscriptions, c.Subscriptions[i])
+	}
+	for i := range c.ClusterServiceVersions {
+		if csv := &c.ClusterServiceVersions[i]; !csv.IsCopied() {
+			of(csv.Namespace).CSVs[csv.Name] = csv
+		}
+	}
+	for i := range c.Probes {
+		of(c.Probes[i].Namespace).Probes[c.Probes[i].Name] = &c.Probes[i]
+	}
+	for i := range c.OperatorConditions {
+		of(c.OperatorConditions[i].Namespace).OperatorConditions[c.OperatorConditions[i].Name] = &c.OperatorConditions[i]
+	}
+	for i := range c.InstallPlans {
+		of(c.InstallPlans[i].Namespace).plans[c.InstallPlans[i].Name] = &c.InstallPlans[i]
+	}
+	return out
+}
+
+// composers returns the names of the PlatformOperators by the Subscriptions that they compose.
+func composers(ops []platformv1alpha1.PlatformOperator) map[types.NamespacedName]string {
+	out := map[types.NamespacedName]string{}
+	for i := range ops {
+		for _, r := range ops[i].Status.Resources {
+			if r.Reference.Kind == v1alpha1.SubscriptionKind {
+				out[types.NamespacedName{Namespace: r.Reference.Namespace, Name: r.Reference.Name}] = ops[i].Name
+			}
+		}
+	}
+	return out
+}
+
+// subscribed describes the operator of a Subscription.
+func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.NamespacedName]*olm.CatalogSource) Operator {
+	out := Operator{Namespace: sub.Namespace, Name: sub.Name, UpToDate: metav1.ConditionUnknown}
+	var catalog *olm.CatalogSource
+	if spec := sub.Spec; spec != nil {
+		key := types.NamespacedName{Namespace: spec.CatalogSourceNamespace, Name: spec.CatalogSource}
+		out.Package, out.Channel, out.Catalog, catalog = spec.Package, spec.Channel, key.String(), catalogs[key]
+	}
+	plan := n.planOf(sub)
+	status := &v1alpha1.SubscriptionStatus{Conditions: conditions(sub, n, plan, catalog)}
+	out.UpToDate = metav1.ConditionStatus(status.GetCondition(v1alpha1.SubscriptionUpToDate).Status)
+
+	csv := csvchain.Running(n.CSVs, cmp.Or(sub.Status.InstalledCSV, sub.Status.CurrentCSV))
+	out.describe(csv)
+	if target := sub.Status.CurrentCSV; target != out.CSV {
+		out.Update = target
+	}
+	out.Blockers = blockersOf(sub, status, n, plan)
+	return out
+}
+
+// conditions returns the conditions of a Subscription with those that operator-status has, computed if it does not run.
+func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan, catalog *olm.CatalogSource) []v1alpha1.SubscriptionCondition {
+	if sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate).Status != corev1.ConditionUnknown {
+		return sub.Status.Conditions
+	}
+	in := bridge.Inputs{Subscription: sub, CatalogSource: catalog, Plan: plan, CSVs: n.CSVs}
+	if bridge.Waits(plan) {
+		in.Verdict = bridge.Judge(plan, n.Namespace)
+	} else {
+		in.HeldByOLM = n.HeldByOLM(sub)
+	}
+	return bridge.Conditions(in)
+}
+
+// unsubscribed describes the operator of a ClusterServiceVersion that no Subscription installed.
+func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
+	out := Operator{Namespace: csv.Namespace, Name: csv.Name, UpToDate: metav1.ConditionUnknown}
+	out.describe(csv)
+	if b := failedCSV(csv); b != nil {
+		out.Blockers = append(out.Blockers, *b)
+	}
+	if b := blindProbe(n.Probes[csv.Name]); b != nil {
+		out.Blockers = append(out.Blockers, *b)
+	}
+	return out
+}
+
+// describe sets what the running ClusterServiceVersion shows; nil if there is none.
+func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion) {
+	if csv == nil {
+		o.State = NotInstalled
+		return
+	}
+	o.CSV, o.Version = csv.Name, csv.Spec.Version.String()
+	switch phase := csv.Status.Phase; {
+	case phase == olm.CSVPhaseFailed:
+		o.State = Failed
+	case phase == olm.CSVPhaseSucceeded || phase == olm.CSVPhaseReplacing || phase == olm.CSVPhaseDeleting || csvchain.Ran(csv):
+		o.State = Running
+	default:
+		o.State = Installing
+	}
+}
+
+// planOf returns the InstallPlan that a Subscription refers to; nil if there is none.
+func (n *namespace) planOf(sub *v1alpha1.Subscription) *olm.InstallPlan {
+	if sub.Status.InstallPlanRef == nil {
+		return nil
+	}
+	return n.plans[sub.Status.InstallPlanRef.Name]
+}
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// Is reports whether a user may call the operator by a name: that of its Subscription, package, ClusterServiceVersion or
+// PlatformOperator.
+func (o Operator) Is(name string) bool {
+	return name != "" && (name == o.Name || name == o.Package || name == o.CSV || name == o.Update || name == o.PlatformOperator)
+}

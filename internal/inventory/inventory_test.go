@@ -1,0 +1,307 @@
+package inventory
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/api/pkg/lib/version"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+var began = metav1.Unix(1000, 0)
+
+// csv returns a ClusterServiceVersion of version 1.0.0 or, if it replaces another, 2.0.0.
+func csv(name, replaces string, phase olm.ClusterServiceVersionPhase) v1alpha1.ClusterServiceVersion {
+	out := v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	out.Spec.Version = version.OperatorVersion{Version: semver.MustParse("1.0.0")}
+	if replaces != "" {
+		out.Spec.Version, out.Spec.Replaces = version.OperatorVersion{Version: semver.MustParse("2.0.0")}, replaces
+	}
+	out.Status.Phase, out.Status.LastTransitionTime = phase, &began
+	if phase == olm.CSVPhaseFailed {
+		out.Status.Reason, out.Status.Message = olm.CSVReasonComponentFailed, "Deployment foo is not available"
+	}
+	return out
+}
+
+// sub returns OLM's Subscription foo.
+func sub(installed, current string, conditions ...v1alpha1.SubscriptionCondition) v1alpha1.Subscription {
+	out := v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"}}
+	out.Spec = &olm.SubscriptionSpec{Package: "foo", Channel: "stable", CatalogSource: "catalog", CatalogSourceNamespace: "olm"}
+	out.Status.InstalledCSV, out.Status.CurrentCSV, out.Status.Conditions = installed, current, conditions
+	if current != "" {
+		out.Status.InstallPlanRef = &corev1.ObjectReference{Namespace: "default", Name: "install-1"}
+	}
+	return out
+}
+
+func manual(s v1alpha1.Subscription) v1alpha1.Subscription {
+	s.Spec.InstallPlanApproval = olm.ApprovalManual
+	return s
+}
+
+func plan(phase olm.InstallPlanPhase, csvs ...string) olm.InstallPlan {
+	out := olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-1", CreationTimestamp: began}}
+	out.Spec.Approval, out.Spec.ClusterServiceVersionNames = olm.ApprovalManual, csvs
+	out.Status.Phase = phase
+	return out
+}
+
+func catalog() olm.CatalogSource {
+	out := olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "catalog"}}
+	out.Status.GRPCConnectionState = &olm.GRPCConnectionState{LastObservedState: "READY"}
+	return out
+}
+
+func condition(t v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, reason, message string) v1alpha1.SubscriptionCondition {
+	return v1alpha1.SubscriptionCondition{Type: t, Status: status, Reason: reason, Message: message, LastTransitionTime: &began}
+}
+
+func probe(reason string) v1alpha1.Probe {
+	out := v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}, Spec: &v1alpha1.ProbeSpec{}}
+	synced := metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSynced, LastTransitionTime: began}
+	if reason != "" {
+		synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reason, "Grant it that"
+	}
+	out.Status.Conditions = []metav1.Condition{synced}
+	out.Status.ProbeResources = []v1alpha1.ProbeResourceStatus{
+		{Resource: "foos.example.com", Kind: "Foo", Count: 2, Blocking: true},
+		{Resource: "foos.example.com", Kind: "Foo", Namespace: "apps", Name: "example", Blocking: true},
+	}
+	return out
+}
+
+// brief is the part of an Operator that the rows are about.
+type brief struct {
+	State    State
+	CSV      string
+	Version  string
+	UpToDate metav1.ConditionStatus
+	Update   string
+	Blockers []string // impact, by, reason
+	Since    int64    // of the first
+	Steps    []string // of the first
+}
+
+func inBrief(o Operator) brief {
+	out := brief{State: o.State, CSV: o.CSV, Version: o.Version, UpToDate: o.UpToDate, Update: o.Update}
+	for i, b := range o.Blockers {
+		out.Blockers = append(out.Blockers, string(b.Impact)+" by "+b.By+": "+b.Reason)
+		if i > 0 {
+			continue
+		}
+		if !b.Since.IsZero() {
+			out.Since = b.Since.Unix()
+		}
+		for _, s := range b.Steps {
+			out.Steps = append(out.Steps, s.To+": "+s.Command)
+		}
+	}
+	return out
+}
+
+func TestOperators(t *testing.T) {
+	const (
+		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+		succeeded        = olm.CSVPhaseSucceeded
+	)
+	heldMessage := "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: kubectl annotate subscription -n default foo x=foo.v2"
+	cases := map[string]struct {
+		reason string
+		in     Cluster
+		want   brief
+	}{
+		"UpToDate": {
+			reason: "OLM alone does not report it, but shows all it takes.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, InstallPlans: []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
+			},
+			want: brief{State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes},
+		},
+		"WaitsForApproval": {
+			reason: "A plan that waits for a user is a hold, with the command that ends it.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{manual(sub("foo.v1", "foo.v2"))}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2", Since: 1000,
+				Blockers: []string{"Held by InstallPlan default/install-1: RequiresApproval"},
+				Steps:    []string{`To approve it: kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
+			},
+		},
+		"HeldByProbe": {
+			reason: "What operator-status reports is taken as it is, and leads to the custom resource that is waited for.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2",
+					condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionFalse, v1alpha1.ReasonNewestDoesNotRun, heldMessage),
+					condition(v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotUpgradeable, heldMessage))},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, Probes: []v1alpha1.Probe{probe("")},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2", Since: 1000,
+				Blockers: []string{"Held by Probe default/foo.v1: ProbeNotUpgradeable"},
+				Steps: []string{
+					"To see what it waits for: kubectl get foos.example.com -n apps example -o yaml",
+					"To update anyway: kubectl annotate subscription -n default foo x=foo.v2",
+				},
+			},
+		},
+		"BlindProbe": {
+			reason: "A Probe that may not read is broken, although nothing waits for it yet.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, Probes: []v1alpha1.Probe{probe(v1alpha1.ReasonForbidden)},
+				InstallPlans: []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Since: 1000,
+				Blockers: []string{"Broken by Probe default/foo.v1: Forbidden"},
+				Steps:    []string{"To see why: kubectl describe probe -n default foo.v1"},
+			},
+		},
+		"Unresolvable": {
+			reason: "Nothing is installed, since OLM cannot resolve it.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("", "",
+					condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, "ConstraintsNotSatisfiable",
+						"constraints not satisfiable: no operators found in package foo in the catalog referenced by subscription foo"))},
+				CatalogSources: []olm.CatalogSource{catalog()},
+			},
+			want: brief{
+				State: NotInstalled, UpToDate: no, Since: 1000,
+				Blockers: []string{"Broken by Subscription default/foo: PackageNotFound"},
+				Steps:    []string{"To see why: kubectl describe subscription.operators.coreos.com -n default foo"},
+			},
+		},
+		"NoCatalog": {
+			reason: "A catalog that does not exist breaks the Subscription, before anything else does.",
+			in:     Cluster{Subscriptions: []v1alpha1.Subscription{sub("", "")}},
+			want: brief{
+				State: NotInstalled, UpToDate: no,
+				Blockers: []string{"Broken by CatalogSource olm/catalog: CatalogSourceNotFound"},
+				Steps:    []string{"To see why: kubectl describe catalogsource -n olm catalog"},
+			},
+		},
+		"HeldByOLM": {
+			reason: "OLM calls a version installed that it holds back: what runs is the one before.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v2", "foo.v2")}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded), heldBack(csv("foo.v2", "foo.v1", olm.CSVPhasePending))},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2",
+				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
+				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
+			},
+		},
+		"HeldByOLMUnresolved": {
+			reason: "That OLM cannot resolve the namespace meanwhile is a consequence of the hold.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v2", "foo.v2", condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue,
+					"ConstraintsNotSatisfiable", "@existing/default//foo.v1 and @existing/default//foo.v2 originate from package foo"))},
+				CatalogSources:         []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded), heldBack(csv("foo.v2", "foo.v1", olm.CSVPhasePending))},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2",
+				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
+				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
+			},
+		},
+		"Unsubscribed": {
+			reason: "A ClusterServiceVersion that was applied by hand is an operator, too.",
+			in:     Cluster{ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseFailed)}},
+			want: brief{
+				State: Failed, CSV: "foo.v1", Version: "1.0.0", UpToDate: unknown, Since: 1000,
+				Blockers: []string{"Broken by ClusterServiceVersion default/foo.v1: InstallComponentFailed"},
+				Steps:    []string{"To see why: kubectl describe clusterserviceversion -n default foo.v1"},
+			},
+		},
+		"FirstInstall": {
+			reason: "What has never run is being installed.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseInstalling)},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
+			},
+			want: brief{State: Installing, CSV: "foo.v1", Version: "1.0.0", UpToDate: no},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Operators(tc.in)
+			if len(got) != 1 {
+				t.Fatalf("%s\ngot %d operators, want one: %+v", tc.reason, len(got), got)
+			}
+			if diff := cmp.Diff(tc.want, inBrief(got[0])); diff != "" {
+				t.Errorf("%s\n-want +got\n%s\n%+v", tc.reason, diff, got[0].Blockers)
+			}
+		})
+	}
+}
+
+func heldBack(c v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
+	c.Status.Reason, c.Status.Message = olm.CSVReasonOperatorConditionNotUpgradeable, "operator is not upgradeable: busy"
+	return c
+}
+
+// TestUnresolvedNeighbor verifies that a Subscription waits for another that OLM holds, and is not broken itself.
+func TestUnresolvedNeighbor(t *testing.T) {
+	const message = "@existing/default//foo.v1 and @existing/default//foo.v2 originate from package foo"
+	failed := condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, "ConstraintsNotSatisfiable", message)
+	neighbor := sub("", "", failed)
+	neighbor.Name, neighbor.Spec.Package = "bar", "bar"
+	got := Operators(Cluster{
+		Subscriptions:          []v1alpha1.Subscription{sub("foo.v2", "foo.v2", failed), neighbor},
+		CatalogSources:         []olm.CatalogSource{catalog()},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded), heldBack(csv("foo.v2", "foo.v1", olm.CSVPhasePending))},
+	})
+	want := brief{
+		State: NotInstalled, UpToDate: metav1.ConditionFalse, Since: 1000,
+		Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
+		Steps:    []string{"To see what that waits for: kubectl operator-status why -n default foo"},
+	}
+	if diff := cmp.Diff(want, inBrief(got[0])); diff != "" {
+		t.Errorf("-want +got\n%s\n%+v", diff, got[0].Blockers)
+	}
+}
+
+// TestMany verifies the order of several operators, and that copies and old versions are not among them.
+func TestMany(t *testing.T) {
+	copied := csv("foo.v1", "", olm.CSVPhaseSucceeded)
+	copied.Namespace, copied.Status.Reason = "apps", olm.CSVReasonCopied
+	other := csv("bar.v1", "", olm.CSVPhaseSucceeded)
+	other.Namespace = "apps"
+	platform := platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "foos"}}
+	platform.Status.Resources = []platformv1alpha1.ResourceStatus{{}}
+	platform.Status.Resources[0].Reference.Kind, platform.Status.Resources[0].Reference.Namespace, platform.Status.Resources[0].Reference.Name = "Subscription", "default", "foo"
+	got := Operators(Cluster{
+		Subscriptions:          []v1alpha1.Subscription{sub("foo.v1", "foo.v2")},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), copied, other},
+		PlatformOperators:      []platformv1alpha1.PlatformOperator{platform},
+	})
+	var names []string
+	for _, o := range got {
+		names = append(names, o.Namespace+"/"+o.Name)
+	}
+	if want := []string{"apps/bar.v1", "default/foo"}; !slices.Equal(names, want) {
+		t.Fatalf("got %v, want %v", names, want)
+	}
+	for _, name := range []string{"foo", "foo.v1", "foo.v2", "foos"} {
+		if !got[1].Is(name) || got[0].Is(name) {
+			t.Errorf("%s is not found as %s", names[1], name)
+		}
+	}
+}
