@@ -1,0 +1,165 @@
+package real
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// deployManager runs the manager in pods, as config/default does, and waits until they are available.
+func deployManager(t *testing.T, replicas int32) *appsv1.Deployment {
+	t.Helper()
+	image := push(t, "operator-status", bin("manager"))
+	manifests, err := exec.CommandContext(t.Context(), bin("kustomize"), "build", filepath.Join(testcluster.Root(), "config", "default")).Output()
+	if err != nil {
+		t.Fatalf("building config/default (`make tools` builds kustomize): %v", err)
+	}
+	objects, err := testcluster.Decode([]byte(strings.ReplaceAll(string(manifests), "controller:latest", image)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" {
+			o.Object["spec"].(map[string]any)["replicas"] = int64(replicas)
+			cluster.Create(t, o)
+		}
+	}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: testcluster.ManagerAccount.Name}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			describePods(t, d.Namespace)
+		}
+		if err := cluster.Client.Delete(context.Background(), d, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+			t.Error(err)
+		}
+		cluster.AwaitGone(t, d)
+	})
+	cluster.Await(t, d, func() string {
+		if d.Status.AvailableReplicas != replicas || d.Status.UpdatedReplicas != replicas {
+			return fmt.Sprintf("%d of %d pods are available", d.Status.AvailableReplicas, replicas)
+		}
+		return ""
+	})
+	return d
+}
+
+// describePods logs the pods of a namespace and their logs.
+func describePods(t *testing.T, namespace string) {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := cluster.Client.List(context.Background(), pods, client.InNamespace(namespace)); err != nil {
+		t.Log(err)
+		return
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		t.Logf("pod %s: %s", pod.Name, testcluster.Print(&corev1.Pod{Status: pod.Status}))
+		out, err := kubectl(context.Background(), "logs", "-n", namespace, pod.Name, "--tail=40")
+		t.Logf("its log ends with (%v):\n%s", err, out)
+	}
+}
+
+func kubectl(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, bin("controlplane/kubectl"), append([]string{"--kubeconfig=" + filepath.Join(clusterDir, "kubeconfig")}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// freeze stops all processes of a pod, as a stalled node does, until the returned function is called. The kubelet and the
+// API server are not told.
+func freeze(t *testing.T, pod *corev1.Pod) (thaw func()) {
+	t.Helper()
+	file, frozen, thawed := freezerOf(t, pod)
+	write := func(state string) {
+		if err := os.WriteFile(file, []byte(state), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(frozen)
+	done := false
+	thaw = func() {
+		if !done {
+			done = true
+			write(thawed)
+		}
+	}
+	t.Cleanup(thaw)
+	return thaw
+}
+
+// freezerOf returns the file that freezes the cgroup of a pod, and what to write to it: of version 1 or 2 of cgroups.
+func freezerOf(t *testing.T, pod *corev1.Pod) (file, frozen, thawed string) {
+	t.Helper()
+	names := []string{"pod" + string(pod.UID), "pod" + strings.ReplaceAll(string(pod.UID), "-", "_") + ".slice"}
+	for _, tree := range []struct{ root, file, frozen, thawed string }{
+		{"/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"}, {"/sys/fs/cgroup", "cgroup.freeze", "1", "0"},
+	} {
+		err := filepath.WalkDir(tree.root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return nil //nolint:nilerr // a cgroup may end meanwhile
+			}
+			for _, name := range names {
+				if strings.HasSuffix(entry.Name(), name) {
+					file = filepath.Join(path, tree.file)
+					return fs.SkipAll
+				}
+			}
+			return nil
+		})
+		if _, missing := os.Stat(file); err == nil && file != "" && !errors.Is(missing, fs.ErrNotExist) {
+			return file, tree.frozen, tree.thawed
+		}
+	}
+	t.Fatalf("pod %s has no cgroup that can be frozen", pod.Name)
+	return "", "", ""
+}
+
+// podsOf returns the pods of a Deployment.
+func podsOf(t *testing.T, d *appsv1.Deployment) []corev1.Pod {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := cluster.Client.List(t.Context(), pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+		t.Fatal(err)
+	}
+	return pods.Items
+}
+
+// TestPod verifies what a pod of the manager is: ready once it acts, not root, without anything to write to, and soon gone
+// after SIGTERM, with its lease released.
+func TestPod(t *testing.T) {
+	d := deployManager(t, 1)
+	pods := podsOf(t, d)
+	if len(pods) != 1 {
+		t.Fatalf("it has %d pods", len(pods))
+	}
+	lease := leaseOf()
+	cluster.Await(t, lease, func() string {
+		if !strings.HasPrefix(ptr.Deref(lease.Spec.HolderIdentity, ""), pods[0].Name+"_") {
+			return "the pod does not hold the lease"
+		}
+		return ""
+	})
+	if err := cluster.Client.Delete(t.Context(), &pods[0]); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, lease, func() string {
+		if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); strings.HasPrefix(holder, pods[0].Name+"_") {
+			return "the pod that ended still holds the lease"
+		}
+		return ""
+	})
+}
