@@ -10,6 +10,9 @@ IMG ?= operator-status:latest
 # The version to build.
 VERSION ?= 0.1.0
 
+# The repository that released images are in. That of the bundle has the suffix -bundle, that of the catalog -catalog.
+REPOSITORY ?= ghcr.io/operator-status/operator-status
+
 BIN := $(CURDIR)/bin
 export CGO_ENABLED = 0
 
@@ -39,17 +42,22 @@ demo: build tools controlplane ## Demonstrate an update that is held, on a contr
 
 .PHONY: generate
 generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
-	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./e2e/samples/foo/v1
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
 	cp $$generated/operators.coreos.com_probes.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
 	cp $$generated/policy.operatorstatus.io_imagepolicies.yaml config/lifecycle/crd/; \
 	go run ./hack/crds $$generated config/lifecycle/crd
+	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
+	$(BIN)/controller-gen crd paths=./e2e/samples/foo/v1 output:crd:artifacts:config=$$generated; \
+	for folder in e2e/samples/direct/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done; \
+	sed -i '/^  annotations:/a\    olm.operatorframework.io/condition.Upgradeable: "!Migrating"' $$generated/*.yaml; \
+	for folder in e2e/samples/annotated/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done
 	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/probe paths=./internal/controller/olm paths=./internal/controller/platformoperator paths=./internal/controller/clusteroperator output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/catalog/store paths=./internal/controller/installplan output:rbac:artifacts:config=config/lifecycle/rbac
 
 # Files that make generate writes.
-GENERATED := api/*/*/zz_generated.*.go config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml
+GENERATED := api/*/*/zz_generated.*.go e2e/samples/foo/v1/zz_generated.*.go e2e/samples/*/bundle/*/manifests/foo.crd.yaml config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml
 
 .PHONY: check-generated
 check-generated: ## Fail if generated files are out of date.
@@ -83,17 +91,28 @@ test-unit: ## Run the tests that need no cluster. GO_TEST_ARGS are passed to all
 test: check-generated lint build tools controlplane ## Check generated files, vet, lint, and run the unit and API-server tests.
 	@cd hack/devcluster && go test ./...
 	@rows=$$(mktemp -d); trap 'rm -r $$rows' EXIT; \
-	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list ./... | grep -v /e2e); \
-	CONFIG=constrained go test -count=1 ./internal/manager -run 'TestImpersonation|TestTenants|TestFirstAccountThatMay|TestNames$$'; \
+	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list ./... | grep -v /e2e) ./e2e/samples/...; \
+	CONFIG=constrained go test -count=1 ./internal/manager -run 'TestImpersonation|TestTenants|TestFirstAccountThatMay|TestNames$$|TestIsolation'; \
 	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
 .PHONY: e2e
-e2e: build tools olm ## Test on a cluster: a devcluster with fake nodes, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
-	@go test -count=1 -timeout=45m -p 2 -v $(GO_TEST_ARGS) $(or $(E2E),./e2e/...)
+e2e: build tools olm $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
+	@go test -count=1 -timeout=45m -p 2 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real,./e2e/...))
 
 .PHONY: e2e-neighbours
-e2e-neighbours: $(BIN)/cosign ## Test against other projects' programs that take long to build: cosign signs, the manager verifies.
+e2e-neighbours: $(BIN)/cosign check-bundle test-images ## Test against other projects' programs that take long to build: cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release.
 	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
+
+# Versions of Kubernetes: the oldest and the newest that operator-status supports. devcluster runs one between them.
+VERSIONS := oldest newest
+
+.PHONY: test-kubernetes
+test-kubernetes: build tools controlplane $(VERSIONS:%=$(BIN)/kubernetes/%/kube-apiserver) ## Run the API-server tests on the oldest and on the newest supported version of Kubernetes.
+	@for version in $(VERSIONS); do \
+		echo "on Kubernetes $$($(BIN)/kubernetes/$$version/kube-apiserver --version)"; \
+		TEST_ASSET_KUBE_APISERVER=$(BIN)/kubernetes/$$version/kube-apiserver \
+			go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./internal/... | awk '/testcluster/ {print $$1}'); \
+	done
 
 .PHONY: conformance
 conformance: build tools controlplane ## Run OLM's own e2e suite against the built-in loops, and compare every spec with hack/conformance/specs.tsv. CONFORMANCE=-all also runs those that can only time out.
@@ -124,8 +143,9 @@ fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minut
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager.
+build: ## Build bin/manager and bin/kubectl-operator_status.
 	@go build -trimpath -ldflags '-X github.com/operator-status/operator-status/internal/manager.Version=$(VERSION)' -o $(BIN)/manager ./cmd/manager
+	@go build -trimpath -ldflags '-X github.com/operator-status/operator-status/internal/cli.Version=$(VERSION)' -o $(BIN)/kubectl-operator_status ./cmd/kubectl-operator_status
 
 .PHONY: image
 image: ## Build the image IMG. CONTAINER_TOOL is docker unless set.
@@ -136,6 +156,57 @@ build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml (beside an
 	@mkdir -p dist
 	@$(BIN)/kustomize build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
 	@$(BIN)/kustomize build config/lifecycle | sed 's|image: controller:latest|image: $(IMG)|' > dist/install-lifecycle.yaml
+
+.PHONY: images
+images: ## Build the images of the manager for all platforms with ko, and their SBOMs, into dist/images. PUSH=1 also pushes them to REPOSITORY.
+	@$(RELEASE) -only manager -out $(CURDIR)/dist/images
+
+.PHONY: bundle
+bundle: generate olm $(BIN)/kustomize $(BIN)/operator-sdk ## Generate bundle/ and catalog/, for OLM.
+	@for group in operators platform; do \
+		$(BIN)/operator-sdk generate kustomize manifests --interactive=false --quiet --apis-dir api/$$group; \
+	done # it would fail at ImagePolicy, which has no status and is no part of the bundle
+	@rm -rf bundle/manifests
+	@$(BIN)/kustomize build config/manifests | sed 's|controller:latest|$(REPOSITORY):v$(VERSION)|' | \
+		$(BIN)/operator-sdk generate bundle --quiet --overwrite --version $(VERSION) --channels stable --default-channel stable
+	@go run ./hack/bundle $(CSV_BASE) bundle/manifests/$(notdir $(CSV_BASE))
+	@$(BIN)/controlplane/opm render bundle --output yaml --migrate-level bundle-object-to-csv-metadata \
+		--alpha-image-ref-template '$(REPOSITORY)-bundle:v{{.Version}}' > catalog/operator-status/v$(VERSION).yaml
+	@$(BIN)/controlplane/opm validate catalog
+	@$(BIN)/operator-sdk bundle validate ./bundle --select-optional suite=operatorframework
+
+CSV_BASE := config/manifests/bases/operator-status.clusterserviceversion.yaml
+BUNDLE_FILES = $$(find bundle bundle.Dockerfile catalog config/manifests -type f | sort)
+
+.PHONY: check-bundle
+check-bundle: ## Fail if bundle/ or catalog/ is out of date.
+	@before=$$(sha256sum $(BUNDLE_FILES)); \
+	$(MAKE) bundle; \
+	after=$$(sha256sum $(BUNDLE_FILES)); \
+	[ "$$before" = "$$after" ] || { echo "the bundle was not current: run 'make bundle' and commit"; exit 1; }
+
+.PHONY: chart
+chart: generate $(BIN)/kustomize ## Generate the templates of charts/operator-status.
+	@go run ./hack/chart $(BIN)/kustomize config charts/operator-status
+
+.PHONY: bundle-build
+bundle-build: ## Build the image of the bundle into dist/bundle. PUSH=1 also pushes it.
+	@$(RELEASE) -only bundle -out $(CURDIR)/dist/bundle
+
+.PHONY: catalog-build
+catalog-build: ## Build the image of the catalog into dist/catalog. PUSH=1 also pushes it.
+	@$(RELEASE) -only catalog -out $(CURDIR)/dist/catalog
+
+.PHONY: release
+release: $(BIN)/kustomize ## Build everything that a release consists of into dist. PUSH=1 also pushes its images; DRAFT=1 takes the unreleased changes as notes.
+	@$(RELEASE) -out $(CURDIR)/dist
+
+RELEASE = cd hack/release && go run . -dir $(CURDIR) -version $(VERSION) -repository $(REPOSITORY) $(if $(PUSH),-push) $(if $(DRAFT),-draft)
+
+.PHONY: test-images
+test-images: $(BIN)/kustomize $(BIN)/cosign ## Build a release twice from the last commit, compare the results, and sign and verify its images. Buildah, if installed, builds the Dockerfile.
+	@cd hack/rootfs && go test -count=1 ./...
+	@cd hack/release && go test -count=1 -timeout=60m -v $(GO_TEST_ARGS) . -args -images -cosign $(BIN)/cosign
 
 ##@ Dependencies
 
@@ -152,6 +223,20 @@ $(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
 	@mkdir -p $(BIN)
 	@cd hack/neighbours && go build -o $@ github.com/sigstore/cosign/v3/cmd/cosign
 
+$(VERSIONS:%=$(BIN)/kubernetes/%/kube-apiserver): $(BIN)/kubernetes/%/kube-apiserver: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum
+	@echo "building the $* kube-apiserver (once, some minutes)"
+	@mkdir -p $(@D)
+	@cd hack/kubernetes/$* && v=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && minor=$${v#v1.} && minor=$${minor%%.*} && \
+		go build -trimpath -ldflags "-s -w $$(for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do \
+			echo "-X $$p.gitVersion=$$v -X $$p.gitMajor=1 -X $$p.gitMinor=$$minor"; done | tr '\n' ' ')" -o $@ k8s.io/kubernetes/cmd/kube-apiserver
+
+$(BIN)/operator-sdk: hack/operator-sdk/go.mod hack/operator-sdk/go.sum
+	@echo "building operator-sdk (once, some minutes)"
+	@mkdir -p $(BIN)
+	@cd hack/operator-sdk && go build -tags containers_image_openpgp,exclude_graphdriver_btrfs \
+		-ldflags "-X github.com/operator-framework/operator-sdk/internal/version.Version=$$(go list -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)" \
+		-o $@ github.com/operator-framework/operator-sdk/cmd/operator-sdk
+
 .PHONY: controlplane
 controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on (once).
 	@$(BIN)/devcluster build
@@ -160,6 +245,10 @@ controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo r
 olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalogs (once).
 	@$(BIN)/devcluster build --olm
 
-$(BIN)/devcluster: $(wildcard hack/devcluster/*.go) hack/devcluster/go.mod
+.PHONY: nodes
+nodes: $(BIN)/devcluster ## Build what real nodes need, on which pods truly run (once). They also need root and packages, which devcluster up --nodes=real names.
+	@$(BIN)/devcluster build --nodes=real
+
+$(BIN)/devcluster: $(wildcard hack/devcluster/*.go hack/devcluster/node/*.go) hack/devcluster/go.mod
 	@echo "building devcluster"
 	@cd hack/devcluster && go build -o $@ .

@@ -34,9 +34,14 @@ func TestImports(t *testing.T) {
 			of:     []string{"api"},
 			never:  []string{module + "internal"},
 		},
+		"Library": {
+			reason: "Operators import the library.",
+			of:     []string{"pkg"},
+			never:  []string{module + "internal", module + "api/platform", module + "api/policy", "github.com/operator-framework/operator-registry"},
+		},
 		"Pure": {
 			reason: "What decides and what computes a status reads nothing: its inputs are collected before.",
-			of: []string{"internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/messages",
+			of: []string{"internal/bridge", "internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/inventory", "internal/messages",
 				"internal/resolve", "internal/status"},
 			// What a PlatformOperator reports links the field paths of crossplane-runtime, which link a client.
 			except: []string{"internal/catalog/reader", "internal/catalog/store", "internal/status/platformoperator"},
@@ -44,16 +49,17 @@ func TestImports(t *testing.T) {
 		},
 		"Mechanisms": {
 			reason: "Mechanisms know no controller, and no status of ours.",
-			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/lifecycle",
+			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/isolation", "internal/lifecycle",
 				"internal/operand", "internal/operatorgroup", "internal/readiness", "internal/record", "internal/sandbox", "internal/watch"},
 			never: []string{module + "internal/controller", module + "internal/manager", module + "internal/status/subscription",
-				module + "internal/status/csv", module + "internal/status/probe", module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},
+				module + "internal/status/csv", module + "internal/status/installplan", module + "internal/status/operatorgroup", module + "internal/status/probe", module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},
 		},
 		"BesideOLM": {
 			reason: "Only the built-in loops need the resolver and the registry.",
 			of: []string{"internal/controller/olm", "internal/controller/probe", "internal/controller/platformoperator",
-				"internal/controller/clusteroperator", "internal/gate", "internal/status"},
-			never: append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
+				"internal/controller/clusteroperator", "internal/bridge", "internal/gate", "internal/status"},
+			except: []string{"internal/status/catalogsource"}, // of a built-in loop, about the content of catalogs
+			never:  append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
 		},
 		"Controllers": {
 			reason: "Controllers meet in the API server, never in code.",
@@ -99,7 +105,7 @@ type listed struct {
 // list returns all packages of the module and everything that they depend on, by import path.
 func list(t *testing.T) map[string]listed {
 	t.Helper()
-	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps", "../api/...", "../internal/...", "../cmd/...")
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps", "../api/...", "../pkg/...", "../internal/...", "../cmd/...")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()

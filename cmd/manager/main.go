@@ -7,8 +7,11 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 
+	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog/reader"
 	"github.com/operator-status/operator-status/internal/catalog/store"
 	"github.com/operator-status/operator-status/internal/controller/olm"
+	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"
 )
@@ -40,6 +44,7 @@ func main() {
 var commands = map[string]func() error{
 	"release":        release,
 	store.ReaderMode: reader.Serve, // started by the manager
+	isolation.Mode:   readProbe,    // run in the pod of a Probe with isolation Pod
 }
 
 func run() error {
@@ -79,17 +84,15 @@ func run() error {
 		"Namespaces that PlatformOperators cannot install into, in addition to the manager's own: a list of names and patterns.")
 	flag.BoolVar(&o.HideForeignNames, "hide-foreign-names", false,
 		"Count custom resources outside a Probe's namespace instead of naming them, in its status and in every message that repeats it.")
+	flag.StringVar(&o.ProbeReaderImage, "probe-reader-image", "",
+		"Image of the pods of Probes with isolation Pod; that of the manager's own pod if empty.")
 	flag.DurationVar(&o.DegradedInertia, "degraded-inertia", manager.DefaultDegradedInertia,
 		"How long a PlatformOperator must fail before the ClusterOperator is Degraded, and must be healthy before it no longer is.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",
 		"Directory for the contents of catalog images; a subdirectory of the system's temporary directory if empty.")
-	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // the text of an error states where it occurred
-	logs.BindFlags(flag.CommandLine)
-	flag.Parse()
-	if flag.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: see --help", flag.Arg(0))
+	if _, err := parse(); err != nil {
+		return err
 	}
-
 	var err error
 	if o.Lifecycle, err = lifecycle.ParseMode(*mode); err != nil {
 		return err
@@ -97,9 +100,6 @@ func run() error {
 	if o.Controllers, err = manager.ParseControllers(*controllers); err != nil {
 		return err
 	}
-	logger := zap.New(zap.UseFlagOptions(&logs))
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
 
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -112,6 +112,41 @@ func run() error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// parse parses the flags, with those of the log, and sets the logger.
+func parse() (logr.Logger, error) {
+	logs := zap.Options{StacktraceLevel: zapcore.DPanicLevel} // the text of an error states where it occurred
+	logs.BindFlags(flag.CommandLine)
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return logr.Logger{}, fmt.Errorf("unexpected argument %q: see --help", flag.Arg(0))
+	}
+	logger := zap.New(zap.UseFlagOptions(&logs))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	return logger, nil
+}
+
+// readProbe reads the custom resources of one Probe. Its last error is the pod's termination message.
+func readProbe() error {
+	identity := flag.String("identity", "", "Identity of this reader, for the status of the Probe.")
+	plan := flag.String("plan", "", "What to read, as the manager wrote it.")
+	health := flag.String("health-probe-bind-address", ":8081", "Address of the /healthz and /readyz endpoints; 0 disables them.")
+	logger, err := parse()
+	if err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the cluster: %w", err)
+	}
+	saveMemory()
+	if err := manager.ReadProbe(ctrl.SetupSignalHandler(), config, logger, *identity, *plan, *health); err != nil {
+		_ = os.WriteFile(corev1.TerminationMessagePathDefault, []byte(err.Error()), 0o600) // only a container has that file
+		return err
+	}
+	return nil
 }
 
 // release releases all updates held beside an OLM, before operator-status is uninstalled, or undoes that.
@@ -141,10 +176,14 @@ func release() error {
 }
 
 // saveMemory lowers the garbage collection target unless GOGC is set. Work arrives in bursts of large documents, and
-// the manager keeps the memory of its peak for the rest of its life.
+// the manager keeps the memory of its peak for the rest of its life. Unless GOMEMLIMIT is set, the collector also works
+// harder before the container reaches MEMORY_LIMIT, its limit in bytes: the rest is for what Go does not manage.
 func saveMemory() {
 	const percent = 50
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
+	}
+	if limit, err := strconv.ParseInt(os.Getenv("MEMORY_LIMIT"), 10, 64); err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 10 * 9)
 	}
 }

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -127,6 +128,9 @@ type Options struct {
 	// CatalogDir is the directory for the content of catalog images; a subdirectory of the system's temporary directory
 	// if empty.
 	CatalogDir string
+
+	// ProbeReaderImage is the image of the pods of Probes with isolation Pod; that of the manager's own pod if empty.
+	ProbeReaderImage string
 
 	// HideForeignNames makes the status of a Probe count custom resources outside its namespace without naming them.
 	HideForeignNames bool
@@ -244,6 +248,9 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 		if lock, err = leaderLock(config, o.LeaderElectionNamespace, name, identity); err != nil {
 			return nil, err
 		}
+		f := newFence()
+		lock = f.lock(lock)
+		config.Wrap(f.wrap)
 	}
 	undecodable, err := informer.NewUndecodable(metrics.Registry)
 	if err != nil {
@@ -270,10 +277,11 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
 	undecodable.Recorder = mgr.GetEventRecorder(UserAgent)
-	if err := addHealthChecks(mgr); err != nil {
+	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
+	if err := addHealthChecks(mgr, mode); err != nil {
 		return nil, err
 	}
-	return mgr, addControllers(ctx, mgr, config, o, newCache, identity)
+	return mgr, addControllers(ctx, mgr, config, o, mode, newCache, identity)
 }
 
 func cacheOptions() cache.Options { return cache.Options{DefaultTransform: strip, ByObject: managed()} }
@@ -285,27 +293,35 @@ func orNone(address string) string {
 	return address
 }
 
-func addHealthChecks(mgr ctrl.Manager) error {
-	if err := mgr.AddHealthzCheck("alive", func(*http.Request) error { return nil }); err != nil {
+// addHealthChecks serves liveness, and readiness: the informers that have been started are synced, and it is decided who runs the
+// loops. Being the leader is no part of it, since a rollout ends the leader only once its successor is ready.
+func addHealthChecks(mgr ctrl.Manager, mode *lifecycle.Switch) error {
+	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
-	err := mgr.AddReadyzCheck("caches", func(r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("still reading the cluster for the first time")
-		}
-		return nil
-	})
-	if err != nil {
+	if err := mgr.AddReadyzCheck("caches", synced(mgr.GetCache())); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("lifecycle", func(*http.Request) error { return mode.Decided() }); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return nil
 }
 
+// synced checks that every informer of a cache has listed its objects.
+func synced(of interface{ WaitForCacheSync(context.Context) bool }) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		if !of.WaitForCacheSync(ctx) {
+			return errors.New("still reading the cluster for the first time")
+		}
+		return nil
+	}
+}
+
 // addControllers adds the controllers. Those that need kinds that may not be installed start once these are.
-func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, newCache cache.NewCacheFunc, identity string) error {
-	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
+func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, mode *lifecycle.Switch, newCache cache.NewCacheFunc, identity string) error {
 	if err := mode.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding what decides who runs the loops: %w", err)
 	}
@@ -321,7 +337,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if o.Controllers == ControllersLifecycle {
 		return nil
 	}
-	if err := addProbes(ctx, mgr, config, installed, mode, o.HideForeignNames, identity); err != nil {
+	if err := addProbes(ctx, mgr, config, installed, mode, o, identity); err != nil {
 		return err
 	}
 	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
@@ -338,7 +354,7 @@ func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Cont
 }
 
 // addProbes adds the controllers of Probes, and the OperatorCondition gate, which acts unless the built-in loops run.
-func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, hideForeign bool, identity string) error {
+func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, o Options, identity string) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -351,7 +367,8 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		return err
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
-	if hideForeign {
+	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage)}
+	if o.HideForeignNames {
 		probes.HideForeignNames()
 	}
 	status, err := probes.SetupWithManager(mgr)

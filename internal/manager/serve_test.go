@@ -67,7 +67,12 @@ func TestServes(t *testing.T) {
 	health, metrics := freeAddress(t), freeAddress(t)
 	m := cluster.StartManager(t, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)
 	awaitStatus(t, "http://"+health+"/healthz", "", http.StatusOK)
-	awaitStatus(t, "http://"+health+"/readyz", "", http.StatusOK)
+	ready := awaitStatus(t, "http://"+health+"/readyz?verbose", "", http.StatusOK)
+	for _, check := range []string{"[+]caches ok", "[+]lifecycle ok"} {
+		if !strings.Contains(ready, check) {
+			t.Errorf("readiness does not include %s:\n%s", check, ready)
+		}
+	}
 
 	namespace := cluster.Namespace(t, "metrics")
 	for _, name := range []string{"reader", "nobody"} {
@@ -96,8 +101,8 @@ func TestServes(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestLeaderElection verifies that one of two managers acts, and that it releases the Lease at once when it is
-// terminated.
+// TestLeaderElection verifies that one of two managers acts, that the other is ready meanwhile, as a rollout requires, and that
+// the first releases the Lease at once when it is terminated.
 func TestLeaderElection(t *testing.T) {
 	const flag = "--leader-election-namespace=operator-status-system"
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "operator-status-system", Name: "operator-status"}}
@@ -115,7 +120,12 @@ func TestLeaderElection(t *testing.T) {
 		return ""
 	})
 	leader := holder()
-	second := cluster.StartManager(t, "--leader-elect", flag)
+	health := freeAddress(t)
+	second := cluster.StartManager(t, "--leader-elect", flag, "--health-probe-bind-address="+health)
+	awaitStatus(t, "http://"+health+"/readyz", "", http.StatusOK)
+	if err := cluster.Client.Get(t.Context(), key(lease), lease); err != nil || holder() != leader {
+		t.Errorf("the second manager is ready, and the lease is held by %q instead of %q (%v)", holder(), leader, err)
+	}
 	first.Terminate(t)
 	cluster.Await(t, lease, func() string {
 		if holder() == "" || holder() == leader {
