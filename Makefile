@@ -144,8 +144,8 @@ fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minut
 
 .PHONY: build
 build: ## Build bin/manager and bin/kubectl-operator_status.
-	@go build -trimpath -ldflags '-X github.com/operator-status/operator-status/internal/manager.Version=$(VERSION)' -o $(BIN)/manager ./cmd/manager
-	@go build -trimpath -ldflags '-X github.com/operator-status/operator-status/internal/cli.Version=$(VERSION)' -o $(BIN)/kubectl-operator_status ./cmd/kubectl-operator_status
+	@go build -ldflags '-X github.com/operator-status/operator-status/internal/manager.Version=$(VERSION)' -o $(BIN)/manager ./cmd/manager
+	@go build -ldflags '-X github.com/operator-status/operator-status/internal/cli.Version=$(VERSION)' -o $(BIN)/kubectl-operator_status ./cmd/kubectl-operator_status
 
 .PHONY: image
 image: ## Build the image IMG. CONTAINER_TOOL is docker unless set.

@@ -17,13 +17,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // deployManager runs the manager in pods, as config/default does, and waits until they are available.
 func deployManager(t *testing.T, replicas int32) *appsv1.Deployment {
 	t.Helper()
-	image := push(t, "operator-status", bin("manager"))
+	image := catalogtest.PushProgram(t, catalogtest.RegistryOf(t, clusterDir), "operator-status", bin("manager"))
 	manifests, err := exec.CommandContext(t.Context(), bin("kustomize"), "build", filepath.Join(testcluster.Root(), "config", "default")).Output()
 	if err != nil {
 		t.Fatalf("building config/default (`make tools` builds kustomize): %v", err)

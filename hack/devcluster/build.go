@@ -30,7 +30,7 @@ type recipe struct {
 	pinned  string                      // the dependency that determines the binary's version; empty if there is none
 	stamp   func(version string) string // linker flags that set the version; nil if the source does
 	tags    string                      // build tags
-	extra   string                      // built only for this: forOLM or forNodes; empty for every control plane
+	extras  []string                    // built only for all of these, of forOLM and forNodes; empty for every control plane
 
 	cacheMB, binaryMB uint64 // MB that a cold build adds to the build cache, and the size of the binary
 	cold              string // the duration of a cold build on two cores
@@ -48,22 +48,30 @@ var recipes = []recipe{
 	{name: "kubectl", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kubectl", pinned: "k8s.io/kubernetes",
 		stamp: kubernetesVersion, cacheMB: 150, binaryMB: 60, cold: "30 s"},
 	{name: "kubelet", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kubelet", pinned: "k8s.io/kubernetes",
-		stamp: kubernetesVersion, extra: forNodes, cacheMB: 300, binaryMB: 90, cold: "1 min"},
+		stamp: kubernetesVersion, extras: []string{forNodes}, cacheMB: 300, binaryMB: 90, cold: "1 min"},
 	{name: "kube-proxy", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kube-proxy", pinned: "k8s.io/kubernetes",
-		stamp: kubernetesVersion, extra: forNodes, cacheMB: 100, binaryMB: 75, cold: "20 s"},
+		stamp: kubernetesVersion, extras: []string{forNodes}, cacheMB: 100, binaryMB: 75, cold: "20 s"},
 	{name: "coredns", module: "coredns", command: here, pinned: "github.com/coredns/coredns",
-		extra: forNodes, cacheMB: 1000, binaryMB: 60, cold: "2 min"},
+		extras: []string{forNodes}, cacheMB: 1000, binaryMB: 60, cold: "2 min"},
 	{name: pauseProgram, module: "pause", command: here,
-		extra: forNodes, cacheMB: 20, binaryMB: 2, cold: "5 s"},
+		extras: []string{forNodes}, cacheMB: 20, binaryMB: 2, cold: "5 s"},
 	{name: "kwok", module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok", pinned: "sigs.k8s.io/kwok",
 		cacheMB: 500, binaryMB: 70, cold: "1 min"},
 	{name: "olm", module: "olm", command: olmModule + "/cmd/olm", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
-		extra: forOLM, cacheMB: 1300, binaryMB: 80, cold: "3 min"},
+		extras: []string{forOLM}, cacheMB: 1300, binaryMB: 80, cold: "3 min"},
 	{name: "catalog", module: "olm", command: olmModule + "/cmd/catalog", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
-		extra: forOLM, cacheMB: 50, binaryMB: 80, cold: "10 s"},
+		extras: []string{forOLM}, cacheMB: 50, binaryMB: 80, cold: "10 s"},
 	{name: "opm", module: "registry", command: registryModule + "/cmd/opm", pinned: registryModule, stamp: variable(registryModule + "/cmd/opm/version.opmVersion"),
-		tags:  "json1,exclude_graphdriver_btrfs,containers_image_openpgp",
-		extra: forOLM, cacheMB: 900, binaryMB: 70, cold: "2 min"},
+		tags:   "json1,exclude_graphdriver_btrfs,containers_image_openpgp",
+		extras: []string{forOLM}, cacheMB: 900, binaryMB: 70, cold: "2 min"},
+	{name: "cpb", module: "olm", command: olmModule + "/util/cpb", pinned: olmModule,
+		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 5, cold: "5 s"},
+	{name: "copy-content", module: "olm", command: olmModule + "/cmd/copy-content", pinned: olmModule,
+		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 5, cold: "5 s"},
+	{name: "cp", module: "cp", command: here,
+		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 2, cold: "5 s"},
+	{name: "grpc_health_probe", module: "healthprobe", command: healthProbeModule, pinned: healthProbeModule,
+		extras: []string{forOLM, forNodes}, cacheMB: 100, binaryMB: 15, cold: "30 s"},
 }
 
 // here is the command of a recipe whose program is in the folder of its module.
@@ -72,6 +80,8 @@ const here = "."
 const (
 	olmModule      = "github.com/operator-framework/operator-lifecycle-manager"
 	registryModule = "github.com/operator-framework/operator-registry"
+
+	healthProbeModule = "github.com/grpc-ecosystem/grpc-health-probe"
 )
 
 // forOLM and forNodes are what a recipe may be an extra for.
@@ -84,7 +94,7 @@ const (
 func recipesFor(extras ...string) []string {
 	var names []string
 	for _, r := range recipes {
-		if r.extra == "" || slices.Contains(extras, r.extra) {
+		if !slices.ContainsFunc(r.extras, func(e string) bool { return !slices.Contains(extras, e) }) {
 			names = append(names, r.name)
 		}
 	}
@@ -233,7 +243,7 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	}
 	var jobs []job
 	for _, r := range recipes {
-		if len(names) > 0 && !slices.Contains(names, r.name) || len(names) == 0 && r.extra != "" {
+		if len(names) > 0 && !slices.Contains(names, r.name) || len(names) == 0 && len(r.extras) > 0 {
 			continue
 		}
 		folder := filepath.Join(w.root, "hack", "devcluster", r.module)

@@ -38,10 +38,11 @@ var tiers = map[string]tier{
 	"fake":      {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
 	withOLM:     {mb: 350, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
 	"real":      {mb: 500, waves: realWaves, builds: []string{pauseProgram}},
-	realWithOLM: {mb: 600, waves: append(slices.Clone(realWaves), []component{olm, olmCatalog}), builds: []string{pauseProgram}},
+	realWithOLM: {mb: 800, waves: append(slices.Clone(realWaves), []component{olmInNode, olmCatalogInNode}), builds: append(olmPrograms, pauseProgram)},
 }
 
-// realWaves is what a cluster with a real node consists of. The control plane and OLM are processes of this machine.
+// realWaves is what a cluster with a real node consists of. The control plane is processes of this machine, and OLM of the
+// node, where the addresses and names of Services work.
 var realWaves = [][]component{
 	{nodeInit},
 	{etcd, imageRegistry, gateway, containerd},

@@ -26,6 +26,7 @@ var users = []struct {
 	{"coredns.kubeconfig", "system:coredns", nil, true},
 	// A deployed OLM uses this service account. Here it has the same rights, and the same name in the audit log.
 	{"olm.kubeconfig", "system:serviceaccount:olm:olm-operator-serviceaccount", []string{"system:serviceaccounts", "system:serviceaccounts:olm"}, false},
+	{"olm-in-node.kubeconfig", "system:serviceaccount:olm:olm-operator-serviceaccount", []string{"system:serviceaccounts", "system:serviceaccounts:olm"}, true},
 }
 
 // writeCredentials writes all keys, certificates and kubeconfigs of a cluster whose API server has the URL server. The

@@ -20,7 +20,7 @@ var kubelet = component{
 	prepare: func(ctx context.Context, c *cluster) error {
 		if err := c.dir.write(map[string]string{
 			"kubelet.yaml": kubeletConfig(c.dir, c.network()),
-			"resolv.conf":  "nameserver " + c.network().Node() + "\n",
+			"resolv.conf":  "nameserver " + c.network().Node() + "\n", // of pods that do not use the names of the cluster
 		}); err != nil {
 			return err
 		}

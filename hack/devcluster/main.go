@@ -96,7 +96,7 @@ func buildCommand(root *string) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&olm, "olm", false, "build what up --olm and catalog need, too: olm, catalog and opm")
-	cmd.Flags().StringVar(&nodes, "nodes", "fake", "real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause")
+	cmd.Flags().StringVar(&nodes, "nodes", "fake", "real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause, and with --olm what OLM runs in pods")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build only these, the same as naming them as arguments")
 	return cmd
 }
@@ -121,8 +121,8 @@ machine, and no other network; this machine reaches pods and Services by their a
 own, so that clusters can run side by side, and nothing of the machine changes but a network interface with a route, and
 cgroups, until "devcluster down". Kernel modules that were loaded stay.
 
-With --olm Operator Lifecycle Manager runs as processes of this machine, not in pods. CatalogSources need spec.address,
-such as that of "devcluster catalog"; images of catalogs are not read.`,
+With --olm Operator Lifecycle Manager runs as processes, not in pods. CatalogSources need spec.address, such as that of
+"devcluster catalog". Only with a real node they can have an image, and bundles are unpacked from images.`,
 		Example: `  devcluster up --nodes=real --dir=bin/try
   crane push image.tar $(cat bin/try/registry/address)/mine:v1`,
 		Args: cobra.NoArgs,

@@ -27,6 +27,13 @@ var nodeInit = component{
 	name:   nodeInitName,
 	binary: self,
 	prepare: func(_ context.Context, c *cluster) error {
+		if err := os.MkdirAll(c.dir.path("node"), 0o700); err != nil {
+			return err
+		}
+		resolver := "nameserver " + c.network().Node() + "\nsearch cluster.local\n"
+		if err := os.WriteFile(c.dir.path("node", node.ResolverFile), []byte(resolver), 0o600); err != nil {
+			return err
+		}
 		return node.CreateCgroups(c.dir.id())
 	},
 	start: func(_ *cluster, cmd *exec.Cmd) error { return node.Start(cmd) },

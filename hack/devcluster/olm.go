@@ -38,6 +38,44 @@ var olmCatalog = component{
 	ready: atStart(trialAnswered),
 }
 
+// olmInNode and olmCatalogInNode are the same as processes of a real node.
+var olmInNode = component{
+	name:    olm.name,
+	start:   inside,
+	prepare: olm.prepare,
+	args:    olm.args,
+	env: func(c *cluster) []string {
+		return append(nodeEnvironment(c), "KUBECONFIG="+c.dir.path("olm-in-node.kubeconfig"))
+	},
+	ready: olm.ready,
+}
+
+var olmCatalogInNode = component{
+	name:  olmCatalog.name,
+	start: inside,
+	env:   nodeEnvironment,
+	prepare: func(ctx context.Context, c *cluster) error {
+		return errors.Join(
+			pushPrograms(ctx, c, opmImage(c.registry()), "/bin", opm, "grpc_health_probe"),
+			pushPrograms(ctx, c, utilImage(c.registry()), "/bin", "cp", "cpb", "copy-content"),
+			olmCatalog.prepare(ctx, c))
+	},
+	args: func(c *cluster) []string {
+		return []string{
+			"--kubeconfig=" + c.dir.path("olm-in-node.kubeconfig"), "--namespace=olm",
+			"--opmImage=" + opmImage(c.registry()), "--util-image=" + utilImage(c.registry()), "--set-workload-user-id",
+		}
+	},
+	ready: olmCatalog.ready,
+}
+
+// olmPrograms are the recipes of the programs in opmImage and utilImage.
+var olmPrograms = []string{opm, "grpc_health_probe", "cp", "cpb", "copy-content"}
+
+// opmImage and utilImage return the images with which OLM runs the pods of catalogs and unpacks bundles.
+func opmImage(registry string) string  { return registry + "/opm:latest" }
+func utilImage(registry string) string { return registry + "/olm-util:latest" }
+
 // atStart runs a readiness check only while the cluster starts. Later users may change the objects that it reads, and a
 // running process counts as healthy.
 func atStart(proof func(context.Context, *cluster) error) func(context.Context, *cluster) error {

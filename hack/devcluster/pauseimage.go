@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 
@@ -25,11 +26,16 @@ func pauseImage(registry string) string { return registry + "/pause:latest" }
 
 // pushPause pushes the image of the pod sandboxes to the cluster's registry.
 func pushPause(ctx context.Context, c *cluster) error {
-	image, err := imageOf(filepath.Join(c.shop.bin, pauseProgram))
+	return pushPrograms(ctx, c, pauseImage(c.registry()), "/", pauseProgram)
+}
+
+// pushPrograms pushes an image with built programs in a folder, of which the first is the entry point.
+func pushPrograms(ctx context.Context, c *cluster, reference, folder string, programs ...string) error {
+	image, err := imageOf(c.shop.bin, folder, programs...)
 	if err != nil {
-		return fmt.Errorf("making the pause image: %w", err)
+		return fmt.Errorf("making the image %s: %w", reference, err)
 	}
-	return push(ctx, pauseImage(c.registry()), image)
+	return push(ctx, reference, image)
 }
 
 // push pushes an image over plain HTTP.
@@ -44,20 +50,22 @@ func push(ctx context.Context, reference string, image v1.Image) error {
 	return nil
 }
 
-// imageOf returns an image of this machine's architecture with a static program only, which is its entry point.
-func imageOf(program string) (v1.Image, error) {
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return nil, err
-	}
+// imageOf returns an image of this machine's architecture with static programs only, in a folder of the image. The first
+// one is its entry point.
+func imageOf(bin, folder string, programs ...string) (v1.Image, error) {
 	var files bytes.Buffer
 	archive := tar.NewWriter(&files)
-	base := filepath.Base(program)
-	if err := archive.WriteHeader(&tar.Header{Name: base, Mode: 0o755, Size: int64(len(content))}); err != nil {
-		return nil, err
-	}
-	if _, err := archive.Write(content); err != nil {
-		return nil, err
+	for _, program := range programs {
+		content, err := os.ReadFile(filepath.Join(bin, program))
+		if err != nil {
+			return nil, err
+		}
+		if err := archive.WriteHeader(&tar.Header{Name: path.Join(folder, program)[1:], Mode: 0o755, Size: int64(len(content))}); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(content); err != nil {
+			return nil, err
+		}
 	}
 	if err := archive.Close(); err != nil {
 		return nil, err
@@ -76,6 +84,7 @@ func imageOf(program string) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config.Entrypoint = []string{"/" + base}
+	config.Config.Entrypoint = []string{path.Join(folder, programs[0])}
+	config.Config.Env = []string{"PATH=" + folder}
 	return mutate.ConfigFile(image, config)
 }

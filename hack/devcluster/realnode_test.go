@@ -163,7 +163,7 @@ func ignoreDone(err error) error {
 // pushKubectl pushes an image with kubectl to the registry of a cluster, by its address on this machine.
 func pushKubectl(t *testing.T, c *cluster) string {
 	t.Helper()
-	image, err := imageOf(filepath.Join(c.shop.bin, "kubectl"))
+	image, err := imageOf(c.shop.bin, "/", "kubectl")
 	must(t, err)
 	reference := c.registry() + "/kubectl:test"
 	must(t, push(t.Context(), reference, image))

@@ -40,7 +40,7 @@ func (w *workshop) spaceFor(jobs []job, env goEnv) []space {
 }
 
 // moduleMB is the space that downloading and unpacking all dependencies of each module takes, in MB.
-var moduleMB = map[string]uint64{"kubernetes": 1000, "etcd": 300, "kwok": 400, "olm": 900, "registry": 700, "coredns": 500}
+var moduleMB = map[string]uint64{"kubernetes": 1000, "etcd": 300, "kwok": 400, "olm": 900, "registry": 700, "coredns": 500, "healthprobe": 50}
 
 func downloaded(modCache, path, version string) bool {
 	escaped, err := module.EscapePath(path)

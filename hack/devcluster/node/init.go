@@ -16,6 +16,9 @@ import (
 // ReadyFile exists in a node whose mounts and settings are complete.
 const ReadyFile = "/run/devcluster.ready"
 
+// ResolverFile in the node's data is its /etc/resolv.conf.
+const ResolverFile = "resolv.conf"
+
 // Root returns the path by which this machine sees the file system of the node whose first process is pid.
 func Root(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid), "root") }
 
@@ -110,11 +113,33 @@ func mounts(data string, visible []string) error {
 			return err
 		}
 	}
+	if err := bindResolver(filepath.Join(data, ResolverFile)); err != nil {
+		return err
+	}
 	if err := mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
 	// Pods may ask for mounts that appear in other pods, so those are shared, but only within the node.
 	return mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "")
+}
+
+// bindResolver replaces /etc/resolv.conf, which may be a link to a file in the machine's /run.
+func bindResolver(own string) error {
+	target := "/etc/resolv.conf"
+	if link, err := os.Readlink(target); err == nil {
+		if target = link; !filepath.IsAbs(link) {
+			target = filepath.Join("/etc", link)
+		}
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return fmt.Errorf("making the folder of the node's resolv.conf: %w", err)
+		}
+		file, err := os.OpenFile(target, os.O_CREATE|os.O_RDONLY, 0o644)
+		if err != nil {
+			return fmt.Errorf("making the node's resolv.conf: %w", err)
+		}
+		_ = file.Close() // nothing was written
+	}
+	return mount(own, target, "", unix.MS_BIND, "")
 }
 
 // sysfs mounts a /sys that shows the node's network, with the cgroups of the machine.

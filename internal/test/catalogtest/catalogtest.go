@@ -130,6 +130,7 @@ func (r *Registry) DockerConfig() string {
 type TarEntry struct {
 	Name, Content, Link string
 	Hard                bool
+	Executable          bool
 }
 
 // Files returns the entries of regular files: "path", "content", ….
@@ -202,6 +203,8 @@ func Archive(t testing.TB, entries []TarEntry) []byte {
 	for _, e := range entries {
 		header := &tar.Header{Name: e.Name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(e.Content))}
 		switch {
+		case e.Executable:
+			header.Mode = 0o755
 		case e.Link != "" && e.Hard:
 			header.Typeflag, header.Linkname = tar.TypeLink, e.Link
 		case e.Link != "":

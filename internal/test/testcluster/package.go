@@ -16,7 +16,7 @@ import (
 )
 
 // OnDevcluster runs the tests of a package on a new devcluster with fake nodes and returns the exit code. It installs a
-// folder of config without its Deployments: the tests run bin/manager. It passes the cluster and its folder to set.
+// folder of config without its Deployments: the tests run bin/manager. If config is empty it installs nothing. It passes the cluster and its folder to set.
 func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder string), flags ...string) int {
 	ctrl.SetLogger(logr.Discard())
 	temporary, err := os.MkdirTemp("", "e2e")
@@ -33,7 +33,10 @@ func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder strin
 		if err != nil {
 			return ctx, fmt.Errorf("reading the devcluster's kubeconfig: %w", err)
 		}
-		c, err := Connect(rest, config)
+		c, err := Attach(rest)
+		if err == nil && config != "" {
+			err = c.install(config)
+		}
 		if err == nil {
 			set(c.Audited(folder), folder)
 		}
