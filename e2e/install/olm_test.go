@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -276,25 +277,51 @@ func uninstall(t *testing.T, self subscription) {
 			t.Errorf("OperatorCondition %s/%s still holds an update", c.Namespace, c.Name)
 		}
 	}
-	t.Logf("left in the cluster:\n%s", strings.Join(leftovers(t), "\n"))
+	for name := range strings.FieldsSeq(leftovers(t)) {
+		kind, _, _ := strings.Cut(name, ".")
+		if !slices.Contains([]string{"customresourcedefinition", "clusterrole", "clusterrolebinding", "priorityclass", "validatingadmissionpolicy", "validatingadmissionpolicybinding"}, kind) {
+			t.Errorf("%s is left", name)
+		}
+	}
+	cluster.Shell(t, documented(t))
+	cluster.AwaitWithin(t, limit, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, func() string { return leftovers(t) })
 }
 
-// leftovers returns the objects of operator-status in the cluster.
-func leftovers(t *testing.T) []string {
+// documented returns the command of docs/olm.md that deletes what OLM leaves.
+func documented(t *testing.T) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "controlplane", "kubectl"), "--kubeconfig="+filepath.Join(clusterDir, "kubeconfig"),
-		"get", "crd,clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,priorityclass,probe,platformoperator,deployment,service,networkpolicy,serviceaccount,role,rolebinding", "-A", "-o", "name").Output()
+	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "olm.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
+	const start, end = "kubectl delete ", "--selector=app.kubernetes.io/name=operator-status"
+	_, command, found := strings.Cut(string(text), "    "+start)
+	command, _, closed := strings.Cut(command, end)
+	if !found || !closed {
+		t.Fatal("docs/olm.md does not tell how to delete what OLM leaves")
+	}
+	return start + command + end
+}
+
+// kinds are those of all objects of operator-status.
+const kinds = "customresourcedefinition,clusterrole,clusterrolebinding,priorityclass,validatingadmissionpolicy,validatingadmissionpolicybinding," +
+	"deployment,service,networkpolicy,poddisruptionbudget,serviceaccount,role,rolebinding"
+
+// leftovers returns the objects of operator-status in the cluster, and those that OLM has derived from them.
+func leftovers(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "controlplane", "kubectl"),
+		"--kubeconfig="+filepath.Join(clusterDir, "kubeconfig"), "get", kinds, "--all-namespaces", "--output=name").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
 	for name := range strings.FieldsSeq(string(out)) {
-		if strings.Contains(name, "operator-status") || strings.Contains(name, "probe") || strings.Contains(name, "platformoperator") {
-			all = append(all, name)
+		if strings.Contains(name, "operator-status") || strings.Contains(name, "probes.operators") || strings.Contains(name, "platformoperators") {
+			left = append(left, name)
 		}
 	}
-	slices.Sort(all)
-	return all
+	return strings.Join(left, "\n")
 }
 
 // describe logs what runs in a namespace.
