@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/e2e/images"
 	"github.com/operator-status/operator-status/e2e/samples"
 	foov1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
-	"github.com/operator-status/operator-status/internal/test/catalogtest"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -41,16 +41,17 @@ var system = testcluster.ManagerAccount.Namespace
 // TestOLM is the life of operator-status on a cluster with OLM: installed by its bundle, it holds the update of an operator
 // that migrates data, is updated itself meanwhile, and is uninstalled.
 func TestOLM(t *testing.T) {
-	managers := map[string]string{current: manager(t, current)}
+	registry := images.Of(t, clusterDir)
+	managers := map[string]string{images.Current: registry.Manager(t, images.Current)}
 	applyPolicies(t)
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}})
-	self := subscribe(t, system, "operator-status", ourCatalog(t, managers))
-	self.runs(t, "operator-status.v"+current)
+	self := subscribe(t, system, "operator-status", registry.Catalog(t, managers))
+	self.runs(t, "operator-status.v"+images.Current)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "operator-status"}}
-	leader := podOf(t, lease, managers[current])
+	leader := podOf(t, lease, managers[images.Current])
 
-	operator := sample(t)
-	foo := subscribe(t, cluster.Namespace(t, "foo"), samples.Annotated, sampleCatalog(t, operator, "1.0.0"))
+	operator := registry.Sample(t)
+	foo := subscribe(t, cluster.Namespace(t, "foo"), samples.Annotated, registry.SampleCatalog(t, operator, "1.0.0"))
 	foo.runs(t, samples.CSV(samples.Annotated, "1.0.0"))
 	cluster = cluster.Rediscovered(t) // the kinds that OLM has installed
 	data := samples.NewFoo(t, cluster, foo.namespace, "data")
@@ -63,13 +64,13 @@ func TestOLM(t *testing.T) {
 	})
 	held := watchHold(t, foo.namespace)
 
-	foo.offer(t, sampleCatalog(t, operator, samples.Versions()...))
+	foo.offer(t, registry.SampleCatalog(t, operator, samples.Versions()...))
 	foo.pending(t, samples.CSV(samples.Annotated, "1.1.0"))
 
-	managers[next] = manager(t, next)
-	self.offer(t, ourCatalog(t, managers))
-	self.runs(t, "operator-status.v"+next)
-	if second := podOf(t, lease, managers[next]); second == leader {
+	managers[images.Next] = registry.Manager(t, images.Next)
+	self.offer(t, registry.Catalog(t, managers))
+	self.runs(t, "operator-status.v"+images.Next)
+	if second := podOf(t, lease, managers[images.Next]); second == leader {
 		t.Errorf("pod %s still leads", leader)
 	}
 	foo.pending(t, samples.CSV(samples.Annotated, "1.1.0"))
@@ -211,12 +212,6 @@ func podOf(t *testing.T, lease *coordinationv1.Lease, image string) string {
 	return pod.Name
 }
 
-// sample builds the annotated sample operator and returns its image.
-func sample(t *testing.T) string {
-	t.Helper()
-	return catalogtest.PushProgram(t, catalogtest.RegistryOf(t, clusterDir), samples.Annotated, samples.Build(t, samples.Annotated))
-}
-
 // manifests returns the objects of a folder of config.
 func manifests(t *testing.T, folder string) string {
 	t.Helper()
@@ -248,7 +243,7 @@ func uninstall(t *testing.T, self subscription) {
 	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	csv := self.csv("operator-status.v" + next)
+	csv := self.csv("operator-status.v" + images.Next)
 	for _, o := range []client.Object{&v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: self.pkg}}, csv, self.catalog} {
 		if err := cluster.Client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)

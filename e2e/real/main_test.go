@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: E2E_NODES=real runs this suite, on nodes that need root, containerd and runc")
 		os.Exit(0)
 	}
-	os.Exit(testcluster.OnDevcluster(m, "default", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }, "--nodes=real"))
+	os.Exit(testcluster.OnDevcluster(m, "", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }, "--nodes=real"))
 }
 
 // bin returns the path of a program that make builds.

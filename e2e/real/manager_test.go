@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,41 +22,46 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// deployManager runs the manager in pods, as config/default does, and waits until they are available.
-func deployManager(t *testing.T, replicas int32) *appsv1.Deployment {
+// deployManager runs replicas of the manager in pods, as config/default does, until the test ends.
+func deployManager(t *testing.T, replicas int) *appsv1.Deployment {
 	t.Helper()
-	image := catalogtest.PushProgram(t, catalogtest.RegistryOf(t, clusterDir), "operator-status", bin("manager"))
-	manifests, err := exec.CommandContext(t.Context(), bin("kustomize"), "build", filepath.Join(testcluster.Root(), "config", "default")).Output()
-	if err != nil {
-		t.Fatalf("building config/default (`make tools` builds kustomize): %v", err)
-	}
-	objects, err := testcluster.Decode([]byte(strings.ReplaceAll(string(manifests), "controller:latest", image)))
-	if err != nil {
+	install(t, "default", catalogtest.PushProgram(t, catalogtest.RegistryOf(t, clusterDir), "operator-status", bin("manager")), replicas)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: testcluster.ManagerAccount.Name}}
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range objects {
-		if o.GetKind() == "Deployment" {
-			o.Object["spec"].(map[string]any)["replicas"] = int64(replicas)
-			cluster.Create(t, o)
-		}
+	return d
+}
+
+// install applies a folder of config with an image, as the README tells, and waits until everything is available. It
+// returns a function that deletes what was applied; the end of the test does as well.
+func install(t *testing.T, folder, image string, replicas int) (remove func()) {
+	t.Helper()
+	manifests, err := exec.CommandContext(t.Context(), bin("kustomize"), "build", filepath.Join(testcluster.Root(), "config", folder)).Output()
+	if err != nil {
+		t.Fatalf("building config/%s (`make tools` builds kustomize): %v", folder, err)
 	}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: testcluster.ManagerAccount.Name}}
+	text := strings.NewReplacer("controller:latest", image, "\n  replicas: 1\n", fmt.Sprintf("\n  replicas: %d\n", replicas)).Replace(string(manifests))
+	file := filepath.Join(t.TempDir(), "install.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	remove = sync.OnceFunc(func() {
+		if out, err := kubectl(context.Background(), "delete", "--ignore-not-found", "-f", file); err != nil {
+			t.Errorf("deleting what was installed: %v\n%s", err, out)
+		}
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
-			describePods(t, d.Namespace)
+			describePods(t, testcluster.ManagerAccount.Namespace)
 		}
-		if err := cluster.Client.Delete(context.Background(), d, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-			t.Error(err)
-		}
-		cluster.AwaitGone(t, d)
+		remove()
 	})
-	cluster.Await(t, d, func() string {
-		if d.Status.AvailableReplicas != replicas || d.Status.UpdatedReplicas != replicas {
-			return fmt.Sprintf("%d of %d pods are available", d.Status.AvailableReplicas, replicas)
-		}
-		return ""
-	})
-	return d
+	if out, err := kubectl(t.Context(), "apply", "--server-side", "-f", file); err != nil {
+		t.Fatalf("installing: %v\n%s", err, out)
+	}
+	awaitDeployments(t)
+	return remove
 }
 
 // describePods logs the pods of a namespace and their logs.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,14 +22,22 @@ func LiveReader(ctx context.Context, c client.Reader, probe *v1alpha1.Probe, sha
 	if !probe.IsIsolated() {
 		return shared, nil
 	}
-	deployment, key := &appsv1.Deployment{}, types.NamespacedName{Namespace: probe.Namespace, Name: Name(probe)}
-	if err := c.Get(ctx, key, deployment); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return gate.NoReader, nil
-		}
-		return "", fmt.Errorf("getting Deployment %s, which reads for Probe %s: %w", key, probe.Name, err)
+	deployment, err := Deployment(ctx, c, probe)
+	if err != nil || deployment == nil {
+		return gate.NoReader, err
 	}
 	return ReaderOf(deployment), nil
+}
+
+// Deployment returns the Deployment that reads for a Probe; nil if there is none.
+func Deployment(ctx context.Context, c client.Reader, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
+	out, key := &appsv1.Deployment{}, types.NamespacedName{Namespace: probe.Namespace, Name: Name(probe)}
+	if err := c.Get(ctx, key, out); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("getting Deployment %s, which reads for Probe %s: %w", key, probe.Name, err)
+	}
+	return out, nil
 }
 
 // ReaderOf returns the identity of the reader that a Deployment runs, as in the status of its Probe, or gate.NoReader

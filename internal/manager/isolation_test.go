@@ -263,7 +263,6 @@ func TestIsolationForbidden(t *testing.T) {
 
 	cluster.Shell(t, kubectl(t, message(got, "PodReady")))
 	update(t, p, func() { p.Spec.Isolation = v1alpha1.IsolationPod })
-	awaitProbe(t, cluster, key(p), "PodReady=False/PodNotReady")
 	d := awaitReader(t, p, nil)
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator-status-isolation"}}
 	if err := cluster.Client.Delete(t.Context(), binding); err != nil {

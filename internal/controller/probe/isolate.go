@@ -46,12 +46,17 @@ type Pods struct {
 }
 
 // podRetry is how often a Probe is reconciled while its pod is not ready, besides the events of its Deployment.
-const podRetry = 30 * time.Second
+const podRetry = 10 * time.Second
+
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get
 
 // isolate keeps the pod of a Probe with isolation Pod running, and the part of the status that the pod does not write.
 func (r *StatusReconciler) isolate(ctx context.Context, probe *v1alpha1.Probe) (reconcile.Result, error) {
-	if err := r.syncPods(ctx); err != nil {
-		return reconcile.Result{}, err
+	if err := r.watchPods(); err != nil {
+		return reconcile.Result{}, fmt.Errorf("watching the Deployments of Probes: %w", err)
+	}
+	if !r.Pods.deployments.WaitForCacheSync(ctx) {
+		return reconcile.Result{}, ctx.Err()
 	}
 	in, plan, err := r.prepare(ctx, probe)
 	if err != nil {
@@ -74,17 +79,6 @@ func (r *StatusReconciler) isolate(ctx context.Context, probe *v1alpha1.Probe) (
 		result.RequeueAfter = podRetry
 	}
 	return apply.Requeue(result, err)
-}
-
-// syncPods waits until the Deployments of Probes are in the cache, which it starts.
-func (r *StatusReconciler) syncPods(ctx context.Context) error {
-	if err := r.watchPods(); err != nil {
-		return fmt.Errorf("watching the Deployments of Probes: %w", err)
-	}
-	if !r.Pods.deployments.WaitForCacheSync(ctx) {
-		return ctx.Err()
-	}
-	return nil
 }
 
 // keepPod creates or updates the pod of a Probe, and returns how it is.
@@ -165,12 +159,6 @@ func (r *StatusReconciler) removePod(ctx context.Context, probe *v1alpha1.Probe)
 func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe) (*condition.Problem, error) {
 	at := metav1.ObjectMeta{Namespace: probe.Namespace, Name: isolation.Name(probe)}
 	live, err := r.Pods.live(ctx, probe)
-	if apierrors.IsForbidden(err) { // then it cannot have created one lately
-		if err := r.syncPods(ctx); err != nil {
-			return nil, err
-		}
-		live, err = r.Pods.deployment(ctx, probe)
-	}
 	if err != nil || live == nil || !metav1.IsControlledBy(live, probe) {
 		return nil, err
 	}
@@ -241,23 +229,12 @@ func (p *Pods) watch(mgr ctrl.Manager, c controller.Controller) error {
 
 // deployment returns the Deployment of a Probe from the cache; nil if there is none.
 func (p *Pods) deployment(ctx context.Context, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
-	return getDeployment(ctx, p.deployments, probe)
+	return isolation.Deployment(ctx, p.deployments, probe)
 }
 
 // live returns the Deployment of a Probe from the API server; nil if there is none.
 func (p *Pods) live(ctx context.Context, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
-	return getDeployment(ctx, p.Live, probe)
-}
-
-func getDeployment(ctx context.Context, c client.Reader, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
-	out, key := &appsv1.Deployment{}, types.NamespacedName{Namespace: probe.Namespace, Name: isolation.Name(probe)}
-	if err := c.Get(ctx, key, out); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("getting Deployment %s: %w", key, err)
-	}
-	return out, nil
+	return isolation.Deployment(ctx, p.Live, probe)
 }
 
 // account returns the service account of a Probe's pod; the zero value if there is none.

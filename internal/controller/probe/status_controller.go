@@ -143,7 +143,11 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	in.Pod = left
 	status := probestatus.Compute(in)
 	r.reportBlind(probe, status, in.Now.Time)
-	return apply.Requeue(r.write(ctx, probe, status, in.Now.Time))
+	result, err := r.write(ctx, probe, status, in.Now.Time)
+	if left != nil {
+		result.RequeueAfter = podRetry
+	}
+	return apply.Requeue(result, err)
 }
 
 // ours reports whether operator-status writes the status of a Probe. If spec.manager is Operator, the operator does.
