@@ -31,6 +31,7 @@ const global = "olm"
 // newStage creates a stage with a catalog of packages.
 func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *stage {
 	t.Helper()
+	cluster.RemoveCRDs(t)
 	s := &stage{namespace: cluster.Namespace(t, prefix)}
 	s.catalog = types.NamespacedName{Namespace: global, Name: s.namespace}
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "group"}}

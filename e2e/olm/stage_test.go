@@ -10,6 +10,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,10 +32,15 @@ const catalogName = "catalog"
 
 func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *stage {
 	t.Helper()
+	cluster.RemoveCRDs(t)
 	s := &stage{namespace: cluster.Namespace(t, prefix), folder: filepath.Join(t.TempDir(), "catalog")}
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.tell(t)
+		}
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+		if err := cluster.Client.Delete(context.Background(), namespace); err != nil {
+			t.Error(err)
 		}
 	})
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "group"}}

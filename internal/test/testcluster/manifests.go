@@ -7,8 +7,11 @@ import (
 	"io"
 	"testing"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -94,4 +97,32 @@ func (c *Cluster) namespaced(o *unstructured.Unstructured) bool {
 	kind := o.GroupVersionKind()
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// RemoveCRDs deletes the CustomResourceDefinitions that are created from now on, when the test ends. If they stayed, the
+// deletion of every later namespace would cost two requests for each of them.
+func (c *Cluster) RemoveCRDs(t testing.TB) {
+	t.Helper()
+	before := c.crds(t)
+	t.Cleanup(func() {
+		for name := range c.crds(t).Difference(before) {
+			crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if err := c.Client.Delete(context.Background(), crd); client.IgnoreNotFound(err) != nil {
+				t.Errorf("deleting CustomResourceDefinition %s: %v", name, err)
+			}
+			c.AwaitGone(t, crd)
+		}
+	})
+}
+
+func (c *Cluster) crds(t testing.TB) sets.Set[string] {
+	t.Helper()
+	list, out := &apiextensions.CustomResourceDefinitionList{}, sets.New[string]()
+	if err := c.Client.List(context.Background(), list); err != nil {
+		t.Errorf("listing CustomResourceDefinitions: %v", err)
+	}
+	for i := range list.Items {
+		out.Insert(list.Items[i].Name)
+	}
+	return out
 }

@@ -1,0 +1,23 @@
+package testcluster
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Every returns where a test of many similar cases begins to count from 1, and how it goes on: by step from a random
+// start, which E2E_START repeats, or with E2E_ALL through all of them.
+func Every(t testing.TB, step int) (first, next int) {
+	t.Helper()
+	if os.Getenv("E2E_ALL") != "" {
+		return 1, 1
+	}
+	first, err := strconv.Atoi(os.Getenv("E2E_START"))
+	if err != nil || first < 1 || first > step {
+		first = 1 + rand.IntN(step)
+	}
+	t.Logf("only each %d. case from %d on: E2E_START=%d repeats it, E2E_ALL=1 takes all", step, first, first)
+	return first, step
+}
