@@ -367,7 +367,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		return err
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
-	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage)}
+	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage), Namespace: o.Namespace}
 	if o.HideForeignNames {
 		probes.HideForeignNames()
 	}

@@ -39,6 +39,9 @@ type Pods struct {
 	// Image returns the image of the readers, which is that of the manager; "" if it is not known.
 	Image func(context.Context) (string, error)
 
+	// Namespace of the manager, whose service account creates them.
+	Namespace string
+
 	// Live bypasses the cache.
 	Live client.Reader
 
@@ -124,7 +127,7 @@ func (r *StatusReconciler) applyPod(ctx context.Context, pod isolation.Pod) (*co
 		err := r.Client.Apply(ctx, o, client.FieldOwner(FieldOwner), client.ForceOwnership)
 		switch {
 		case apierrors.IsForbidden(err):
-			return notPermitted("run a pod", pod.Probe, err), nil
+			return r.Pods.notPermitted("run a pod", pod.Probe, err), nil
 		case apierrors.IsInvalid(err):
 			return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: fmt.Sprintf(
 				"The pod of the Probe is refused: %s", apierror.Message(err, maxQuoted))}, nil
@@ -165,7 +168,7 @@ func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe)
 	for _, o := range []client.Object{&appsv1.Deployment{ObjectMeta: at}, &rbacv1.RoleBinding{ObjectMeta: at}, &rbacv1.Role{ObjectMeta: at}} {
 		err := r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if apierrors.IsForbidden(err) {
-			return notPermitted("delete the pod", probe, err), nil
+			return r.Pods.notPermitted("delete the pod", probe, err), nil
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("deleting the pod of Probe %s: %w", client.ObjectKeyFromObject(probe), err)
@@ -177,11 +180,11 @@ func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe)
 
 // notPermitted returns that the manager lacks the ClusterRole of isolation in the namespace of a Probe, and the command
 // that grants it.
-func notPermitted(what string, probe *v1alpha1.Probe, err error) *condition.Problem {
+func (p *Pods) notPermitted(what string, probe *v1alpha1.Probe, err error) *condition.Problem {
 	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 		"The manager may not %s for Probes in namespace %[2]s: %[3]s. To permit it: kubectl create rolebinding operator-status-isolation "+
-			"--namespace=%[2]s --clusterrole=operator-status-isolation-role --serviceaccount=operator-status-system:operator-status-controller-manager",
-		what, probe.Namespace, apierror.Message(err, maxQuoted))}
+			"--namespace=%[2]s --clusterrole=operator-status-isolation-role --serviceaccount=%[4]s:operator-status-controller-manager",
+		what, probe.Namespace, apierror.Message(err, maxQuoted), p.Namespace)}
 }
 
 // account returns the name of the service account that reads all resources of the plan; "" if there is none.
