@@ -100,8 +100,8 @@ func TestBadBundleImage(t *testing.T) {
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/claiming", "10GiB"},
 		},
 		"growing": {
-			reason: "10 MB that unpack to 10 GB.",
-			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Zeros: 10 << 10}),
+			reason: "3 MB that unpack to 3 GB.",
+			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Zeros: 3 << 10}),
 			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/growing", "10MiB"},
 		},
 		"crowded": {

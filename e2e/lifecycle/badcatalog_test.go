@@ -146,24 +146,24 @@ func TestOversizedCatalog(t *testing.T) {
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "10GiB"},
 		},
 		"beside": {
-			reason: "10 MB that unpack to 10 GB, beside the catalog.",
+			reason: "3 MB that unpack to 3 GB, beside the catalog.",
 			set: pushed(func(t *testing.T, in setting) []testcatalog.Entry {
-				return append([]testcatalog.Entry{{Name: "var/zeros", Zeros: 10 << 10}}, testcatalog.Files("configs/a.yaml", catalogText(t, in.good))...)
+				return append([]testcatalog.Entry{{Name: "var/zeros", Zeros: 3 << 10}}, testcatalog.Files("configs/a.yaml", catalogText(t, in.good))...)
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
 		},
 		"hidden": {
 			reason: "The same in a lower layer, whose files an upper one removes.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
-				layers := [][]testcatalog.Entry{{{Name: "var/zeros", Zeros: 10 << 10}}, append(testcatalog.Files("var/.wh.zeros", ""), testcatalog.Files("configs/a.yaml", "x")...)}
+				layers := [][]testcatalog.Entry{{{Name: "var/zeros", Zeros: 3 << 10}}, append(testcatalog.Files("var/.wh.zeros", ""), testcatalog.Files("configs/a.yaml", "x")...)}
 				return polled(imageSpec(in.registry.push(t, in.name, image(t, layers...)))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 			},
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
 		},
 		"file": {
-			reason: "One file of the catalog unpacks to 10 GB.",
+			reason: "One file of the catalog unpacks to 3 GB.",
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
-				return []testcatalog.Entry{{Name: "configs/a.yaml", Zeros: 10 << 10}}
+				return []testcatalog.Entry{{Name: "configs/a.yaml", Zeros: 3 << 10}}
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"configs/a.yaml", "64MiB"},
 		},
