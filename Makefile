@@ -97,7 +97,7 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 
 .PHONY: e2e
 e2e: build tools olm $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
-	@go test -count=1 -timeout=45m -p 2 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
+	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
 .PHONY: e2e-neighbours
 e2e-neighbours: $(BIN)/cosign check-bundle test-images ## Test against other projects' programs that take long to build: cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release.

@@ -16,6 +16,7 @@ import (
 	"github.com/operator-status/operator-status/e2e/images"
 	"github.com/operator-status/operator-status/e2e/samples"
 	foov1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
+	"github.com/operator-status/operator-status/internal/manager"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -59,13 +60,13 @@ func TestLifecycleManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cluster.OfferCatalog(t, client.ObjectKey{Namespace: namespace, Name: "catalog"}, config)
+		cluster.OfferCatalog(t, client.ObjectKey{Namespace: global, Name: namespace}, config)
 	}
 	offer(versions[0])
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}}
 	group.Spec.TargetNamespaces = []string{namespace}
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: samples.Annotated}, Spec: &olm.SubscriptionSpec{
-		Package: samples.Annotated, Channel: "stable", CatalogSource: "catalog", CatalogSourceNamespace: namespace,
+		Package: samples.Annotated, Channel: "stable", CatalogSource: namespace, CatalogSourceNamespace: global,
 	}}
 	cluster.Create(t, group, sub)
 	former, latter := samples.CSV(samples.Annotated, versions[0]), samples.CSV(samples.Annotated, versions[1])
@@ -108,6 +109,9 @@ func TestLifecycleManifests(t *testing.T) {
 	}
 	remove()
 }
+
+// global is the namespace of catalogs that are trusted with the cluster.
+const global = manager.DefaultGlobalCatalogNamespace
 
 // patience is how long installing an operator may take: its image is pulled.
 const patience = 2 * time.Minute
