@@ -246,8 +246,8 @@ olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalo
 	@$(BIN)/devcluster build --olm
 
 .PHONY: nodes
-nodes: $(BIN)/devcluster ## Build what real nodes need, on which pods truly run (once). They also need root and packages, which devcluster up --nodes=real names.
-	@$(BIN)/devcluster build --nodes=real
+nodes: $(BIN)/devcluster ## Build what real nodes need, on which pods truly run, and OLM for them (once). They also need root and packages, which devcluster up --nodes=real names.
+	@$(BIN)/devcluster build --nodes=real --olm
 
 $(BIN)/devcluster: $(wildcard hack/devcluster/*.go hack/devcluster/node/*.go) hack/devcluster/go.mod
 	@echo "building devcluster"

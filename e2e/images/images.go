@@ -16,8 +16,11 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// Current is the version of bundle/, and Next the one that tests make of it.
-const Current, Next = "0.1.0", "0.2.0"
+// Current is the version of bundle/.
+const Current = "0.1.0"
+
+// Next is the version that tests make of it.
+const Next = "0.2.0"
 
 // released matches the manager's image in bundle/.
 var released = regexp.MustCompile(`ghcr\.io/operator-status/operator-status:v[0-9.]+`)

@@ -42,7 +42,7 @@ func TestFrozenLeader(t *testing.T) {
 	}
 	foos.await(t, p, "Upgradeable=True/NoResources", "Synced=True/Synced")
 	thaw := freeze(t, leader)
-	foos.create(t, "a", "Migrating=True")
+	foos.migrating(t, "a")
 	cluster.Await(t, lease, func() string {
 		if strings.HasPrefix(ptr.Deref(lease.Spec.HolderIdentity, ""), first+"_") {
 			return "the frozen leader still holds the lease"

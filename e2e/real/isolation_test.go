@@ -2,7 +2,6 @@ package real
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -76,11 +75,11 @@ func (f *foos) probe(t *testing.T, change ...func(*v1alpha1.ProbeSpec)) *v1alpha
 	return p
 }
 
-func (f *foos) create(t *testing.T, name, condition string) {
+// migrating creates a Foo that is Migrating.
+func (f *foos) migrating(t *testing.T, name string) {
 	t.Helper()
-	conditionType, status, _ := strings.Cut(condition, "=")
-	cluster.Rediscovered(t).Apply(t, f.namespace, fmt.Sprintf("apiVersion: %s/v1\nkind: Foo\nmetadata: {name: %s}\nstatus: {conditions: [{type: %s, status: %q}]}\n",
-		f.group, name, conditionType, status))
+	cluster.Rediscovered(t).Apply(t, f.namespace, fmt.Sprintf("apiVersion: %s/v1\nkind: Foo\nmetadata: {name: %s}\nstatus: {conditions: [{type: Migrating, status: \"True\"}]}\n",
+		f.group, name))
 }
 
 func (f *foos) await(t *testing.T, p *v1alpha1.Probe, want ...string) {
@@ -98,7 +97,7 @@ func TestIsolation(t *testing.T) {
 	cluster.PermitIsolation(t, f.namespace)
 	p := f.probe(t, isolated)
 	f.await(t, p, "PodReady=True/PodReady", "Synced=True/Synced", "Upgradeable=True/NoResources")
-	f.create(t, "a", "Migrating=True")
+	f.migrating(t, "a")
 	f.await(t, p, "Upgradeable=False/NotUpgradeable", "PodReady=True/PodReady")
 
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: isolation.Name(p)}}

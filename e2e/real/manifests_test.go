@@ -28,11 +28,11 @@ func TestManifests(t *testing.T) {
 	remove := install(t, "default", registry.Manager(t, images.Current), 1)
 	f := newFoos(t, "manifests")
 	p := f.probe(t)
-	f.create(t, "a", "Migrating=True")
+	f.migrating(t, "a")
 	f.await(t, p, "Upgradeable=False/NotUpgradeable")
 
 	install(t, "default", registry.Manager(t, images.Next), 1)
-	f.create(t, "b", "Migrating=True")
+	f.migrating(t, "b")
 	cluster.Await(t, p, func() string {
 		if len(p.Status.ProbeResources) != 2 {
 			return "the new version does not report the second Foo"
