@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// module is the Go module of the suite, in the version that suite/go.mod requires.
+// module is the Go module of the suite, in the version that the control plane's go.mod requires.
 const module = "github.com/operator-framework/operator-lifecycle-manager"
 
 // edit replaces a piece of text in a file of the suite.
@@ -28,8 +28,10 @@ var edits = []edit{
 
 // build builds the edited suite in a folder and returns its binary and the folder of its sources.
 func build(root, folder string) (binary, sources string, err error) {
+	// The module of the control plane, whose packages have been compiled already.
+	controlPlane := filepath.Join(root, "hack", "devcluster", "controlplane")
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
-	list.Dir, list.Stderr = filepath.Join(root, "hack", "conformance", "suite"), os.Stderr
+	list.Dir, list.Stderr = controlPlane, os.Stderr
 	out, err := list.Output()
 	if err != nil {
 		return "", "", fmt.Errorf("finding the suite: %w", err)
@@ -45,13 +47,34 @@ func build(root, folder string) (binary, sources string, err error) {
 			return "", "", fmt.Errorf("editing the suite: %w", err)
 		}
 	}
+	mod := filepath.Join(folder, "go.mod")
+	if err := replaceModule(controlPlane, mod, copied); err != nil {
+		return "", "", fmt.Errorf("writing a go.mod with the edited suite: %w", err)
+	}
 	binary = filepath.Join(folder, "suite.test")
-	compile := exec.Command("go", "test", "-c", "-trimpath", "-tags=json1", "-o", binary, "./test/e2e")
-	compile.Dir, compile.Stdout, compile.Stderr = copied, os.Stderr, os.Stderr
+	compile := exec.Command("go", "test", "-c", "-modfile="+mod, "-tags=json1", "-o", binary, module+"/test/e2e")
+	compile.Dir, compile.Stdout, compile.Stderr = controlPlane, os.Stderr, os.Stderr
 	if err := compile.Run(); err != nil {
 		return "", "", fmt.Errorf("building the suite: %w", err)
 	}
 	return binary, sources, nil
+}
+
+// replaceModule writes the go.mod and go.sum of a folder to mod and the file beside it, with the suite's module in the
+// folder replacement.
+func replaceModule(from, mod, replacement string) error {
+	for source, to := range map[string]string{"go.mod": mod, "go.sum": strings.TrimSuffix(mod, ".mod") + ".sum"} {
+		content, err := os.ReadFile(filepath.Join(from, source))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, content, 0o644); err != nil {
+			return err
+		}
+	}
+	edit := exec.Command("go", "mod", "edit", "-replace="+module+"="+replacement, mod)
+	edit.Stderr = os.Stderr
+	return edit.Run()
 }
 
 func copyModule(from, to string) error {

@@ -37,42 +37,45 @@ type recipe struct {
 }
 
 var recipes = []recipe{
-	{name: "etcd", module: "etcd", command: "go.etcd.io/etcd/server/v3", pinned: "go.etcd.io/etcd/server/v3",
-		cacheMB: 320, binaryMB: 30, cold: "1 min"},
-	{name: "kube-apiserver", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kube-apiserver", pinned: "k8s.io/kubernetes",
-		stamp: kubernetesVersion, cacheMB: 2200, binaryMB: 110, cold: "3 min"},
-	{name: "kube-controller-manager", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kube-controller-manager", pinned: "k8s.io/kubernetes",
-		stamp: kubernetesVersion, cacheMB: 700, binaryMB: 100, cold: "2 min"},
-	{name: "kube-scheduler", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kube-scheduler", pinned: "k8s.io/kubernetes",
-		stamp: kubernetesVersion, cacheMB: 100, binaryMB: 80, cold: "15 s"},
-	{name: "kubectl", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kubectl", pinned: "k8s.io/kubernetes",
+	{name: "etcd", module: controlPlane, command: "go.etcd.io/etcd/server/v3", pinned: "go.etcd.io/etcd/server/v3",
+		cacheMB: 320, binaryMB: 30, cold: "30 s"},
+	{name: "kube-apiserver", module: controlPlane, command: "k8s.io/kubernetes/cmd/kube-apiserver", pinned: "k8s.io/kubernetes",
+		stamp: kubernetesVersion, cacheMB: 2200, binaryMB: 110, cold: "4 min"},
+	{name: "kube-controller-manager", module: controlPlane, command: "k8s.io/kubernetes/cmd/kube-controller-manager", pinned: "k8s.io/kubernetes",
+		stamp: kubernetesVersion, cacheMB: 700, binaryMB: 100, cold: "1 min"},
+	{name: "kube-scheduler", module: controlPlane, command: "k8s.io/kubernetes/cmd/kube-scheduler", pinned: "k8s.io/kubernetes",
+		stamp: kubernetesVersion, cacheMB: 100, binaryMB: 80, cold: "10 s"},
+	{name: "kubectl", module: controlPlane, command: "k8s.io/kubernetes/cmd/kubectl", pinned: "k8s.io/kubernetes",
 		stamp: kubernetesVersion, cacheMB: 150, binaryMB: 60, cold: "30 s"},
-	{name: "kubelet", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kubelet", pinned: "k8s.io/kubernetes",
+	{name: "kubelet", module: controlPlane, command: "k8s.io/kubernetes/cmd/kubelet", pinned: "k8s.io/kubernetes",
 		stamp: kubernetesVersion, extras: []string{forNodes}, cacheMB: 300, binaryMB: 90, cold: "1 min"},
-	{name: "kube-proxy", module: "kubernetes", command: "k8s.io/kubernetes/cmd/kube-proxy", pinned: "k8s.io/kubernetes",
+	{name: "kube-proxy", module: controlPlane, command: "k8s.io/kubernetes/cmd/kube-proxy", pinned: "k8s.io/kubernetes",
 		stamp: kubernetesVersion, extras: []string{forNodes}, cacheMB: 100, binaryMB: 75, cold: "20 s"},
 	{name: "coredns", module: "coredns", command: here, pinned: "github.com/coredns/coredns",
 		extras: []string{forNodes}, cacheMB: 1000, binaryMB: 60, cold: "2 min"},
 	{name: pauseProgram, module: "pause", command: here,
 		extras: []string{forNodes}, cacheMB: 20, binaryMB: 2, cold: "5 s"},
-	{name: "kwok", module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok", pinned: "sigs.k8s.io/kwok",
-		cacheMB: 500, binaryMB: 70, cold: "1 min"},
-	{name: "olm", module: "olm", command: olmModule + "/cmd/olm", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
-		extras: []string{forOLM}, cacheMB: 1300, binaryMB: 80, cold: "3 min"},
-	{name: "catalog", module: "olm", command: olmModule + "/cmd/catalog", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
+	{name: "kwok", module: controlPlane, command: "sigs.k8s.io/kwok/cmd/kwok", pinned: "sigs.k8s.io/kwok",
+		cacheMB: 100, binaryMB: 70, cold: "15 s"},
+	{name: "olm", module: controlPlane, command: olmModule + "/cmd/olm", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
+		extras: []string{forOLM}, cacheMB: 300, binaryMB: 80, cold: "45 s"},
+	{name: "catalog", module: controlPlane, command: olmModule + "/cmd/catalog", pinned: olmModule, stamp: variable(olmModule + "/pkg/version.OLMVersion"),
 		extras: []string{forOLM}, cacheMB: 50, binaryMB: 80, cold: "10 s"},
-	{name: "opm", module: "registry", command: registryModule + "/cmd/opm", pinned: registryModule, stamp: variable(registryModule + "/cmd/opm/version.opmVersion"),
+	{name: "opm", module: controlPlane, command: registryModule + "/cmd/opm", pinned: registryModule, stamp: variable(registryModule + "/cmd/opm/version.opmVersion"),
 		tags:   "json1,exclude_graphdriver_btrfs,containers_image_openpgp",
-		extras: []string{forOLM}, cacheMB: 900, binaryMB: 70, cold: "2 min"},
-	{name: "cpb", module: "olm", command: olmModule + "/util/cpb", pinned: olmModule,
+		extras: []string{forOLM}, cacheMB: 100, binaryMB: 70, cold: "15 s"},
+	{name: "cpb", module: controlPlane, command: olmModule + "/util/cpb", pinned: olmModule,
 		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 5, cold: "5 s"},
-	{name: "copy-content", module: "olm", command: olmModule + "/cmd/copy-content", pinned: olmModule,
+	{name: "copy-content", module: controlPlane, command: olmModule + "/cmd/copy-content", pinned: olmModule,
 		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 5, cold: "5 s"},
 	{name: "cp", module: "cp", command: here,
 		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 2, cold: "5 s"},
 	{name: "grpc_health_probe", module: "healthprobe", command: healthProbeModule, pinned: healthProbeModule,
 		extras: []string{forOLM, forNodes}, cacheMB: 100, binaryMB: 15, cold: "30 s"},
 }
+
+// controlPlane is the folder of the module that most are built from, in which they share dependencies.
+const controlPlane = "controlplane"
 
 // here is the command of a recipe whose program is in the folder of its module.
 const here = "."
@@ -265,7 +268,7 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 		if r.stamp != nil {
 			ldflags += " " + r.stamp(version)
 		}
-		args := []string{"-trimpath", "-buildvcs=false", "-ldflags", ldflags}
+		args := []string{"-buildvcs=false", "-ldflags", ldflags} // without -trimpath, which would compile all packages again that the tests use
 		if r.tags != "" {
 			args = append(args, "-tags", r.tags)
 		}

@@ -65,8 +65,8 @@ func TestStamped(t *testing.T) {
 func TestJobStamp(t *testing.T) {
 	root := t.TempDir()
 	lay := func(gomod, gosum string) {
-		write(t, filepath.Join(root, "hack/devcluster/etcd/go.mod"), gomod, 0o644)
-		write(t, filepath.Join(root, "hack/devcluster/etcd/go.sum"), gosum, 0o644)
+		write(t, filepath.Join(root, "hack/devcluster/controlplane/go.mod"), gomod, 0o644)
+		write(t, filepath.Join(root, "hack/devcluster/controlplane/go.sum"), gosum, 0o644)
 	}
 	const gomod = "module x\n\nrequire go.etcd.io/etcd/server/v3 v3.6.4\n"
 	stampWith := func(gomod, gosum, goVersion string) string {
@@ -179,7 +179,7 @@ func TestCheckSpace(t *testing.T) {
 
 func TestFailedBuildShowsTheCompilersWords(t *testing.T) {
 	root := t.TempDir()
-	folder := filepath.Join(root, "hack", "devcluster", "etcd")
+	folder := filepath.Join(root, "hack", "devcluster", controlPlane)
 	write(t, filepath.Join(folder, "go.mod"), "module x\n\ngo 1.26.0\n\nrequire go.etcd.io/etcd/server/v3 v3.6.4\n", 0o644)
 	write(t, filepath.Join(folder, "go.sum"), "", 0o644)
 	w := newWorkshop(root, io.Discard)
