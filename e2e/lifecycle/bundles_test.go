@@ -111,7 +111,7 @@ func settle(t *testing.T, outcomes []outcome) []outcome {
 		if open == 0 || time.Since(start) > patience {
 			return outcomes
 		}
-		time.Sleep(100 * time.Millisecond) // the poll interval
+		time.Sleep(500 * time.Millisecond) // the poll interval
 	}
 }
 

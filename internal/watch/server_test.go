@@ -438,7 +438,7 @@ func testCRDGone(t *testing.T, f fixture) {
 	inNamespace.awaitErr(t, "not found", apierrors.IsNotFound)
 
 	f.createCRD(t, apiextensions.ClusterScoped)
-	fresh, err := client.New(f.Config, client.Options{}) // the other one has cached the scope
+	fresh, err := client.NewWithWatch(f.Config, client.Options{}) // the other one has cached the scope
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Cluster struct {
 	Config *rest.Config
 
 	// Client has all rights and does not read from a cache.
-	Client client.Client
+	Client client.WithWatch
 
 	audit   *auditLog
 	server  *envtest.Environment
@@ -125,12 +125,12 @@ func start(folder string) (c *Cluster, stop func() error, err error) {
 	return c, server.Stop, nil
 }
 
-func newClient(config *rest.Config) (client.Client, error) {
+func newClient(config *rest.Config) (client.WithWatch, error) {
 	scheme, err := manager.Scheme()
 	if err != nil {
 		return nil, err
 	}
-	return client.New(config, client.Options{Scheme: scheme})
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
 // Devcluster runs bin/devcluster.
@@ -315,43 +315,6 @@ func (c *Cluster) Namespace(t testing.TB, prefix string) string {
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix + "-"}}
 	c.Create(t, n)
 	return n.Name
-}
-
-// Await reads an object until check returns an empty string, and fails the test with its last result on timeout.
-func (c *Cluster) Await(t testing.TB, o client.Object, check func() string) {
-	t.Helper()
-	c.AwaitWithin(t, Timeout, o, check)
-}
-
-// AwaitWithin is Await with a timeout of its own, for changes that take longer.
-func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Object, check func() string) {
-	t.Helper()
-	key := client.ObjectKeyFromObject(o)
-	var last string
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		if err := c.Client.Get(ctx, key, o); err != nil {
-			last = err.Error()
-			return false, nil
-		}
-		last = check()
-		return last == "", nil
-	})
-	if err != nil {
-		t.Fatalf("%T %s: %v: %s\nis:\n%s", o, key, err, last, Print(o))
-	}
-}
-
-// AwaitGone waits until an object does not exist.
-func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {
-	t.Helper()
-	key := client.ObjectKeyFromObject(o)
-	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
-		err := c.Client.Get(ctx, key, o)
-		return err != nil && client.IgnoreNotFound(err) == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%T %s is still there: %v\n%s", o, key, err, Print(o))
-	}
 }
 
 // Print returns an object as indented JSON, without its managed fields.

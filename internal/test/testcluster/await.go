@@ -1,0 +1,96 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// resync is how often a wait checks without an event, since a check may read other objects, too.
+const resync = 500 * time.Millisecond
+
+// Await reads an object until check returns an empty string, and fails the test with its last result on timeout.
+func (c *Cluster) Await(t testing.TB, o client.Object, check func() string) {
+	t.Helper()
+	c.AwaitWithin(t, Timeout, o, check)
+}
+
+// AwaitWithin is Await with a timeout of its own, for changes that take longer.
+func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Object, check func() string) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(o)
+	var last string
+	err := c.await(timeout, o, func(err error) bool {
+		if err != nil {
+			last = err.Error()
+			return false
+		}
+		last = check()
+		return last == ""
+	})
+	if err != nil {
+		t.Fatalf("%T %s: %v: %s\nis:\n%s", o, key, err, last, Print(o))
+	}
+}
+
+// AwaitGone waits until an object does not exist.
+func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {
+	t.Helper()
+	err := c.await(Timeout, o, func(err error) bool { return err != nil && client.IgnoreNotFound(err) == nil })
+	if err != nil {
+		t.Fatalf("%T %s is still there: %v\n%s", o, client.ObjectKeyFromObject(o), err, Print(o))
+	}
+}
+
+// await reads an object and passes the error to done, again whenever the object changes, until done returns true. A
+// watch costs the API server a fraction of frequent reads, which took a third of its time.
+func (c *Cluster) await(timeout time.Duration, o client.Object, done func(error) bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	key := client.ObjectKeyFromObject(o)
+	if done(c.Client.Get(ctx, key, o)) {
+		return nil
+	}
+	tick := time.NewTicker(resync)
+	defer tick.Stop()
+	changes := c.watch(ctx, o)
+	defer func() { changes.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("after %s: %w", timeout, ctx.Err())
+		case _, open := <-changes.ResultChan():
+			if !open {
+				changes = watch.NewFake() // which has no events, until the next tick
+			}
+		case <-tick.C:
+			if _, none := changes.(*watch.FakeWatcher); none {
+				changes = c.watch(ctx, o)
+			}
+		}
+		if done(c.Client.Get(ctx, key, o)) {
+			return nil
+		}
+	}
+}
+
+// watch watches the metadata of an object. If its kind is not served, it returns a watch without events.
+func (c *Cluster) watch(ctx context.Context, o client.Object) watch.Interface {
+	kind, err := c.Client.GroupVersionKindFor(o)
+	if err != nil {
+		return watch.NewFake()
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	kind.Kind += "List"
+	list.SetGroupVersionKind(kind)
+	changes, err := c.Client.Watch(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()})
+	if err != nil {
+		return watch.NewFake()
+	}
+	return changes
+}
