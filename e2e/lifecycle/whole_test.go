@@ -103,8 +103,10 @@ func TestRefusedUpdate(t *testing.T) {
 				return // an invalid bundle can only be fixed by its author
 			}
 			mend()
-			deletes(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}})
+			refused := sub.Status.InstallPlanRef.Name
+			deletes(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: refused}})
 			s.installed(t, sub, v2.CSV())
+			s.hasEvent(t, v1alpha1.ReasonReferencedInstallPlanNotFound, "InstallPlan "+refused+" was deleted")
 		})
 	}
 }

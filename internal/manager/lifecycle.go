@@ -83,9 +83,11 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	catalogs := &store.Reconciler{Store: contents, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
-	subscriptions := &subscription.Reconciler{Client: c, Reader: reader, Catalogs: contents, Records: records, GlobalNamespace: global, Now: time.Now}
-	rights := apply.NewRights(mgr)
 	recorder := mgr.GetEventRecorder(UserAgent)
+	subscriptions := &subscription.Reconciler{
+		Client: c, Reader: reader, Catalogs: contents, Records: records, GlobalNamespace: global, Recorder: recorder, Now: time.Now,
+	}
+	rights := apply.NewRights(mgr)
 	plans := &installplan.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Records: records, Trust: l.options.trust, Rights: rights,
 		ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,6 +48,8 @@ type Reconciler struct {
 
 	// GlobalNamespace is the namespace of the catalogs that every namespace can see.
 	GlobalNamespace string
+
+	Recorder events.EventRecorder
 
 	Now func() time.Time
 
@@ -215,6 +218,10 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	}
 	if err == nil {
 		log.FromContext(ctx).Info("Created InstallPlan", "subscription", sub.Name, "plan", desired.Name, "installs", desired.Spec.ClusterServiceVersionNames)
+		if deleted != "" && sub.Status.CurrentCSV == res.next && sub.Status.InstalledCSV != res.next {
+			r.Recorder.Eventf(sub, desired, corev1.EventTypeNormal, v1alpha1.ReasonReferencedInstallPlanNotFound, v1alpha1.EventActionRemake,
+				"InstallPlan %s was deleted before %s was installed: InstallPlan %s replaces it", sub.Status.InstallPlanRef.Name, res.next, desired.Name)
+		}
 	}
 	n.plans[desired.Name] = desired
 	return desired, nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -18,7 +19,12 @@ import (
 
 // catalogHealth lists the CatalogSources whose health is known. Their LastUpdated changes only with the health.
 func catalogHealth(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	before := out.CatalogHealth
+	before := map[types.NamespacedName]olm.SubscriptionCatalogHealth{}
+	for _, b := range out.CatalogHealth {
+		if b.CatalogSourceRef != nil && b.LastUpdated != nil {
+			before[types.NamespacedName{Namespace: b.CatalogSourceRef.Namespace, Name: b.CatalogSourceRef.Name}] = b
+		}
+	}
 	out.CatalogHealth = nil
 	for _, c := range in.CatalogSources {
 		health := c.health()
@@ -30,11 +36,8 @@ func catalogHealth(in Inputs, out *v1alpha1.SubscriptionStatus) {
 			LastUpdated:      in.Now.DeepCopy(),
 			Healthy:          health.Status == metav1.ConditionTrue,
 		}
-		for _, b := range before {
-			if b.Healthy == entry.Healthy && b.LastUpdated != nil && b.CatalogSourceRef != nil &&
-				b.CatalogSourceRef.Namespace == c.Namespace && b.CatalogSourceRef.Name == c.Name {
-				entry.LastUpdated = b.LastUpdated
-			}
+		if b, known := before[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}]; known && b.Healthy == entry.Healthy {
+			entry.LastUpdated = b.LastUpdated
 		}
 		out.CatalogHealth = append(out.CatalogHealth, entry)
 	}
