@@ -17,7 +17,7 @@ var allowed = slices.Concat(
 	of("metadata.annotations[operatorstatus.io/*", "who asked for it and what brought it: status.relatedObjects is made from that",
 		"ClusterServiceVersion"),
 	of("metadata.annotations[operatorstatus.io/bundled-by]", "by it is known what a bundle brought, so that it goes with what brought it",
-		"ClusterRole", "PriorityClass"),
+		"ClusterRole", "ClusterRoleBinding", "PriorityClass"),
 	of("metadata.annotations[operatorstatus.io/converted-by]", "by it the webhook of an operator that is gone is taken out again, without which its custom resources could not be read",
 		"CustomResourceDefinition"),
 	of("metadata.labels[olm.deployment-spec-hash]", "by it OLM sees that a Deployment is as it should be; the loops compare the fields themselves",
