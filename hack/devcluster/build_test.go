@@ -131,15 +131,15 @@ func TestKubernetesVersion(t *testing.T) {
 
 // TestKwokAndItsStagesAreOfOneVersion verifies that the stages, from our own go.mod, have the version of kwok's module.
 func TestKwokAndItsStagesAreOfOneVersion(t *testing.T) {
-	if diff := cmp.Diff(pin(t, "kwok/go.mod", "sigs.k8s.io/kwok"), pin(t, "go.mod", "sigs.k8s.io/kwok")); diff != "" {
-		t.Errorf("kwok/go.mod and go.mod differ (-kwok +stages):\n%s", diff)
+	if diff := cmp.Diff(pin(t, controlPlane+"/go.mod", "sigs.k8s.io/kwok"), pin(t, "go.mod", "sigs.k8s.io/kwok")); diff != "" {
+		t.Errorf("the go.mod of kwok and ours differ (-kwok +stages):\n%s", diff)
 	}
 }
 
 // TestOLMAndItsCRDsAreOfOneVersion verifies that the CRDs, from our own go.mod, have the version in OLM's module.
 func TestOLMAndItsCRDsAreOfOneVersion(t *testing.T) {
-	if diff := cmp.Diff(pin(t, "olm/go.mod", "github.com/operator-framework/api"), pin(t, "go.mod", "github.com/operator-framework/api")); diff != "" {
-		t.Errorf("olm/go.mod and go.mod differ (-OLM +CRDs):\n%s", diff)
+	if diff := cmp.Diff(pin(t, controlPlane+"/go.mod", "github.com/operator-framework/api"), pin(t, "go.mod", "github.com/operator-framework/api")); diff != "" {
+		t.Errorf("the go.mod of OLM and ours differ (-OLM +CRDs):\n%s", diff)
 	}
 }
 
