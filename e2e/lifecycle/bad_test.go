@@ -91,7 +91,7 @@ func TestBadInput(t *testing.T) {
 				}
 			})
 			neighbour := s.subscribe(t, good.Name)
-			s.says(t, sub, tc.kind, tc.want, tc.words...)
+			s.awaitTrue(t, sub, tc.kind, tc.want, tc.words...)
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
@@ -109,7 +109,7 @@ func TestTwoSubscriptions(t *testing.T) {
 	first := s.subscribe(t, "twice")
 	s.installed(t, first, f.CSV())
 	second := s.subscribe(t, "twice", func(sub *v1alpha1.Subscription) { sub.Name = "twice-again" })
-	s.says(t, second, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonDuplicateSubscription, "twice")
+	s.awaitTrue(t, second, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonDuplicateSubscription, "twice")
 }
 
 // TestOperatorGroups verifies that nothing is planned without an OperatorGroup or with two, that the Subscription
@@ -122,7 +122,7 @@ func TestOperatorGroups(t *testing.T) {
 	second := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "second"}}
 	cluster.Create(t, second)
 	sub := s.subscribe(t, "groups")
-	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonTooManyOperatorGroups, "second")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonTooManyOperatorGroups, "second")
 	if err := cluster.Client.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestOperatorGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	sub = s.subscribe(t, "nogroup")
-	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonOperatorGroupMissing)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonOperatorGroupMissing)
 	again := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "again"}}
 	again.Spec.TargetNamespaces = []string{s.namespace}
 	cluster.Create(t, again)
@@ -150,7 +150,7 @@ func TestOwnCatalog(t *testing.T) {
 	s.catalog.Namespace, s.catalog.Name = s.namespace, "own"
 	s.offer(t, publish(t, f))
 	sub := s.subscribe(t, "owncatalog")
-	s.says(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
 	s.absent(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}})
 	s.absent(t, s.csv(f.CSV()))
 }
@@ -171,7 +171,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 	cluster.Create(t, account)
 	sub := s.subscribe(t, "account")
-	s.says(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "system:serviceaccount:"+s.namespace+":installer", "forbidden")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "system:serviceaccount:"+s.namespace+":installer", "forbidden")
 	s.absent(t, s.csv(f.CSV()))
 
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}

@@ -149,7 +149,7 @@ func checkBadBundles(t *testing.T, cases map[string]badBundle) {
 			sub := in.subscribe(t, name)
 			neighbour := in.subscribe(t, near.Name)
 
-			in.says(t, sub, tc.kind, tc.want, tc.words...)
+			in.awaitTrue(t, sub, tc.kind, tc.want, tc.words...)
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
@@ -181,7 +181,7 @@ func (in setting) offerSpoiled(t *testing.T, near testcatalog.Package, tc badBun
 	if tc.invalid {
 		reason = v1alpha1.ReasonPackagesInvalid
 	}
-	in.tells(t, in.own(), "True", reason)
+	in.awaitHealth(t, in.own(), "True", reason)
 }
 
 // inlining returns a spoil function that adds text as an inlined object of the newest bundle.
@@ -263,6 +263,6 @@ func TestMuteRegistry(t *testing.T) {
 			t.Errorf("the neighbour had to wait until the registry was given up: %s", c.Message)
 		}
 	}
-	s.says(t, mute[many-1], v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonImagePullFailed, "does not answer")
+	s.awaitTrue(t, mute[many-1], v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonImagePullFailed, "does not answer")
 	manager.CheckAlive(t)
 }

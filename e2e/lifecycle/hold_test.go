@@ -59,7 +59,7 @@ func TestRetarget(t *testing.T) {
 
 	s.customIn(t, latter, "retarget", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", latter)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", latter)
 	s.absent(t, s.csv(versions[1].CSV()))
 }
 
@@ -83,7 +83,7 @@ func TestProbeDeleted(t *testing.T) {
 	}
 	s.offer(t, publish(t, versions...))
 	cluster.StartManager(t, catalogs)
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	s.absent(t, s.csv(versions[1].CSV()))
 	s.await(t, probe, func() string {
 		if probe.UID == first {
@@ -116,10 +116,10 @@ func TestFailover(t *testing.T) {
 	first.Pause(t)
 	busy := s.custom(t, "failover", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	first.Resume(t)
 	first.AwaitEnd(t)
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	s.absent(t, s.csv(versions[1].CSV()))
 	migrated(t, busy)
 	s.installed(t, sub, versions[1].CSV())
@@ -141,10 +141,10 @@ func TestReaderKilled(t *testing.T) {
 	})
 	busy := s.custom(t, "unread", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotRead, "no process reads custom resources", versions[1].CSV())
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotRead, "no process reads custom resources", versions[1].CSV())
 	s.absent(t, s.csv(versions[1].CSV()))
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	migrated(t, busy)
 	s.installed(t, sub, versions[1].CSV())
 }
@@ -156,7 +156,7 @@ func TestOneProcess(t *testing.T) {
 	s, sub, versions := installedHolding(t, "alone")
 	busy := s.custom(t, "alone", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	migrated(t, busy)
 	s.installed(t, sub, versions[1].CSV())
 	m.CheckAlive(t)
@@ -173,7 +173,7 @@ func TestProbeOfAnother(t *testing.T) {
 	sub := s.subscribe(t, "theirs")
 	s.installed(t, sub, versions[0].CSV())
 	s.offer(t, publish(t, versions...))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeConflict, theirs.Name, v1alpha1.AnnotationAllowUpgrade)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeConflict, theirs.Name, v1alpha1.AnnotationAllowUpgrade)
 	s.absent(t, s.csv(versions[1].CSV()))
 	if err := cluster.Client.Delete(t.Context(), theirs); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestDependencyOfManual(t *testing.T) {
 
 	s.offer(t, parent, publish(t, dependency("1.0.0"), dependency("1.1.0")))
 	generated := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "dep-stable-" + s.catalog.Name + "-" + global}}
-	s.says(t, generated, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	s.awaitTrue(t, generated, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
 	s.absent(t, s.csv("dep-operator.v1.1.0"))
 	s.approve(t, generated)
 	s.installed(t, generated, "dep-operator.v1.1.0")
@@ -275,7 +275,7 @@ func (s *stage) awaitsApproval(t *testing.T, sub *v1alpha1.Subscription, csv str
 // approve waits until a Subscription's InstallPlan needs approval and approves it.
 func (s *stage) approve(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
-	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
 	if err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))); err != nil {
 		t.Fatal(err)

@@ -73,12 +73,12 @@ func waitingOrRefused(t *testing.T) *stage {
 	manual := s.subscribe(t, "quietmanual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
 	needs, bad, stuck := s.subscribe(t, "quietneeds"), s.subscribe(t, "quietbad"), s.subscribe(t, "quietstuck")
 	nowhere := s.subscribe(t, "quietlost", func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "nowhere" })
-	s.says(t, manual, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
-	s.says(t, needs, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonConstraintsNotSatisfiable)
-	s.says(t, bad, v1alpha1.SubscriptionInstallPlanFailed, "InstallComponentFailed")
-	s.says(t, stuck, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.ReasonCSVFailed)
-	s.says(t, nowhere, v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.ReasonCatalogSourceNotFound)
+	s.awaitTrue(t, manual, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	s.awaitTrue(t, needs, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonConstraintsNotSatisfiable)
+	s.awaitTrue(t, bad, v1alpha1.SubscriptionInstallPlanFailed, "InstallComponentFailed")
+	s.awaitTrue(t, stuck, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.ReasonCSVFailed)
+	s.awaitTrue(t, nowhere, v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.ReasonCatalogSourceNotFound)
 	s.offer(t, append(others, publish(t, held...))...)
-	s.says(t, updated, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
+	s.awaitTrue(t, updated, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
 	return s
 }

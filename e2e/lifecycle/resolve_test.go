@@ -62,8 +62,8 @@ func TestLockStep(t *testing.T) {
 	s.await(t, probe, func() string { return holding(probe) })
 
 	s.offerConfig(t, versions("1.0.0", "1.1.0"))
-	s.says(t, left, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
-	s.says(t, right, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
+	s.awaitTrue(t, left, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
+	s.awaitTrue(t, right, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "Migrating")
 	s.absent(t, s.csv("left-operator.v1.1.0"))
 	migrated(t, busy)
 	s.installed(t, left, "left-operator.v1.1.0")
@@ -138,9 +138,9 @@ func TestDeprecated(t *testing.T) {
 	s.offerConfig(t, config)
 	sub := s.subscribe(t, "aged")
 	s.installed(t, sub, v1.CSV())
-	s.says(t, sub, v1alpha1.SubscriptionPackageDeprecated, v1alpha1.ReasonDeprecated, "aged is no longer maintained")
-	s.says(t, sub, v1alpha1.SubscriptionBundleDeprecated, v1alpha1.ReasonDeprecated, "1.0.0 has a leak")
-	s.says(t, sub, v1alpha1.SubscriptionDeprecated, v1alpha1.ReasonDeprecated, "no longer maintained", "has a leak")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionPackageDeprecated, v1alpha1.ReasonDeprecated, "aged is no longer maintained")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionBundleDeprecated, v1alpha1.ReasonDeprecated, "1.0.0 has a leak")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionDeprecated, v1alpha1.ReasonDeprecated, "no longer maintained", "has a leak")
 }
 
 // TestBareService verifies that a bundle whose Service has no apiVersion is installed, as in OLM.

@@ -46,7 +46,7 @@ func TestSamples(t *testing.T) {
 			samples.AwaitFoo(t, cluster, foo, "1.0.0", metav1.ConditionTrue)
 			s.awaitProbe(t, former, metav1.ConditionFalse)
 			s.publish(t, sample, versions...)
-			s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, s.namespace+"/"+foo.Name)
+			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, s.namespace+"/"+foo.Name)
 			s.absent(t, s.csv(latter))
 
 			samples.Change(t, cluster, foo, func(spec *foov1.FooSpec) { spec.Hold = false })

@@ -106,11 +106,11 @@ func (c *crowd) offer(b *testing.B) {
 	})
 	cluster.Await(b, source, func() string {
 		if !meta.IsStatusConditionTrue(source.Status.Conditions, v1alpha1.ConditionHealthy) {
-			return told(source)
+			return healthOf(source)
 		}
 		return ""
 	})
-	b.Logf("the catalog has been read after %s: %s", time.Since(began).Round(10*time.Millisecond), told(source))
+	b.Logf("the catalog has been read after %s: %s", time.Since(began).Round(10*time.Millisecond), healthOf(source))
 }
 
 // subscribe creates all Subscriptions at once and returns the time until all operators run. Before it returns, it waits

@@ -49,19 +49,19 @@ func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
 			sub := in.subscribe(t, name, func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = source.Name })
 			neighbour := in.subscribe(t, near.Name)
 
-			in.tells(t, source, metav1.ConditionFalse, tc.want, tc.words...)
-			in.says(t, sub, v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.ReasonCatalogSourceUnreadable, append(tc.words, tc.want)...)
+			in.awaitHealth(t, source, metav1.ConditionFalse, tc.want, tc.words...)
+			in.awaitTrue(t, sub, v1alpha1.SubscriptionCatalogSourceInvalid, v1alpha1.ReasonCatalogSourceUnreadable, append(tc.words, tc.want)...)
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
 			in.unharmed(t, neighbour, near.CSV(), source.Name)
-			t.Logf("%s\npeak memory of the manager: %d MiB before, %d MiB after", told(source), before>>20, manager.PeakMemory(t)>>20)
+			t.Logf("%s\npeak memory of the manager: %d MiB before, %d MiB after", healthOf(source), before>>20, manager.PeakMemory(t)>>20)
 			checkWritten(t, around, folder, in.victim)
 			if mend == nil {
 				return
 			}
 			mend()
-			in.tells(t, source, metav1.ConditionTrue, v1alpha1.ReasonCatalogRead)
+			in.awaitHealth(t, source, metav1.ConditionTrue, v1alpha1.ReasonCatalogRead)
 			in.installed(t, sub, bad.CSV())
 			in.installed(t, neighbour, near.CSV())
 		})
@@ -152,13 +152,13 @@ func (s *stage) source(t *testing.T, spec olm.CatalogSourceSpec) *olm.CatalogSou
 	return out
 }
 
-// tells waits until Healthy of a CatalogSource has that status and reason and its message contains the words.
-func (s *stage) tells(t *testing.T, source *olm.CatalogSource, status metav1.ConditionStatus, reason string, words ...string) {
+// awaitHealth waits until Healthy of a CatalogSource has that status and reason and its message contains the words.
+func (s *stage) awaitHealth(t *testing.T, source *olm.CatalogSource, status metav1.ConditionStatus, reason string, words ...string) {
 	t.Helper()
 	s.await(t, source, func() string {
 		c := cmp.Or(meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy), &metav1.Condition{})
 		if c.Status != status || c.Reason != reason || lacks(c.Message, words) != "" {
-			return told(source)
+			return healthOf(source)
 		}
 		return ""
 	})
@@ -167,7 +167,7 @@ func (s *stage) tells(t *testing.T, source *olm.CatalogSource, status metav1.Con
 	}
 }
 
-func told(source *olm.CatalogSource) string {
+func healthOf(source *olm.CatalogSource) string {
 	c := cmp.Or(meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy), &metav1.Condition{})
 	return fmt.Sprintf("Healthy is %s (%s): %s", c.Status, c.Reason, c.Message)
 }

@@ -128,14 +128,14 @@ func (s *stage) await(t *testing.T, o client.Object, check func() string) {
 	t.Helper()
 	defer func() {
 		if t.Failed() {
-			s.tell(t)
+			s.logState(t)
 		}
 	}()
 	cluster.Await(t, o, check)
 }
 
-// says waits until a condition of a Subscription is True with that reason and its message contains the words.
-func (s *stage) says(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
+// awaitTrue waits until a condition of a Subscription is True with that reason and its message contains the words.
+func (s *stage) awaitTrue(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
 	t.Helper()
 	s.await(t, sub, func() string {
 		c := sub.Status.GetCondition(kind)
@@ -151,8 +151,8 @@ func (s *stage) says(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Sub
 	})
 }
 
-// tell logs the state of the namespace.
-func (s *stage) tell(t *testing.T) {
+// logState logs the state of the namespace.
+func (s *stage) logState(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
 	for _, list := range []client.ObjectList{&v1alpha1.SubscriptionList{}, &olm.InstallPlanList{}, &v1alpha1.ClusterServiceVersionList{}, &v1alpha1.ProbeList{}} {

@@ -38,7 +38,7 @@ func TestUpdate(t *testing.T) {
 	owned := ownedBy(t, s, v1.CSV())
 
 	s.offer(t, publish(t, v1, v2))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
 	if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || sub.Status.CurrentCSV != v2.CSV() || !strings.Contains(sub.Status.Message, "Migrating") {
 		t.Errorf("while the update is held the Subscription says: %+v", sub.Status)
 	}
@@ -72,7 +72,7 @@ func TestOverride(t *testing.T) {
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
 	s.await(t, probe, func() string { return holding(probe) })
 	s.offer(t, publish(t, v1, v2))
-	s.says(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
 	for _, csv := range []string{"override-operator.v9", v2.CSV()} {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationAllowUpgrade, csv)
 		if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -92,7 +92,7 @@ func TestManual(t *testing.T) {
 	v1 := testcatalog.Foo{Name: "manual", Version: "1.0.0"}
 	s := newStage(t, "manual", publish(t, v1))
 	sub := s.subscribe(t, "manual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
-	s.says(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
 	s.absent(t, s.csv(v1.CSV()))
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
 	s.await(t, plan, func() string {
@@ -140,7 +140,7 @@ func TestDependency(t *testing.T) {
 func (s *stage) absent(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err == nil {
-		s.tell(t)
+		s.logState(t)
 		t.Errorf("%T %s is there, and should not be yet", o, o.GetName())
 	}
 }

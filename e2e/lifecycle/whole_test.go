@@ -92,7 +92,7 @@ func TestRefusedUpdate(t *testing.T) {
 			}
 			before := s.bare(t, name)
 			s.offer(t, publish(t, v1, v2))
-			s.says(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.want, tc.words...)
+			s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.want, tc.words...)
 			if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || !strings.Contains(sub.Status.Message, tc.words[0]) {
 				t.Errorf("%s: the Subscription says %+v", tc.reason, sub.Status)
 			}
@@ -164,7 +164,7 @@ func TestQuota(t *testing.T) {
 		return ""
 	})
 	sub := s.subscribe(t, "quota")
-	s.says(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "exceeded quota", "Service")
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "exceeded quota", "Service")
 	if !strings.Contains(sub.Status.Message, "exceeded quota") {
 		t.Errorf("the message is %q", sub.Status.Message)
 	}

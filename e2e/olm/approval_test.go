@@ -32,7 +32,7 @@ func TestApprovalGate(t *testing.T) {
 	before := definition(t, "early")
 	s.offer(t, changing(t, "early"))
 	s.held(t, sub)
-	tells(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
+	messageContains(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
 	plan := s.plan(t, sub)
 	cluster.Await(t, plan, func() string { // OLM sets the phase a moment after it creates the plan
 		if plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
@@ -116,7 +116,7 @@ func TestNobodysWordIsGiven(t *testing.T) {
 		v1alpha1.SubscriptionUpgradeHeld: "True " + v1alpha1.ReasonApprovalMissing,
 		v1alpha1.SubscriptionUpToDate:    "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	tells(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan")
+	messageContains(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan")
 	s.conditions(t, theirs, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
 	})
@@ -238,7 +238,7 @@ func TestNeighbourOfAHold(t *testing.T) {
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "False " + v1alpha1.ReasonNotAwaitingApproval,
 		v1alpha1.SubscriptionResolutionFailed:                  "Unknown",
 	})
-	tells(t, neighbour, v1alpha1.SubscriptionUpToDate, "installs others too", "Migrating")
+	messageContains(t, neighbour, v1alpha1.SubscriptionUpToDate, "installs others too", "Migrating")
 	s.absent(t, csvOf("held", "1.1.0"))
 	hasMigrated(t, example)
 	s.runs(t, sub, csvOf("held", "1.1.0"))

@@ -95,7 +95,7 @@ func TestFactOperatorConditionHoldsAfterInstallPlan(t *testing.T) {
 	s.upgradeable(t, csvOf("asked", "1.0.0"), metav1.ConditionFalse)
 	before := definition(t, "asked")
 	s.offer(t, changing(t, "asked"), publish(t, "beside", "1.0.0"), publish(t, "next", "1.0.0"))
-	message := s.waits(t, csvOf("asked", "1.1.0"))
+	message := s.awaitHeld(t, csvOf("asked", "1.1.0"))
 	cluster.Await(t, sub, func() string {
 		if sub.Status.State != olm.SubscriptionStateAtLatest || sub.Status.InstalledCSV != csvOf("asked", "1.1.0") {
 			return fmt.Sprintf("while its update is held it is %s, with %s installed", sub.Status.State, sub.Status.InstalledCSV)
@@ -146,12 +146,12 @@ func TestFactRemovedConditionHoldsForEver(t *testing.T) {
 	condition := s.operatorCondition(running)
 	patch(t, condition, `{"spec":{"conditions":null}}`)
 	s.offer(t, publish(t, "removed", "1.0.0", "1.1.0"))
-	message := s.waits(t, csvOf("removed", "1.1.0"))
+	message := s.awaitHeld(t, csvOf("removed", "1.1.0"))
 	if !strings.Contains(message, "is outdated") {
 		t.Errorf("it is held for another reason: %s", message)
 	}
 	rate, of := s.asked(t, 100, "get") // so many retries show that OLM is not merely late
-	s.waits(t, csvOf("removed", "1.1.0"))
+	s.awaitHeld(t, csvOf("removed", "1.1.0"))
 	get(t, condition)
 	status := meta.FindStatusCondition(condition.Status.Conditions, operatorsv2.Upgradeable)
 	if status == nil || status.ObservedGeneration == condition.Generation {
@@ -229,8 +229,8 @@ func (s *stage) succeeds(t *testing.T, name string) {
 	})
 }
 
-// waits waits until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's message.
-func (s *stage) waits(t *testing.T, name string) string {
+// awaitHeld awaitHeld until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's message.
+func (s *stage) awaitHeld(t *testing.T, name string) string {
 	t.Helper()
 	csv := s.csv(name)
 	cluster.Await(t, csv, func() string {

@@ -167,8 +167,8 @@ func (s *stage) conditions(t *testing.T, sub *v1alpha1.Subscription, want map[v1
 	})
 }
 
-// tells checks that the message of a condition contains the words.
-func tells(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, words ...string) {
+// messageContains checks that the message of a condition contains the words.
+func messageContains(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, words ...string) {
 	t.Helper()
 	message := sub.Status.GetCondition(kind).Message
 	for _, w := range words {

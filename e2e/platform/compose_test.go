@@ -72,12 +72,12 @@ func TestForeignSubscription(t *testing.T) {
 	observer := create(t, "observer", func(op *v1alpha1.PlatformOperator) {
 		op.Spec.Package.Name, op.Spec.ManagementPolicy = "foreign", v1alpha1.ManagementObserve
 	})
-	says(t, observer, "Synced=True/ObserveOnly", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
+	awaitConditions(t, observer, "Synced=True/ObserveOnly", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
 	resolvable(t, observer)
 
 	op := create(t, "foreign", func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = namespace })
-	says(t, op, "Synced=False/Conflict")
-	tells(t, op, v1alpha1.ConditionSynced, "Subscription "+namespace+"/theirs", "operatorstatus.io/adopt=foreign")
+	awaitConditions(t, op, "Synced=False/Conflict")
+	messageMatches(t, op, v1alpha1.ConditionSynced, "Subscription "+namespace+"/theirs", "operatorstatus.io/adopt=foreign")
 	cluster.Await(t, sub, func() string { return "" })
 	if len(sub.OwnerReferences) > 0 || sub.IsGated() {
 		t.Errorf("it is taken over: %+v", sub)
@@ -112,10 +112,10 @@ func TestDuplicate(t *testing.T) {
 	second := create(t, "twin-again", func(op *v1alpha1.PlatformOperator) { op.Spec.Package.Name = "twin" })
 	runs(t, second, "1.0.0")
 	patch(t, first, `{"spec":{"managementPolicy":"Full"}}`)
-	says(t, second, "Synced=False/DuplicatePackage", "Ready=False/Degraded")
-	says(t, first, "Synced=False/DuplicatePackage")
-	tells(t, first, v1alpha1.ConditionSynced, "twin-again")
-	tells(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
+	awaitConditions(t, second, "Synced=False/DuplicatePackage", "Ready=False/Degraded")
+	awaitConditions(t, first, "Synced=False/DuplicatePackage")
+	messageMatches(t, first, v1alpha1.ConditionSynced, "twin-again")
+	messageMatches(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
 	if len(second.Status.Resources) != 3 {
 		t.Errorf("it forgets what it has made: %+v", second.Status.Resources)
 	}
@@ -142,7 +142,7 @@ func TestResources(t *testing.T) {
 		}
 		return ""
 	})
-	says(t, op, "Synced=True/Synced", "Ready=False/Creating", "Installed=False/Installing")
+	awaitConditions(t, op, "Synced=True/Synced", "Ready=False/Creating", "Installed=False/Installing")
 	widget := object("widget.example.com/v1", "Widget", "widget", "main")
 	here := cluster.Rediscovered(t)
 	condition := func(status, reason string) {
@@ -155,8 +155,8 @@ func TestResources(t *testing.T) {
 	condition("True", "Fine")
 	runs(t, op, "1.0.0")
 	condition("False", "Broken")
-	says(t, op, "Ready=False/Degraded", "Installed=True/Installed")
-	tells(t, op, v1alpha1.ConditionReady, "Widget widget/main", "Broken", "said by the widget")
+	awaitConditions(t, op, "Ready=False/Degraded", "Installed=True/Installed")
+	messageMatches(t, op, v1alpha1.ConditionReady, "Widget widget/main", "Broken", "said by the widget")
 	if r := op.Status.Resources[3]; r.Name != "main" || r.Ready || r.Reason != "Broken" {
 		t.Errorf("its reason does not come up: %+v", r)
 	}
@@ -202,13 +202,13 @@ func TestClusterExtension(t *testing.T) {
 		}
 	}
 	extends("False", "True", "Retrying", "no bundles found for package argocd")
-	says(t, op, "Ready=False/Failed", "Installed=False/Installing")
-	tells(t, op, v1alpha1.ConditionReady, "ClusterExtension argocd", "Retrying", "no bundles found")
+	awaitConditions(t, op, "Ready=False/Failed", "Installed=False/Installing")
+	messageMatches(t, op, v1alpha1.ConditionReady, "ClusterExtension argocd", "Retrying", "no bundles found")
 	extends("True", "True", "Succeeded", "Installed bundle argocd.v1.0.0")
 	runs(t, op, "1.0.0")
 	extends("True", "False", "Blocked", "the catalog is gone")
-	says(t, op, "Ready=False/Degraded", "Installed=True/Installed")
-	tells(t, op, v1alpha1.ConditionReady, "Blocked", "the catalog is gone")
+	awaitConditions(t, op, "Ready=False/Degraded", "Installed=True/Installed")
+	messageMatches(t, op, v1alpha1.ConditionReady, "Blocked", "the catalog is gone")
 }
 
 // clusterExtensions is the CustomResourceDefinition of OLM v1's ClusterExtension, without its schema.

@@ -60,8 +60,8 @@ func TestOrphan(t *testing.T) {
 
 	left := op.Status.Resources
 	op = create(t, "orphaned")
-	says(t, op, "Synced=False/Conflict", "Ready=False/Failed")
-	tells(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
+	awaitConditions(t, op, "Synced=False/Conflict", "Ready=False/Failed")
+	messageMatches(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
 	for _, r := range left {
 		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
 			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
@@ -73,8 +73,8 @@ func TestOrphan(t *testing.T) {
 // operator still cleans up after, and other objects in its namespace.
 func TestUsersData(t *testing.T) {
 	op := deleteWithData(t, "kept")
-	says(t, op, "Synced=False/UsersData", "Ready=False/UsersData")
-	tells(t, op, v1alpha1.ConditionSynced, "Kept.kept.example.com kept/mine", "PersistentVolumeClaim kept/data", "ConfigMap kept/notes",
+	awaitConditions(t, op, "Synced=False/UsersData", "Ready=False/UsersData")
+	messageMatches(t, op, v1alpha1.ConditionSynced, "Kept.kept.example.com kept/mine", "PersistentVolumeClaim kept/data", "ConfigMap kept/notes",
 		"kubectl annotate platformoperator kept operatorstatus.io/delete-anyway=true")
 
 	here := cluster.Rediscovered(t)
@@ -112,7 +112,7 @@ func TestUsersData(t *testing.T) {
 // TestDeleteAnyway verifies that the delete-anyway annotation uninstalls the operator and keeps users' data.
 func TestDeleteAnyway(t *testing.T) {
 	op := deleteWithData(t, "left")
-	says(t, op, "Synced=False/UsersData")
+	awaitConditions(t, op, "Synced=False/UsersData")
 	patch(t, op, `{"metadata":{"annotations":{"operatorstatus.io/delete-anyway":"true"}}}`)
 	cluster.AwaitGone(t, op)
 	cluster.AwaitGone(t, &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "left", Name: csvOf("left")}})

@@ -25,10 +25,10 @@ func TestInstallAndUpdate(t *testing.T) {
 	}
 
 	apply(t, op, `{apiVersion: simple.example.com/v1, kind: Simple, metadata: {name: example}, status: {conditions: [{type: Migrating, status: "True"}]}}`)
-	says(t, op, "Upgradeable=False/NotUpgradeable", "Ready=True/Available")
+	awaitConditions(t, op, "Upgradeable=False/NotUpgradeable", "Ready=True/Available")
 	s.offer(t, publish(t, "simple", "1.0.0", "1.1.0"))
-	says(t, op, "Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Ready=True/Available")
-	tells(t, op, v1alpha1.ConditionProgressing, "Simple .*/example", "Migrating", "kubectl annotate subscription")
+	awaitConditions(t, op, "Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Ready=True/Available")
+	messageMatches(t, op, v1alpha1.ConditionProgressing, "Simple .*/example", "Migrating", "kubectl annotate subscription")
 	if op.Status.Version != "1.0.0" {
 		t.Errorf("the version that runs is %s", op.Status.Version)
 	}
@@ -48,9 +48,9 @@ func TestInstallAndUpdate(t *testing.T) {
 func TestMisspeltPackage(t *testing.T) {
 	s := newStage(t, publish(t, "pearl", "1.0.0"))
 	op := create(t, "perl")
-	says(t, op, "Installed=False/PackageNotFound", "Ready=False/Failed", "Progressing=True/Installing", "Synced=True/Synced")
-	tells(t, op, v1alpha1.ConditionInstalled, "perl", "pearl")
-	tells(t, op, v1alpha1.ConditionReady, "Subscription perl/perl", "PackageNotFound", "pearl")
+	awaitConditions(t, op, "Installed=False/PackageNotFound", "Ready=False/Failed", "Progressing=True/Installing", "Synced=True/Synced")
+	messageMatches(t, op, v1alpha1.ConditionInstalled, "perl", "pearl")
+	messageMatches(t, op, v1alpha1.ConditionReady, "Subscription perl/perl", "PackageNotFound", "pearl")
 	if op.Status.FailingSince == nil || op.Status.FailingReason != "PackageNotFound" {
 		t.Errorf("it is not said to be failing: %+v", op.Status)
 	}

@@ -46,7 +46,7 @@ func TestRollUp(t *testing.T) {
 			}
 			return ""
 		})
-		tells(t, op, v1alpha1.ConditionInstalled, words...)
+		messageMatches(t, op, v1alpha1.ConditionInstalled, words...)
 	}
 	// The ClusterOperator reports all of them.
 	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling")
@@ -76,7 +76,7 @@ func TestRollUp(t *testing.T) {
 
 	// From now on it stays Available.
 	late := create(t, "ruby")
-	says(t, late, "Ready=False/Failed")
+	awaitConditions(t, late, "Ready=False/Failed")
 	awaits(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=True/PlatformOperatorsUpdating")
 	explains(t, co, configv1.OperatorProgressing, `1 of 3 PlatformOperators: ruby \(PackageNotFound\)`)
 	if err := cluster.Client.Delete(t.Context(), late); err != nil {

@@ -46,8 +46,8 @@ func TestSample(t *testing.T) {
 		}
 		return ""
 	})
-	says(t, op, "Synced=True/Synced", "Ready=False/Creating")
-	tells(t, op, v1alpha1.ConditionReady, "Foo foo/example", `status.phase is not set`)
+	awaitConditions(t, op, "Synced=True/Synced", "Ready=False/Creating")
+	messageMatches(t, op, v1alpha1.ConditionReady, "Foo foo/example", `status.phase is not set`)
 	example := object("foo.example.com/v1", "Foo", "foo", "example")
 	running := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Running"}}`))
 	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, running); err != nil {

@@ -122,8 +122,8 @@ func create(t *testing.T, name string, change ...func(*v1alpha1.PlatformOperator
 // registered holds the values of the API's constants.
 var registered = testcluster.Registered()
 
-// says waits until the status is current and has conditions, as "Type=Status/Reason".
-func says(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
+// awaitConditions waits until the status is current and has conditions, as "Type=Status/Reason".
+func awaitConditions(t *testing.T, op *v1alpha1.PlatformOperator, want ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
 		for _, c := range op.Status.Conditions {
@@ -147,12 +147,12 @@ func runs(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
 		}
 		return ""
 	})
-	says(t, op, "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
+	awaitConditions(t, op, "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
 	resolvable(t, op)
 }
 
-// tells checks that the message of a condition matches all the regular expressions.
-func tells(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words ...string) {
+// messageMatches checks that the message of a condition matches all the regular expressions.
+func messageMatches(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words ...string) {
 	t.Helper()
 	c := meta.FindStatusCondition(op.Status.Conditions, condition)
 	for _, w := range words {

@@ -58,7 +58,7 @@ func (s *stage) startManagerAsItself(ctx context.Context) error {
 }
 
 func (s *stage) offerFirst(ctx context.Context) error {
-	source, err := scene("catalog.yaml")
+	source, err := manifestsIn("catalog.yaml")
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *stage) offer(ctx context.Context, packages ...offered) error {
 }
 
 func (s *stage) subscribe(ctx context.Context) error {
-	objects, err := scene("subscription.yaml")
+	objects, err := manifestsIn("subscription.yaml")
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s *stage) subscribe(ctx context.Context) error {
 }
 
 func (s *stage) migrate(ctx context.Context) error {
-	foo, err := scene("foo-migrating.yaml")
+	foo, err := manifestsIn("foo-migrating.yaml")
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *stage) checkReaders(context.Context) error {
 }
 
 func (s *stage) offerUpdate(ctx context.Context) error {
-	before, err := s.scenery(ctx)
+	before, err := s.updatable(ctx)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *stage) offerUpdate(ctx context.Context) error {
 }
 
 func (s *stage) killAndFinish(ctx context.Context) error {
-	before, err := s.scenery(ctx)
+	before, err := s.updatable(ctx)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *stage) mend(ctx context.Context) error {
 
 // operatorWrites updates the status of a Foo from a manifest as foo-operator. It returns when the update began.
 func (s *stage) operatorWrites(ctx context.Context, name string) (began time.Time, err error) {
-	objects, err := scene(name)
+	objects, err := manifestsIn(name)
 	if err != nil {
 		return began, err
 	}

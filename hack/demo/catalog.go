@@ -63,7 +63,7 @@ func (p offered) bundle(version string) (declcfg.Bundle, error) {
 		return out, fmt.Errorf("looking for the manifests of %s: %w", out.Name, err)
 	}
 	for _, file := range files {
-		objects, err := scene(strings.TrimPrefix(file, "story/"))
+		objects, err := manifestsIn(strings.TrimPrefix(file, "story/"))
 		if err != nil {
 			return out, err
 		}

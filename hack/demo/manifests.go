@@ -27,8 +27,8 @@ import (
 //go:embed story
 var scenes embed.FS
 
-// scene returns the objects of one of the manifests.
-func scene(name string) ([]*unstructured.Unstructured, error) {
+// manifestsIn returns the objects of one of the manifests.
+func manifestsIn(name string) ([]*unstructured.Unstructured, error) {
 	text, err := scenes.ReadFile("story/" + name)
 	if err != nil {
 		return nil, err

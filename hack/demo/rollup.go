@@ -42,7 +42,7 @@ func (s *stage) declare(ctx context.Context) error {
 		return err
 	}
 	s.narrator.note("The catalog offers bar-operator, too.")
-	operators, err := scene("platform.yaml")
+	operators, err := manifestsIn("platform.yaml")
 	if err != nil {
 		return err
 	}

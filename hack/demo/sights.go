@@ -143,8 +143,8 @@ func sightOfConditions(conditions []metav1.Condition) string {
 	return strings.Join(out, " ")
 }
 
-// scenery describes what an update changes: the ClusterServiceVersions, the Deployment and the CRD.
-func (s *stage) scenery(ctx context.Context) (string, error) {
+// updatable describes what an update changes: the ClusterServiceVersions, the Deployment and the CRD.
+func (s *stage) updatable(ctx context.Context) (string, error) {
 	csvs := &v1alpha1.ClusterServiceVersionList{}
 	if err := s.admin.List(ctx, csvs, client.InNamespace(namespace)); err != nil {
 		return "", fmt.Errorf("listing the ClusterServiceVersions: %w", err)
@@ -167,7 +167,7 @@ func (s *stage) scenery(ctx context.Context) (string, error) {
 
 // expectScenery returns an error if anything in scenery has changed since before.
 func (s *stage) expectScenery(ctx context.Context, before string) error {
-	now, err := s.scenery(ctx)
+	now, err := s.updatable(ctx)
 	if err != nil {
 		return err
 	}

@@ -73,9 +73,9 @@ func (c *cluster) up(ctx context.Context, tierName string, port int) error {
 	err = c.bringUp(ctx, tierName, port)
 	if err == nil {
 		if c.isReal() {
-			c.say("\nimages      %s (push them there, over plain HTTP)", c.registry())
+			c.printf("\nimages      %s (push them there, over plain HTTP)", c.registry())
 		}
-		c.say("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
+		c.printf("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
 		return nil
 	}
 	if failed := (*componentError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
@@ -99,14 +99,14 @@ func (c *cluster) alreadyUp(ctx context.Context, tierName string, port int) (boo
 	has := c.state.Ports[apiServer.name]
 	switch {
 	case health != nil:
-		c.say("the cluster in %s is broken and is started afresh: %v", c.dir, health)
+		c.printf("the cluster in %s is broken and is started afresh: %v", c.dir, health)
 		return false, nil
 	case c.state.Tier != tierName:
 		return false, fmt.Errorf("a cluster with nodes=%s runs in %s: take it down first (devcluster down), or name another folder with --dir", c.state.Tier, c.dir)
 	case port != 0 && port != has:
 		return false, fmt.Errorf("the cluster in %s runs already, on port %d: take it down first (devcluster down), or name another folder with --dir", c.dir, has)
 	}
-	c.say("already running in %s (nodes=%s)\n\nexport KUBECONFIG=%s", c.dir, tierName, c.dir.path("kubeconfig"))
+	c.printf("already running in %s (nodes=%s)\n\nexport KUBECONFIG=%s", c.dir, tierName, c.dir.path("kubeconfig"))
 	return true, nil
 }
 
@@ -221,20 +221,20 @@ func (c *cluster) down(ctx context.Context) error {
 	if err := c.dir.remove(); err != nil {
 		return err
 	}
-	c.say("stopped, and removed %s", c.dir)
+	c.printf("stopped, and removed %s", c.dir)
 	return nil
 }
 
 // stopStrays stops a cluster whose folder was deleted while it ran.
 func (c *cluster) stopStrays() error {
 	if len(stray(string(c.dir))) == 0 && !c.leftOfNode() {
-		c.say("nothing runs in %s", c.dir)
+		c.printf("nothing runs in %s", c.dir)
 		return nil
 	}
 	if err := c.stopAll(); err != nil {
 		return err
 	}
-	c.say("stopped what ran in %s, though the folder was gone", c.dir)
+	c.printf("stopped what ran in %s, though the folder was gone", c.dir)
 	return nil
 }
 
@@ -244,12 +244,12 @@ func (c *cluster) status(ctx context.Context) error {
 		return err
 	}
 	if !c.dir.marked() || c.load() != nil || len(c.state.Processes) == 0 {
-		c.say("not running: there is no cluster in %s", c.dir)
+		c.printf("not running: there is no cluster in %s", c.dir)
 		return errNotHealthy
 	}
-	c.say("nodes       %s\nkubeconfig  %s", c.state.Tier, c.dir.path("kubeconfig"))
+	c.printf("nodes       %s\nkubeconfig  %s", c.state.Tier, c.dir.path("kubeconfig"))
 	if c.isReal() {
-		c.say("images      %s", c.registry())
+		c.printf("images      %s", c.registry())
 	}
 
 	var bad error
@@ -271,7 +271,7 @@ func (c *cluster) status(ctx context.Context) error {
 		return fmt.Errorf("printing the status: %w", err)
 	}
 	if !c.state.Ready {
-		c.say("its start did not come to an end")
+		c.printf("its start did not come to an end")
 		return errNotHealthy
 	}
 	return bad
@@ -297,6 +297,6 @@ func (c *cluster) get(ctx context.Context, url string) error {
 // url returns the URL of the component that listens on the port with this name.
 func (c *cluster) url(port string) string { return "https://" + address(c.state.Ports[port]) }
 
-func (c *cluster) waiting() { c.say("waiting for another devcluster that works on %s", c.dir) }
+func (c *cluster) waiting() { c.printf("waiting for another devcluster that works on %s", c.dir) }
 
-func (c *cluster) say(format string, args ...any) { fmt.Fprintf(c.shop.out, format+"\n", args...) }
+func (c *cluster) printf(format string, args ...any) { fmt.Fprintf(c.shop.out, format+"\n", args...) }

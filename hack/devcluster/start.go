@@ -72,7 +72,7 @@ func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error 
 		if !errors.Is(err, errLostPort) || attempt == startAttempts {
 			return err
 		}
-		c.say("  a port was taken meanwhile: trying others")
+		c.printf("  a port was taken meanwhile: trying others")
 		if err := c.dir.empty(); err != nil {
 			return err
 		}
@@ -83,9 +83,9 @@ func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error 
 func (c *cluster) start(ctx context.Context, tierName string, port int) error {
 	began := time.Now()
 	step := func(format string, args ...any) {
-		c.say("  %5.1fs  "+format, append([]any{time.Since(began).Seconds()}, args...)...)
+		c.printf("  %5.1fs  "+format, append([]any{time.Since(began).Seconds()}, args...)...)
 	}
-	c.say("starting a control plane with nodes=%s in %s", tierName, c.dir)
+	c.printf("starting a control plane with nodes=%s in %s", tierName, c.dir)
 	wanted := tiers[tierName]
 	if err := c.prepare(tierName, port); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (v Verdict) Approve() bool { return v.Ours && !v.Gate.Held && len(v.Missing
 
 // Judge returns the Verdict on an InstallPlan.
 func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
-	out := Verdict{Ours: n.ours(plan)}
+	out := Verdict{Ours: n.delegated(plan)}
 	var updates []gate.Inputs
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
@@ -73,10 +73,10 @@ func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 	return out
 }
 
-// ours reports whether a Subscription that refers to the plan leaves its approval to operator-status. A gated one does.
+// delegated reports whether a Subscription that refers to the plan leaves its approval to operator-status. A gated one does.
 // An Automatic one does if the namespace has gated Subscriptions and no other Manual ones: a single Manual Subscription
 // makes OLM require approval for every plan of the namespace, and no other controller or user would approve this one.
-func (n Namespace) ours(plan *olm.InstallPlan) bool {
+func (n Namespace) delegated(plan *olm.InstallPlan) bool {
 	var asks, byGate, byPerson bool
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]

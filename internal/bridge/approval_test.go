@@ -42,15 +42,15 @@ func inShort(v Verdict) judgement {
 }
 
 type verdictRow struct {
-	reason string
-	plan   *olm.InstallPlan // nil for one of all Subscriptions of the namespace
-	n      Namespace
-	want   judgement
-	says   string // the message of the hold
+	reason  string
+	plan    *olm.InstallPlan // nil for one of all Subscriptions of the namespace
+	n       Namespace
+	want    judgement
+	message string // the message of the hold
 }
 
 func TestJudge(t *testing.T) {
-	for _, rows := range []map[string]verdictRow{aloneRows(), togetherRows(), oursRows(), runningRows()} {
+	for _, rows := range []map[string]verdictRow{aloneRows(), togetherRows(), delegatedRows(), runningRows()} {
 		for name, tc := range rows {
 			t.Run(name, func(t *testing.T) {
 				plan := tc.plan
@@ -65,8 +65,8 @@ func TestJudge(t *testing.T) {
 				if diff := cmp.Diff(tc.want, inShort(got)); diff != "" {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 				}
-				if !strings.Contains(got.Gate.Message, tc.says) {
-					t.Errorf("%s\nit says %q, and not %q", tc.reason, got.Gate.Message, tc.says)
+				if !strings.Contains(got.Gate.Message, tc.message) {
+					t.Errorf("%s\nit says %q, and not %q", tc.reason, got.Gate.Message, tc.message)
 				}
 			})
 		}
@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 func aloneRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"))
 	alone := func(sub *v1alpha1.Subscription, probes ...*v1alpha1.Probe) Namespace {
-		return saidBy(world(running, sub), probes...)
+		return withProbes(world(running, sub), probes...)
 	}
 	allowed := judgement{Approve: true, Ours: true}
 	return map[string]verdictRow{
@@ -87,38 +87,38 @@ func aloneRows() map[string]verdictRow {
 		"Held": {
 			reason: "An update that the operator does not allow is not approved.",
 			n:      alone(byGate(foo()), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
-			says: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
+			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"NotRead": {
 			reason: "What a Probe said before this process began is not relied on.",
 			n:      unread(alone(byGate(foo()), probing("foo.v1", yes))), want: judgement{Ours: true, Gate: "ProbeNotRead"},
-			says: "waiting to read what Probe default/foo.v1 watches",
+			message: "waiting to read what Probe default/foo.v1 watches",
 		},
 		"NotReadNo": {
 			reason: "But a no stays a no, and names what it is about.",
 			n:      unread(alone(byGate(foo()), probing("foo.v1", no))), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
-			says: "Migrating is True",
+			message: "Migrating is True",
 		},
 		"OperatorSaysNo": {
 			reason: "The operator's own word counts as the Probe's does.",
 			n:      objecting(alone(byGate(foo()), probing("foo.v1", yes)), no, false), want: judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
-			says: "OperatorCondition default/foo.v1 reports Upgradeable=False: it is busy",
+			message: "OperatorCondition default/foo.v1 reports Upgradeable=False: it is busy",
 		},
 		"Annotated": {
-			reason: "What an administrator allows is approved, and the Event can say what was overridden.",
-			n:      alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),
-			want:   judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
-			says:   "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/foo allows it",
+			reason:  "What an administrator allows is approved, and the Event can say what was overridden.",
+			n:       alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),
+			want:    judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
+			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/foo allows it",
 		},
 		"AnnotatedForAnother": {
 			reason: "What was allowed for another version is not for this one.",
 			n:      alone(byGate(allowing(foo(), "foo.v1.5")), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 		},
 		"OverriddenTrue": {
-			reason: "spec.overrides allows it just as well.",
-			n:      objecting(alone(byGate(foo()), probing("foo.v1", no)), yes, true),
-			want:   judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
-			says:   "spec.overrides of OperatorCondition default/foo.v1 allows it",
+			reason:  "spec.overrides allows it just as well.",
+			n:       objecting(alone(byGate(foo()), probing("foo.v1", no)), yes, true),
+			want:    judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
+			message: "spec.overrides of OperatorCondition default/foo.v1 allows it",
 		},
 		"OverriddenFalse": {
 			reason: "And has the last word where it forbids it.",
@@ -126,10 +126,10 @@ func aloneRows() map[string]verdictRow {
 			want:   judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
 		},
 		"OperatorObjects": {
-			reason: "Against the operator's own word our annotation does not help, since OLM asks for it after the plan has run.",
-			n:      objecting(alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", yes)), no, false),
-			want:   judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
-			says:   "set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
+			reason:  "Against the operator's own word our annotation does not help, since OLM asks for it after the plan has run.",
+			n:       objecting(alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", yes)), no, false),
+			want:    judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
+			message: "set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 		},
 		"ByHand":    {reason: "A plan that its Subscription leaves to a person is not ours.", n: alone(byHand(foo())), want: judgement{Missing: []string{"default/foo"}}},
 		"Automatic": {reason: "Nor is one that OLM approves.", n: alone(foo()), want: judgement{}},
@@ -150,7 +150,7 @@ func aloneRows() map[string]verdictRow {
 func togetherRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
 	both := func(a, b *v1alpha1.Subscription, probes ...*v1alpha1.Probe) Namespace {
-		return saidBy(world(running, a, b), probes...)
+		return withProbes(world(running, a, b), probes...)
 	}
 	zoo := referring(byHand(subscribing("zoo", "zoo.v1", "zoo.v2")), "install-2")
 	return map[string]verdictRow{
@@ -174,22 +174,22 @@ func togetherRows() map[string]verdictRow {
 		"HeldNeighbour": {
 			reason: "One operator that does not allow its update holds the whole plan, and it is named.",
 			n:      both(byGate(foo()), byGate(bar()), probing("foo.v1", yes), probing("bar.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
-			says: "The update to bar.v2 is held: Probe default/bar.v1",
+			message: "The update to bar.v2 is held: Probe default/bar.v1",
 		},
 		"HeldAutomaticNeighbour": {
 			reason: "Also where its own Subscription would let OLM approve.",
 			n:      both(byGate(foo()), bar(), probing("bar.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
-			says: "bar.v2",
+			message: "bar.v2",
 		},
 		"OverriddenBesideHeld": {
 			reason: "What is allowed for one is not for the other.",
 			n:      both(byGate(allowing(foo(), "foo.v2")), byGate(bar()), probing("foo.v1", no), probing("bar.v1", no)),
-			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "bar.v2",
 		},
 		"HeldBesideOverridden": {
 			reason: "Whichever of them comes first.",
 			n:      both(byGate(foo()), byGate(allowing(bar(), "bar.v2")), probing("foo.v1", no), probing("bar.v1", no)),
-			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "foo.v2",
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "foo.v2",
 		},
 		"HeldAndManual": {
 			reason: "Both that it is held and whose word is missing is known.",
@@ -199,7 +199,7 @@ func togetherRows() map[string]verdictRow {
 }
 
 // oursRows are cases of who approves a plan. OLM makes all Subscriptions of a namespace its owners.
-func oursRows() map[string]verdictRow {
+func delegatedRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
 	resting := func() *v1alpha1.Subscription { return referring(subscribing("foo", "foo.v1", "foo.v1"), "install-1") }
 	onlyBar := planning([]string{"bar.v2"}, "foo", "bar")
@@ -220,7 +220,7 @@ func oursRows() map[string]verdictRow {
 		},
 		"NeighbourAtRestObjects": {
 			reason: "Not even that it allows no update of its own.",
-			plan:   onlyBar, n: saidBy(world(running, byGate(resting()), byGate(bar())), probing("foo.v1", no)), want: judgement{Approve: true, Ours: true},
+			plan:   onlyBar, n: withProbes(world(running, byGate(resting()), byGate(bar())), probing("foo.v1", no)), want: judgement{Approve: true, Ours: true},
 		},
 		"AutomaticNeighbourAtRest": {
 			reason: "Nor has it where it lets OLM approve.",
@@ -232,8 +232,8 @@ func oursRows() map[string]verdictRow {
 		},
 		"AutomaticBesideGatedHeld": {
 			reason: "What is approved in OLM's place is held like anything else.",
-			plan:   onlyBar, n: saidBy(world(running, byGate(resting()), bar()), probing("bar.v1", no)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
+			plan:   onlyBar, n: withProbes(world(running, byGate(resting()), bar()), probing("bar.v1", no)),
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "bar.v2",
 		},
 		"AutomaticBesidePerson": {
 			reason: "Where OLM would ask a person anyhow we do not answer for them.",
@@ -242,8 +242,8 @@ func oursRows() map[string]verdictRow {
 		},
 		"EarlierReference": {
 			reason: "Who refers to an earlier plan, and whose target this one installs too, is in it.",
-			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: saidBy(world(running, byGate(foo()), earlier()), probing("bar.v1", no)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
+			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: withProbes(world(running, byGate(foo()), earlier()), probing("bar.v1", no)),
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "bar.v2",
 		},
 		"EarlierReferenceByHand": {
 			reason: "So that its word may be missing.",
@@ -279,7 +279,7 @@ func oursRows() map[string]verdictRow {
 		},
 		"Elsewhere": {
 			reason: "What another plan waits for does not hold this one.",
-			plan:   planning([]string{"bar.v2"}), n: saidBy(world(running, bar(), byGate(referring(foo(), "install-3"))), probing("foo.v1", no)),
+			plan:   planning([]string{"bar.v2"}), n: withProbes(world(running, bar(), byGate(referring(foo(), "install-3"))), probing("foo.v1", no)),
 			want: judgement{Approve: true, Ours: true},
 		},
 		"Nobody": {reason: "A plan of nobody is not ours.", plan: onlyBar, n: world(nil), want: judgement{}},
@@ -293,19 +293,19 @@ func runningRows() map[string]verdictRow {
 	return map[string]verdictRow{
 		"FirstInstall": {
 			reason: "A first install is never held.",
-			n:      saidBy(world(nil, first), probing("foo.v2", no)), want: judgement{Approve: true, Ours: true},
+			n:      withProbes(world(nil, first), probing("foo.v2", no)), want: judgement{Approve: true, Ours: true},
 		},
 		"NeverRan": {
 			reason: "Nor is one that takes the place of what never ran.",
-			n: saidBy(world(named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)), byGate(foo())),
+			n: withProbes(world(named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)), byGate(foo())),
 				probing("foo.v1", no)),
 			want: judgement{Approve: true, Ours: true},
 		},
 		"Forgotten": {
 			reason: "One of which OLM remembers too little to tell that it ever ran may hold its update.",
-			n: saidBy(world(named(csv("foo.v1", "", slices.Repeat([]olm.ClusterServiceVersionPhase{olm.CSVPhaseFailed}, 20)...)), byGate(foo())),
+			n: withProbes(world(named(csv("foo.v1", "", slices.Repeat([]olm.ClusterServiceVersionPhase{olm.CSVPhaseFailed}, 20)...)), byGate(foo())),
 				probing("foo.v1", no)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "may be out of date",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "may be out of date",
 		},
 		"ManualNeighbourAtRest": {
 			reason: "Who waits for nothing is asked nothing, though OLM has him own the plan.",
@@ -315,24 +315,24 @@ func runningRows() map[string]verdictRow {
 		},
 		"FirstInstallBesideUpdate": {
 			reason: "But it waits with an update in the same plan that is.",
-			n:      saidBy(world(named(succeeded("bar.v1")), first, byGate(bar())), probing("bar.v1", no)),
-			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "bar.v2",
+			n:      withProbes(world(named(succeeded("bar.v1")), first, byGate(bar())), probing("bar.v1", no)),
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "bar.v2",
 		},
 		"BehindOneThatNeverRan": {
 			reason: "Who does the work is asked, and not who was to follow it and failed.",
-			n: saidBy(world(named(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseFailed)), failedBefore),
+			n: withProbes(world(named(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseFailed)), failedBefore),
 				probing("foo.v1", no), probing("foo.v2", yes)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "The update to foo.v3 is held: Probe default/foo.v1",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "The update to foo.v3 is held: Probe default/foo.v1",
 		},
 		"NotSucceededNow": {
 			reason: "One that ran and fails is asked all the same, with a word of doubt.",
-			n: saidBy(world(named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)), byGate(foo())),
+			n: withProbes(world(named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)), byGate(foo())),
 				probing("foo.v1", no)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, says: "But foo.v1 itself is Failed, so that this may be out of date",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "But foo.v1 itself is Failed, so that this may be out of date",
 		},
 		"NoUpdate": {
 			reason: "What is not updated is not asked.",
-			n:      saidBy(world(named(succeeded("foo.v1")), byGate(referring(subscribing("foo", "foo.v1", "foo.v1"), "install-2"))), probing("foo.v1", no)),
+			n:      withProbes(world(named(succeeded("foo.v1")), byGate(referring(subscribing("foo", "foo.v1", "foo.v1"), "install-2"))), probing("foo.v1", no)),
 			want:   judgement{Approve: true, Ours: true},
 		},
 	}
@@ -360,18 +360,18 @@ func TestHeldByOLM(t *testing.T) {
 		n      Namespace
 		want   gate.Decision
 	}{
-		"ByProbe":     {"Where the Probe is why OLM waits, it is named.", sub, saidBy(world(pending), probing("foo.v1", no)), byProbe},
+		"ByProbe":     {"Where the Probe is why OLM waits, it is named.", sub, withProbes(world(pending), probing("foo.v1", no)), byProbe},
 		"ByOLM":       {"Otherwise OLM's own words are all there is.", sub, world(pending), byOLM},
-		"ProbeAllows": {"Also where the Probe has nothing against it.", sub, saidBy(world(pending), probing("foo.v1", yes)), byOLM},
+		"ProbeAllows": {"Also where the Probe has nothing against it.", sub, withProbes(world(pending), probing("foo.v1", yes)), byOLM},
 		"Annotated": {
 			"What an administrator allows is held until OLM goes on with it.",
-			allowing(referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2"), "foo.v2"), saidBy(world(pending), probing("foo.v1", no)), byOLM,
+			allowing(referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2"), "foo.v2"), withProbes(world(pending), probing("foo.v1", no)), byOLM,
 		},
 		"NoReference": {"A plan that is not known is no reason to say nothing.", subscribing("foo", "foo.v2", "foo.v2"), world(pending), unreferred},
-		"NotThere":    {"What is not there yet is not held by OLM.", sub, saidBy(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), gate.Decision{}},
+		"NotThere":    {"What is not there yet is not held by OLM.", sub, withProbes(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), gate.Decision{}},
 		"OtherReason": {
 			"What waits for something else is not held.", sub,
-			saidBy(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)), gate.Decision{},
+			withProbes(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)), gate.Decision{},
 		},
 		"GoesOn": {
 			"Nor is what OLM goes on with, though the reason may be the last.", sub,

@@ -142,7 +142,7 @@ func world(csvs map[string]*v1alpha1.ClusterServiceVersion, subs ...*v1alpha1.Su
 	return out
 }
 
-func saidBy(n Namespace, probes ...*v1alpha1.Probe) Namespace {
+func withProbes(n Namespace, probes ...*v1alpha1.Probe) Namespace {
 	for _, p := range probes {
 		n.Probes[p.Name] = p
 	}

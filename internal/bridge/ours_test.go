@@ -25,11 +25,11 @@ func TestOurs(t *testing.T) {
 	types := conditionTypes(t)
 	for _, conditionType := range types {
 		isTheirs := slices.Contains(theirs, olm.SubscriptionConditionType(conditionType))
-		if isOurs := slices.Contains(ours, conditionType); isOurs == isTheirs {
+		if isOurs := slices.Contains(ownTypes, conditionType); isOurs == isTheirs {
 			t.Errorf("%s: is OLM's: %v; is written beside OLM: %v", conditionType, isTheirs, isOurs)
 		}
 	}
-	if len(types) < len(ours) {
+	if len(types) < len(ownTypes) {
 		t.Errorf("the API has the condition types %v: this test reads the wrong file", types)
 	}
 }

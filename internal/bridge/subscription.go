@@ -17,9 +17,9 @@ import (
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
-// ours are the condition types that OLM does not have, in the order in which they are appended. OLM preserves
+// ownTypes are the condition types that OLM does not have, in the order in which they are appended. OLM preserves
 // conditions of unknown types. Conditions of OLM's types are never written.
-var ours = []v1alpha1.SubscriptionConditionType{
+var ownTypes = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionUpToDate,
 	v1alpha1.SubscriptionUpgradeHeld,
 	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
@@ -57,7 +57,7 @@ func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
 	status := subscriptionstatus.Compute(in.inputs())
 	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
-		return slices.Contains(ours, c.Type)
+		return slices.Contains(ownTypes, c.Type)
 	})
 	for _, c := range []*v1alpha1.SubscriptionCondition{in.approvalMissing(status), in.gateWithoutEffect(status)} {
 		if c != nil {
@@ -65,7 +65,7 @@ func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 		}
 	}
 	in.set(&status, in.upToDate(status))
-	for _, t := range ours {
+	for _, t := range ownTypes {
 		if c := status.GetCondition(t); c.Status != corev1.ConditionUnknown {
 			out = append(out, c)
 		}
@@ -167,23 +167,23 @@ func (in Inputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
 	spec := in.Subscription.Spec
 	by := "in the catalog referenced by subscription " + in.Subscription.Name
 	switch {
-	case says(failed.Message, fmt.Sprintf("no operators found from catalog %s in namespace %s referenced by subscription %s",
+	case containsPhrase(failed.Message, fmt.Sprintf("no operators found from catalog %s in namespace %s referenced by subscription %s",
 		spec.CatalogSource, spec.CatalogSourceNamespace, in.Subscription.Name)):
 		return v1alpha1.ReasonCatalogSourceUnreadable
-	case says(failed.Message, fmt.Sprintf("no operators found in package %s %s", spec.Package, by)):
+	case containsPhrase(failed.Message, fmt.Sprintf("no operators found in package %s %s", spec.Package, by)):
 		return v1alpha1.ReasonPackageNotFound
-	case says(failed.Message, fmt.Sprintf("no operators found in channel %s of package %s %s", spec.Channel, spec.Package, by)):
+	case containsPhrase(failed.Message, fmt.Sprintf("no operators found in channel %s of package %s %s", spec.Channel, spec.Package, by)):
 		return v1alpha1.ReasonChannelNotFound
-	case says(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package, by)):
+	case containsPhrase(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package, by)):
 		return v1alpha1.ReasonCSVNotInChannel
-	case in.Subscription.Status.CurrentCSV == "" && !says(failed.Message, "subscription "+in.Subscription.Name):
+	case in.Subscription.Status.CurrentCSV == "" && !containsPhrase(failed.Message, "subscription "+in.Subscription.Name):
 		return v1alpha1.ReasonNewestNotKnown // the message is not about this one
 	}
 	return failed.Reason
 }
 
-// says reports whether a message contains a phrase, and not merely as the beginning of a longer name.
-func says(message, phrase string) bool {
+// containsPhrase reports whether a message contains a phrase, and not merely as the beginning of a longer name.
+func containsPhrase(message, phrase string) bool {
 	for rest := message; ; {
 		_, after, found := strings.Cut(rest, phrase)
 		if !found {
@@ -252,7 +252,7 @@ func (in Inputs) resolvedWith() string {
 	if failed.Status != corev1.ConditionTrue || current == nil {
 		return ""
 	}
-	if before := current.Spec.Replaces; in.CSVs[before] == nil && says(failed.Message, "clusterserviceversion "+before) {
+	if before := current.Spec.Replaces; in.CSVs[before] == nil && containsPhrase(failed.Message, "clusterserviceversion "+before) {
 		return before
 	}
 	return ""
@@ -290,7 +290,7 @@ func Changed(before, after []v1alpha1.SubscriptionCondition) (differ, words bool
 		return (&v1alpha1.SubscriptionStatus{Conditions: list}).GetCondition(t)
 	}
 	words = true
-	for _, t := range ours {
+	for _, t := range ownTypes {
 		a, b := find(before, t), find(after, t)
 		if a.Status != b.Status || a.Reason != b.Reason {
 			return true, false

@@ -194,7 +194,7 @@ func planRows() map[string]row {
 			reason: "A first install that is in one plan with what is held says so.",
 			in: with(updating(planning([]string{"foo.v2", "bar.v2"}, "sub", "bar")), func(in *Inputs) {
 				in.Subscription.Status.InstalledCSV, in.CSVs = "", named(succeeded("bar.v1"))
-				in.Verdict = Judge(in.Plan, saidBy(world(in.CSVs, byGate(in.Subscription), bar()), probing("bar.v1", no)))
+				in.Verdict = Judge(in.Plan, withProbes(world(in.CSVs, byGate(in.Subscription), bar()), probing("bar.v1", no)))
 			}),
 			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
 			messages: map[string]string{"UpToDate": "InstallPlan default/install-2 installs others too, all of it or nothing: The update to bar.v2 is held: " +
@@ -384,7 +384,7 @@ func TestUpgradeHeld(t *testing.T) {
 		return in
 	}
 	byOLM := func(in Inputs, probes ...*v1alpha1.Probe) Inputs {
-		in.HeldByOLM = saidBy(world(in.CSVs, in.Subscription), probes...).HeldByOLM(in.Subscription)
+		in.HeldByOLM = withProbes(world(in.CSVs, in.Subscription), probes...).HeldByOLM(in.Subscription)
 		return in
 	}
 	gatedUpdate := func(p *olm.InstallPlan) Inputs {
@@ -407,18 +407,18 @@ func TestUpgradeHeld(t *testing.T) {
 	}{
 		"ByApprovalGate": {
 			reason: "An update that is not approved says who does not allow it, and how to update all the same.",
-			in:     byPlan(waiting, saidBy(world(waiting.CSVs, waiting.Subscription), saysNo)), want: "True/ProbeNotUpgradeable",
+			in:     byPlan(waiting, withProbes(world(waiting.CSVs, waiting.Subscription), saysNo)), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 		},
 		"Allowed": {
 			reason: "One that its operator allows is not held.",
-			in:     byPlan(waiting, saidBy(world(waiting.CSVs, waiting.Subscription), probing("foo.v1", yes))), want: "False/NotHeld",
+			in:     byPlan(waiting, withProbes(world(waiting.CSVs, waiting.Subscription), probing("foo.v1", yes))), want: "False/NotHeld",
 			message: "No update is held",
 		},
 		"Overridden": {
 			reason: "That an administrator allowed it is told while it is under way.",
-			in:     byPlan(annotated, saidBy(world(annotated.CSVs, annotated.Subscription), saysNo)), want: "False/Overridden",
+			in:     byPlan(annotated, withProbes(world(annotated.CSVs, annotated.Subscription), saysNo)), want: "False/Overridden",
 			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/sub allows it. " +
 				"It would be held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
@@ -429,7 +429,7 @@ func TestUpgradeHeld(t *testing.T) {
 		},
 		"ByHand": {
 			reason: "Nor does it hold what a person is asked to approve, whatever the Probe says.",
-			in:     byPlan(manual, saidBy(world(manual.CSVs, manual.Subscription), saysNo)), want: "False/NotHeld",
+			in:     byPlan(manual, withProbes(world(manual.CSVs, manual.Subscription), saysNo)), want: "False/NotHeld",
 			message: "No update is held", awaits: true,
 		},
 		"ByOLM": {
@@ -463,7 +463,7 @@ func TestUpgradeHeld(t *testing.T) {
 		},
 		"ApprovalMissingAndHeld": {
 			reason: "To approve what is held would be of no use: the hold is what is said.",
-			in:     byPlan(both, saidBy(world(both.CSVs, both.Subscription, other), saysNo)), want: "True/ProbeNotUpgradeable",
+			in:     byPlan(both, withProbes(world(both.CSVs, both.Subscription, other), saysNo)), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 			awaits: true,

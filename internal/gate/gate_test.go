@@ -49,19 +49,19 @@ func by(p *v1alpha1.Probe, reader, targets string) *v1alpha1.Probe {
 	return p
 }
 
-func says(conditionType string, status metav1.ConditionStatus, message string) metav1.Condition {
+func newCondition(conditionType string, status metav1.ConditionStatus, message string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: status, Reason: "Because", Message: message}
 }
 
 func upgradeable(status metav1.ConditionStatus, message string) metav1.Condition {
-	return says("Upgradeable", status, message)
+	return newCondition("Upgradeable", status, message)
 }
 
 func synced(status metav1.ConditionStatus) metav1.Condition {
-	return says("Synced", status, string(status)+" it is.")
+	return newCondition("Synced", status, string(status)+" it is.")
 }
 
-func ours(c metav1.Condition) metav1.Condition {
+func fromProbe(c metav1.Condition) metav1.Condition {
 	c.Reason = v1alpha1.ReasonProbeNotUpgradeable
 	return c
 }
@@ -136,8 +136,8 @@ func TestEvaluate(t *testing.T) {
 		},
 		"OperatorSaysYes":     {reason: "Its yes does not.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)}},
 		"OperatorSaysUnknown": {reason: "Unknown does not hold here either.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(unknown, "")), nil)}},
-		"OperatorSaysElse":    {reason: "Other conditions are of no concern.", in: Inputs{OperatorCondition: operatorCondition(list(says("Ready", no, "")), nil)}},
-		"OurOwnEntry":         {reason: "What we wrote there of a Probe is not heard twice.", in: Inputs{OperatorCondition: operatorCondition(list(ours(upgradeable(no, ""))), nil)}},
+		"OperatorSaysElse":    {reason: "Other conditions are of no concern.", in: Inputs{OperatorCondition: operatorCondition(list(newCondition("Ready", no, "")), nil)}},
+		"OurOwnEntry":         {reason: "What we wrote there of a Probe is not heard twice.", in: Inputs{OperatorCondition: operatorCondition(list(fromProbe(upgradeable(no, ""))), nil)}},
 		"BothSayNo": {
 			reason: "Both are heard, the Probe first.",
 			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
@@ -332,7 +332,7 @@ func TestNotKnown(t *testing.T) {
 		},
 		"NoPodBecause": {
 			reason: "Its Probe reports why it ended, and so does the hold.",
-			probe:  isolated(annotations(synced(yes), upgradeable(yes, ""), says("PodReady", no, "Image x cannot be pulled"))), reader: NoReader,
+			probe:  isolated(annotations(synced(yes), upgradeable(yes, ""), newCondition("PodReady", no, "Image x cannot be pulled"))), reader: NoReader,
 			held: "ProbeNotRead", endedBy: "is not ready: Image x cannot be pulled. To update anyway",
 		},
 		"NoReaderOfNone": {

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-func saying(status metav1.ConditionStatus) *v1alpha1.Probe {
+func probeWith(status metav1.ConditionStatus) *v1alpha1.Probe {
 	return &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"},
 		Status: v1alpha1.ProbeStatus{Conditions: []metav1.Condition{
@@ -65,28 +65,28 @@ func TestUpgradeable(t *testing.T) {
 		waiver     *Waiver
 		optedIn    bool
 	}{
-		"Held":         {"A Probe that says no is told to OLM, beside what else is there.", []metav1.Condition{other}, saying(metav1.ConditionFalse), []metav1.Condition{other, no}, true, nil, false},
-		"Released":     {"And that it says yes again.", []metav1.Condition{earlier(no), other}, saying(metav1.ConditionTrue), []metav1.Condition{yes, other}, true, nil, false},
-		"StillHeld":    {"The same answer is no transition.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{earlier(no)}, false, nil, false},
-		"First":        {"The first answer is told, whatever it is.", nil, saying(metav1.ConditionTrue), []metav1.Condition{yes}, true, nil, false},
-		"Unknown":      {"A Probe that does not know changes nothing.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionUnknown), []metav1.Condition{earlier(no)}, false, nil, false},
+		"Held":         {"A Probe that says no is told to OLM, beside what else is there.", []metav1.Condition{other}, probeWith(metav1.ConditionFalse), []metav1.Condition{other, no}, true, nil, false},
+		"Released":     {"And that it says yes again.", []metav1.Condition{earlier(no), other}, probeWith(metav1.ConditionTrue), []metav1.Condition{yes, other}, true, nil, false},
+		"StillHeld":    {"The same answer is no transition.", []metav1.Condition{earlier(no)}, probeWith(metav1.ConditionFalse), []metav1.Condition{earlier(no)}, false, nil, false},
+		"First":        {"The first answer is told, whatever it is.", nil, probeWith(metav1.ConditionTrue), []metav1.Condition{yes}, true, nil, false},
+		"Unknown":      {"A Probe that does not know changes nothing.", []metav1.Condition{earlier(no)}, probeWith(metav1.ConditionUnknown), []metav1.Condition{earlier(no)}, false, nil, false},
 		"NoStatus":     {"Nor does one that has not spoken.", nil, &v1alpha1.Probe{}, nil, false, nil, false},
 		"Gone":         {"When the Probe goes ours turns True, and stays.", []metav1.Condition{earlier(no)}, nil, []metav1.Condition{gone}, true, nil, false},
 		"GoneAllowed":  {"If it was True already, there is nothing to write.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{earlier(gone)}, false, nil, false},
 		"NeverThere":   {"Without a Probe there is nothing to say.", []metav1.Condition{other}, nil, []metav1.Condition{other}, false, nil, false},
-		"Theirs":       {"The operator's own word stays.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, nil, false},
-		"Waived":       {"Where the Probe has no say here, what it held goes on.", []metav1.Condition{earlier(no)}, saying(metav1.ConditionFalse), []metav1.Condition{waived}, true, waiver, false},
-		"WaivedFirst":  {"And there is nothing to say before it ever had one.", nil, saying(metav1.ConditionFalse), nil, false, waiver, false},
-		"WaivedTheirs": {"The operator's own word stays all the same.", []metav1.Condition{theirs}, saying(metav1.ConditionFalse), []metav1.Condition{theirs}, false, waiver, false},
-		"LetGo":        {"What was released stays so.", []metav1.Condition{released}, saying(metav1.ConditionFalse), []metav1.Condition{released}, false, nil, false},
+		"Theirs":       {"The operator's own word stays.", []metav1.Condition{theirs}, probeWith(metav1.ConditionFalse), []metav1.Condition{theirs}, false, nil, false},
+		"Waived":       {"Where the Probe has no say here, what it held goes on.", []metav1.Condition{earlier(no)}, probeWith(metav1.ConditionFalse), []metav1.Condition{waived}, true, waiver, false},
+		"WaivedFirst":  {"And there is nothing to say before it ever had one.", nil, probeWith(metav1.ConditionFalse), nil, false, waiver, false},
+		"WaivedTheirs": {"The operator's own word stays all the same.", []metav1.Condition{theirs}, probeWith(metav1.ConditionFalse), []metav1.Condition{theirs}, false, waiver, false},
+		"LetGo":        {"What was released stays so.", []metav1.Condition{released}, probeWith(metav1.ConditionFalse), []metav1.Condition{released}, false, nil, false},
 		"NotThereYet":  {"The Probe that an operator asks for is not there: what it watches is not known, and holds.", nil, nil, []metav1.Condition{missing}, true, nil, true},
 		"Deleted":      {"Nor is it known when somebody deletes it.", []metav1.Condition{earlier(yes)}, nil, []metav1.Condition{missing}, true, nil, true},
-		"NeverRead":    {"Nor before the first read.", []metav1.Condition{earlier(yes)}, asking(saying(metav1.ConditionUnknown)), []metav1.Condition{notRead}, true, nil, true},
-		"Foreign":      {"Nor by one that somebody else created.", []metav1.Condition{earlier(yes)}, owned(saying(metav1.ConditionTrue)), []metav1.Condition{conflict}, true, nil, true},
-		"Known":        {"And when it is known, OLM goes on.", []metav1.Condition{earlier(missing)}, asking(saying(metav1.ConditionTrue)), []metav1.Condition{yes}, true, nil, true},
-		"NotShown":     {"Names that may not be shown any more go, though the answer is the same.", []metav1.Condition{earlier(no)}, hiding(saying(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, true, nil, false},
-		"FewerShown":   {"Also where some were not shown before.", []metav1.Condition{earlier(partly)}, hiding(saying(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, true, nil, false},
-		"StillHidden":  {"And that once.", []metav1.Condition{earlier(hidden)}, hiding(saying(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, false, nil, false},
+		"NeverRead":    {"Nor before the first read.", []metav1.Condition{earlier(yes)}, asking(probeWith(metav1.ConditionUnknown)), []metav1.Condition{notRead}, true, nil, true},
+		"Foreign":      {"Nor by one that somebody else created.", []metav1.Condition{earlier(yes)}, owned(probeWith(metav1.ConditionTrue)), []metav1.Condition{conflict}, true, nil, true},
+		"Known":        {"And when it is known, OLM goes on.", []metav1.Condition{earlier(missing)}, asking(probeWith(metav1.ConditionTrue)), []metav1.Condition{yes}, true, nil, true},
+		"NotShown":     {"Names that may not be shown any more go, though the answer is the same.", []metav1.Condition{earlier(no)}, hiding(probeWith(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, true, nil, false},
+		"FewerShown":   {"Also where some were not shown before.", []metav1.Condition{earlier(partly)}, hiding(probeWith(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, true, nil, false},
+		"StillHidden":  {"And that once.", []metav1.Condition{earlier(hidden)}, hiding(probeWith(metav1.ConditionFalse)), []metav1.Condition{earlier(hidden)}, false, nil, false},
 		"Unasked":      {"What is waived is not waited for.", nil, nil, nil, false, waiver, true},
 		"TheirsAlone":  {"Also when the Probe is gone.", []metav1.Condition{theirs}, nil, []metav1.Condition{theirs}, false, nil, false},
 	}

@@ -32,12 +32,12 @@ func definition(version string, labels map[string]string, status ...string) *api
 
 var builtin = map[string]string{v1alpha1.LabelLifecycle: v1alpha1.LifecycleBuiltin}
 
-func ours() *apiextensions.CustomResourceDefinition {
+func builtInCRD() *apiextensions.CustomResourceDefinition {
 	return definition("v1alpha1", builtin, "UpToDate")
 }
 
 func schemaless() *apiextensions.CustomResourceDefinition {
-	out := ours()
+	out := builtInCRD()
 	out.Spec.Versions[0].Schema = nil
 	return out
 }
@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		"NoSchemaAtAll":  schemaless(),
 		"AnotherVersion": definition("v1", builtin, "UpToDate"),
 		"WithoutEither":  definition("v1alpha1", nil, "state"),
-		"Ours":           ours(),
+		"Ours":           builtInCRD(),
 	}
 	always := func(want string) map[string]string {
 		out := map[string]string{}

@@ -305,17 +305,17 @@ func TestSwitchFollows(t *testing.T) {
 		want   Mode
 	}{
 		{"Nothing is there.", func() {}, ModeOff},
-		{"Ours appears.", func() { must(c.Create(t.Context(), ours())) }, ModeBuiltin},
+		{"Ours appears.", func() { must(c.Create(t.Context(), builtInCRD())) }, ModeBuiltin},
 		{"An OLM comes.", func() { must(c.Create(t.Context(), configs.DeepCopy())) }, ModeOLM},
 		{"It goes again.", func() { must(c.Delete(t.Context(), configs)) }, ModeBuiltin},
 		{"Somebody takes the label.", func() {
-			must(c.Patch(t.Context(), ours(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
+			must(c.Patch(t.Context(), builtInCRD(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
 		}, ModeOff},
 		{"Ours is there again, and something holds on to it.", func() {
-			must(c.Patch(t.Context(), ours(), client.RawPatch(types.MergePatchType,
+			must(c.Patch(t.Context(), builtInCRD(), client.RawPatch(types.MergePatchType,
 				[]byte(`{"metadata":{"labels":{"operatorstatus.io/lifecycle":"builtin"},"finalizers":["example.com/holds"]}}`))))
 		}, ModeBuiltin},
-		{"It is being deleted: what lives in it goes.", func() { must(c.Delete(t.Context(), ours())) }, ModeOff},
+		{"It is being deleted: what lives in it goes.", func() { must(c.Delete(t.Context(), builtInCRD())) }, ModeOff},
 	} {
 		step.do()
 		if _, err := s.Reconcile(t.Context(), reconcile.Request{}); err != nil {
@@ -332,7 +332,7 @@ func TestSwitchKeepsItsMode(t *testing.T) {
 	var fails error
 	c := reading(t, &fails)
 	s := NewSwitch(ModeAuto, c)
-	if err := c.Create(t.Context(), ours()); err != nil {
+	if err := c.Create(t.Context(), builtInCRD()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Reconcile(t.Context(), reconcile.Request{}); err != nil {

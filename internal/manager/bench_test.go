@@ -138,7 +138,7 @@ func (c *course) flip(b *testing.B, migrating bool) {
 	patched := make(chan struct{})
 	go func() {
 		defer close(patched)
-		say(b, c.c, c.foo, conditions)
+		setConditions(b, c.c, c.foo, conditions)
 	}()
 	for e := range c.probes.ResultChan() {
 		p, ok := e.Object.(*v1alpha1.Probe)

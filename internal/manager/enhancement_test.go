@@ -138,7 +138,7 @@ func TestEnhancement(t *testing.T) {
 	awaitGate(t, name, metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable)
 
 	foo := getFoo(t, "foo.example.com", namespace, "foo-example")
-	say(t, c, foo, "Migrating=False", "UnhealthyDatabase=False")
+	setConditions(t, c, foo, "Migrating=False", "UnhealthyDatabase=False")
 	awaitProbe(t, c, name, "Upgradeable=True/AllUpgradeable", "Important=False/NothingImportant")
 	awaitGate(t, name, metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable)
 	m.CheckAlive(t)

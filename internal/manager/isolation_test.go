@@ -85,7 +85,7 @@ func TestIsolation(t *testing.T) {
 	o := foo(t, cluster, group, namespace, "a", "Migrating=True")
 	awaitProbe(t, cluster, at, "Upgradeable=False/NotUpgradeable", "PodReady=True/PodReady")
 	idle := cluster.AwaitIdle(t, time.Second, manager.UserAgent)
-	say(t, cluster, o, "Migrating=True", "Other=True")
+	setConditions(t, cluster, o, "Migrating=True", "Other=True")
 	cluster.Create(t, newFoo(group, namespace, "b"))
 	awaitProbe(t, cluster, at, "Upgradeable=False/NotUpgradeable", "PodReady=True/PodReady")
 	for _, r := range cluster.RequestsOf(t, idle, manager.UserAgent) {
@@ -96,7 +96,7 @@ func TestIsolation(t *testing.T) {
 
 	t.Run("Rights", func(t *testing.T) { checkReaderRights(t, p, d) })
 
-	say(t, cluster, o, "Migrating=False")
+	setConditions(t, cluster, o, "Migrating=False")
 	awaitProbe(t, cluster, at, "Upgradeable=True/SomeUnknown")
 	setReady(t, d, 0)
 	if got := awaitProbe(t, cluster, at, "PodReady=False/PodNotReady", "Upgradeable=True/SomeUnknown"); !strings.Contains(message(got, "PodReady"), d.Name) {

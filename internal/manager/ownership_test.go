@@ -150,7 +150,7 @@ func TestGate(t *testing.T) {
 		}
 		return ""
 	})
-	say(t, cluster, migrating, "Migrating=False")
+	setConditions(t, cluster, migrating, "Migrating=False")
 	awaitGate(t, key(p), metav1.ConditionTrue, v1alpha1.ReasonProbeUpgradeable)
 	m.CheckAlive(t)
 }
@@ -221,7 +221,7 @@ func TestVersionAndScopeChange(t *testing.T) {
 	v2 := newFoo("version.example.com", namespace, "foo")
 	v2.SetAPIVersion("version.example.com/v2")
 	cluster.Await(t, v2, func() string { return "" })
-	say(t, cluster, v2, "Migrating=False")
+	setConditions(t, cluster, v2, "Migrating=False")
 	awaitProbe(t, cluster, key(p), "Upgradeable=True/AllUpgradeable", "Synced=True/Synced")
 
 	mustDelete(t, definition)

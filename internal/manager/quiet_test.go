@@ -59,7 +59,7 @@ func TestQuietCluster(t *testing.T) {
 	p := probeNamed(names[0].Namespace, names[0].Name)
 	flipped := newFoo("quiet0.example.com", p.Namespace, "foo-1")
 	c.Await(t, flipped, func() string { return "" })
-	say(t, c, flipped, "Migrating=True")
+	setConditions(t, c, flipped, "Migrating=True")
 	c.Await(t, p, func() string {
 		if p.Status.Summary.NotUpgradeable != 5 {
 			return fmt.Sprintf("want 5 not upgradeable, got %d", p.Status.Summary.NotUpgradeable)

@@ -130,7 +130,7 @@ func foo(t testing.TB, c *testcluster.Cluster, group, namespace, name string, co
 	o := newFoo(group, namespace, name)
 	c.Create(t, o)
 	if len(conditions) > 0 {
-		say(t, c, o, conditions...)
+		setConditions(t, c, o, conditions...)
 	}
 	return o
 }
@@ -144,8 +144,8 @@ func getFoo(t testing.TB, group, namespace, name string) *unstructured.Unstructu
 	return o
 }
 
-// say replaces the conditions of a Foo, each "Type=Status".
-func say(t testing.TB, c *testcluster.Cluster, o *unstructured.Unstructured, conditions ...string) {
+// setConditions replaces the conditions of a Foo, each "Type=Status".
+func setConditions(t testing.TB, c *testcluster.Cluster, o *unstructured.Unstructured, conditions ...string) {
 	t.Helper()
 	list := []any{}
 	for _, condition := range conditions {

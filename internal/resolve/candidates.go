@@ -39,8 +39,8 @@ func (o *offer) choice() Choice {
 	return Choice{Bundle: o.bundle, Package: o.pkg, Channel: o.channel.Name, Catalog: o.catalog}
 }
 
-// market holds the offers of all visible catalogs. They are loaded when needed.
-type market struct {
+// candidates holds the offers of all visible catalogs. They are loaded when needed.
+type candidates struct {
 	catalogs []catalog.Catalog // in order of preference
 	offers   map[offerKey]*offer
 	asked    map[packageKey][]*offer // requested by name, even if their channel skips them
@@ -61,7 +61,7 @@ type offerKey struct {
 	name string
 }
 
-func newMarket(visible []catalog.Catalog, namespace string) *market {
+func newCandidates(visible []catalog.Catalog, namespace string) *candidates {
 	sorted := slices.SortedStableFunc(slices.Values(visible), func(a, b catalog.Catalog) int {
 		return cmp.Or(
 			cmp.Compare(b.Priority, a.Priority),
@@ -69,7 +69,7 @@ func newMarket(visible []catalog.Catalog, namespace string) *market {
 			cmp.Compare(a.Key.Namespace, b.Key.Namespace),
 			cmp.Compare(a.Key.Name, b.Key.Name))
 	})
-	return &market{
+	return &candidates{
 		catalogs: sorted,
 		offers:   map[offerKey]*offer{},
 		asked:    map[packageKey][]*offer{},
@@ -79,14 +79,14 @@ func newMarket(visible []catalog.Catalog, namespace string) *market {
 }
 
 // include adds an entry that is requested by name, even if its channel skips it.
-func (m *market) include(from channelOffer, e *entry) *offer {
+func (m *candidates) include(from channelOffer, e *entry) *offer {
 	key := packageKey{from.catalog, from.name}
 	o := m.offer(key, from.pkg, from.channel, e)
 	m.asked[key] = append(m.asked[key], o)
 	return o
 }
 
-func (m *market) offer(key packageKey, pkg *catalog.Package, ch *catalog.Channel, e *entry) *offer {
+func (m *candidates) offer(key packageKey, pkg *catalog.Package, ch *catalog.Channel, e *entry) *offer {
 	k := offerKey{key, e.name}
 	if o, ok := m.offers[k]; ok {
 		return o
@@ -102,7 +102,7 @@ func (m *market) offer(key packageKey, pkg *catalog.Package, ch *catalog.Channel
 
 // ofPackage returns the offers of a package in a catalog: those of the default channel first, then by channel, newest
 // first.
-func (m *market) ofPackage(c catalog.Catalog, name string) []*offer {
+func (m *candidates) ofPackage(c catalog.Catalog, name string) []*offer {
 	key := packageKey{c.Key, name}
 	if out, ok := m.packages[key]; ok {
 		return out
@@ -145,7 +145,7 @@ func channels(pkg *catalog.Package, preferred string) []*catalog.Channel {
 }
 
 // meeting returns all offers that satisfy a need that is not a compound, in order of preference.
-func (m *market) meeting(n need) []*offer {
+func (m *candidates) meeting(n need) []*offer {
 	if out, ok := m.kinds[n.kind]; ok && n.op == opKind {
 		return out
 	}
@@ -175,7 +175,7 @@ func (m *market) meeting(n need) []*offer {
 }
 
 // suspects returns the packages of a catalog that may have offers that satisfy a need.
-func (m *market) suspects(c catalog.Catalog, n need) []string {
+func (m *candidates) suspects(c catalog.Catalog, n need) []string {
 	switch n.op {
 	case opPackage:
 		return []string{n.pkg}
@@ -196,7 +196,7 @@ func (m *market) suspects(c catalog.Catalog, n need) []string {
 }
 
 // indexKinds fills providers.
-func (m *market) indexKinds() {
+func (m *candidates) indexKinds() {
 	m.providers = map[property.GVK][]packageKey{}
 	var kinds []property.GVK // of one package: few, and mostly the same in all bundles
 	for _, c := range m.readable() {
@@ -241,7 +241,7 @@ func preferredBy(owner types.NamespacedName, offers []*offer) []*offer {
 }
 
 // readable returns the catalogs with content.
-func (m *market) readable() []catalog.Catalog {
+func (m *candidates) readable() []catalog.Catalog {
 	return slices.DeleteFunc(slices.Clone(m.catalogs), func(c catalog.Catalog) bool { return c.Content == nil })
 }
 

@@ -93,7 +93,7 @@ func (s *search) provided(n need, owner offer) *node {
 			return &node{need: n, lit: s.yes, by: &s.present[i]}
 		}
 	}
-	out := s.oneOf(preferredBy(owner.catalog, s.market.meeting(n)))
+	out := s.oneOf(preferredBy(owner.catalog, s.candidates.meeting(n)))
 	out.need = n
 	if out.onCluster = n.op == opKind && slices.Contains(s.onCluster, n.kind); out.onCluster {
 		out.lit = s.solver.Lit()
@@ -123,7 +123,7 @@ func (s *search) absent(n need, owner offer) *node {
 		}
 	}
 	out.lit = s.solver.Lit()
-	for _, o := range s.market.meeting(n) {
+	for _, o := range s.candidates.meeting(n) {
 		if o.name == owner.name && o.catalog == owner.catalog {
 			continue
 		}

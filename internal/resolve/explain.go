@@ -41,20 +41,20 @@ func (t story) String() string {
 	return strings.Join(out, " ")
 }
 
-// scene holds the assumptions under which a story is told.
-type scene struct {
+// assumptions are what an explanation takes for granted: literals, and the offers that are being explained.
+type assumptions struct {
 	lits   []z.Lit
 	offers []*offer
 	told   map[*offer]bool
 }
 
-func (c scene) with(o *offer, lit z.Lit) scene {
-	return scene{append(slices.Clip(c.lits), lit), append(slices.Clip(c.offers), o), c.told}
+func (c assumptions) with(o *offer, lit z.Lit) assumptions {
+	return assumptions{append(slices.Clip(c.lits), lit), append(slices.Clip(c.offers), o), c.told}
 }
 
-// explain returns why an offer cannot be installed, together with the offers of the scene, if any. It follows
+// explain returns why an offer cannot be installed, together with the offers of the assumptions, if any. It follows
 // unsatisfiable needs to the first cause.
-func (s *search) explain(in scene, o *offer) story {
+func (s *search) explain(in assumptions, o *offer) story {
 	in.told = map[*offer]bool{}
 	t := s.tell(in, o)
 	if t.vague && o.blocked == "" {
@@ -67,7 +67,7 @@ func (s *search) explain(in scene, o *offer) story {
 	return t
 }
 
-func (s *search) tell(in scene, o *offer) story {
+func (s *search) tell(in assumptions, o *offer) story {
 	s.want(o)
 	if o.blocked != "" {
 		return plain("%s", o.blocked)
@@ -97,7 +97,7 @@ func (s *search) tell(in scene, o *offer) story {
 
 // firstUnmet returns the story of the first need of an offer that is unsatisfiable. It prefers one whose cause is
 // known.
-func (s *search) firstUnmet(in scene, o *offer) (first story, ok bool) {
+func (s *search) firstUnmet(in assumptions, o *offer) (first story, ok bool) {
 	for _, n := range o.nodes {
 		if s.satisfiable(append(slices.Clip(in.lits), n.lit)...) {
 			continue
@@ -114,7 +114,7 @@ func (s *search) firstUnmet(in scene, o *offer) (first story, ok bool) {
 }
 
 // apart returns which needs of an offer are not satisfiable together.
-func (s *search) apart(in scene, o *offer) story {
+func (s *search) apart(in assumptions, o *offer) story {
 	lits := slices.Clone(in.lits)
 	for j, n := range o.nodes {
 		if lits = append(lits, n.lit); s.satisfiable(lits...) {
@@ -139,7 +139,7 @@ func (s *search) apart(in scene, o *offer) story {
 }
 
 // available returns the preferred offer that satisfies a need and can be chosen; nil if there is none.
-func (s *search) available(in scene, n *node) *offer {
+func (s *search) available(in assumptions, n *node) *offer {
 	for _, o := range n.offers {
 		if !n.absent && s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
 			return o
@@ -149,7 +149,7 @@ func (s *search) available(in scene, n *node) *offer {
 }
 
 // unmet returns why a need of an offer is not satisfiable.
-func (s *search) unmet(in scene, o *offer, n *node) story {
+func (s *search) unmet(in assumptions, o *offer, n *node) story {
 	switch {
 	case n.op == opFault:
 		return story{reason: n.reason, steps: []string{o.name + " " + n.text}}
@@ -180,7 +180,7 @@ func (s *search) unmet(in scene, o *offer, n *node) story {
 	}
 }
 
-func (s *search) notAbsent(in scene, o *offer, n *node) story {
+func (s *search) notAbsent(in assumptions, o *offer, n *node) story {
 	if n.by != nil {
 		return plain("%s does not go together with %s, but %s", o.name, n.text, n.by.there())
 	}
@@ -193,7 +193,7 @@ func (s *search) notAbsent(in scene, o *offer, n *node) story {
 }
 
 // lost returns which need of a present operator an otherwise installable offer would break.
-func (s *search) lost(in scene, o *offer) story {
+func (s *search) lost(in assumptions, o *offer) story {
 	for _, k := range s.kept {
 		if !s.satisfiable(append(slices.Clip(in.lits), o.chosen, k.lit)...) {
 			return plain("%s cannot be installed: %s, which needs %s, and that would not be met any more", o.name, k.owner.there(), k.text)
@@ -214,7 +214,7 @@ func (s *search) missing(n need) string {
 		why = ", which no visible catalog has"
 	}
 	var unread []string
-	for _, c := range s.market.catalogs {
+	for _, c := range s.candidates.catalogs {
 		if c.Content == nil {
 			unread = append(unread, c.Key.String())
 		}
@@ -232,8 +232,8 @@ func (s *search) missingPackage(n need) string {
 		}
 	}
 	var names, versions []string
-	for _, c := range s.market.readable() {
-		for _, o := range s.market.ofPackage(c, n.pkg) {
+	for _, c := range s.candidates.readable() {
+		for _, o := range s.candidates.ofPackage(c, n.pkg) {
 			versions = append(versions, o.version.String())
 		}
 		names = slices.AppendSeq(names, maps.Keys(c.Content.Packages))
@@ -247,9 +247,9 @@ func (s *search) missingPackage(n need) string {
 // otherVersions returns a hint about bundles that provide other versions of a kind; empty if there are none.
 func (s *search) otherVersions(kind property.GVK) string {
 	var found []string
-	for _, c := range s.market.readable() {
+	for _, c := range s.candidates.readable() {
 		for _, name := range packagesWith(c.Content, func(b *catalog.Bundle) bool { return similar(b.Provides, kind) != "" }) {
-			for _, o := range s.market.ofPackage(c, name) {
+			for _, o := range s.candidates.ofPackage(c, name) {
 				if version := similar(o.provides, kind); version != "" {
 					found = append(found, fmt.Sprintf("%s of package %s", version, name))
 					break

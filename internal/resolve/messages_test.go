@@ -77,8 +77,8 @@ func TestLongStory(t *testing.T) {
 // TestPatience verifies that nothing is chosen, and a Problem is returned, if the solver gives up.
 func TestPatience(t *testing.T) {
 	in := sources(fooNeeding([]property.Property{needsKind("Bar")}, one("bar.v1.0.0", provides("Bar"))))
-	s := newSearch(newMarket(in, "default"), Surroundings{Catalogs: in}, nil)
-	root := s.market.meeting(need{op: opPackage, pkg: "foo", versions: anyVersion})
+	s := newSearch(newCandidates(in, "default"), Surroundings{Catalogs: in}, nil)
+	root := s.candidates.meeting(need{op: opPackage, pkg: "foo", versions: anyVersion})
 	s.patience = 0
 	if s.possible(root[0]) || !s.gaveUp {
 		t.Error("the solver answers without time to do so")

@@ -15,8 +15,8 @@ import (
 // the preferred catalog if it has them, and their dependencies. A name that is present already needs nothing. If
 // another version of its package is present, the bundle must be an update of that.
 func Plan(names []string, namespace string, preferred types.NamespacedName, in Surroundings) (Solution, *Problem) {
-	m := newMarket(in.Catalogs, namespace)
-	var wanted []wish
+	m := newCandidates(in.Catalogs, namespace)
+	var wanted []requested
 	var replaced []Installed
 	for _, name := range unique(names) {
 		if slices.ContainsFunc(in.Present, func(p Installed) bool { return p.Name == name }) {
@@ -36,7 +36,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 	}
 	s := newSearch(m, in, replaced)
 	var asked []*node
-	var agreed scene
+	var agreed assumptions
 	for _, w := range wanted {
 		n := s.oneOf(w.offers)
 		asked = append(asked, n)
@@ -48,7 +48,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 	var out Solution
 	for _, o := range s.choose(asked) {
 		c := o.choice()
-		if i := slices.IndexFunc(wanted, func(w wish) bool { return w.replaces != nil && slices.Contains(w.offers, o) }); i >= 0 {
+		if i := slices.IndexFunc(wanted, func(w requested) bool { return w.replaces != nil && slices.Contains(w.offers, o) }); i >= 0 {
 			c.Replaces = wanted[i].replaces.Name
 		}
 		out.Choices = append(out.Choices, c)
@@ -60,7 +60,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 }
 
 // planProblem returns why a bundle cannot be installed together with those that were named before it.
-func (s *search) planProblem(agreed scene, w wish) *Problem {
+func (s *search) planProblem(agreed assumptions, w requested) *Problem {
 	t := s.explain(agreed, w.offers[0])
 	if s.gaveUp {
 		return tooHard(w.offers[0].name)
@@ -68,16 +68,16 @@ func (s *search) planProblem(agreed scene, w wish) *Problem {
 	return &Problem{Reason: t.reason, Message: clip(t.String())}
 }
 
-// wish is a bundle that was requested by name: the offers with that name, in order of preference, and the
+// requested is a bundle that was requested by name: the offers with that name, in order of preference, and the
 // ClusterServiceVersion that they replace; nil if there is none.
-type wish struct {
+type requested struct {
 	offers   []*offer
 	replaces *Installed
 }
 
 // find returns the offers with a name.
-func (m *market) find(name string, preferred types.NamespacedName, present []Installed) (wish, *Problem) {
-	var out wish
+func (m *candidates) find(name string, preferred types.NamespacedName, present []Installed) (requested, *Problem) {
+	var out requested
 	var instead *Installed // what bundles of that name would have to replace, but do not
 	for _, c := range m.preferring(preferred) {
 		for _, pkg := range packagesWith(c.Content, func(b *catalog.Bundle) bool { return b.Name == name }) {
@@ -111,7 +111,7 @@ func (m *market) find(name string, preferred types.NamespacedName, present []Ins
 }
 
 // preferring returns the catalogs with content, the preferred one first.
-func (m *market) preferring(preferred types.NamespacedName) []catalog.Catalog {
+func (m *candidates) preferring(preferred types.NamespacedName) []catalog.Catalog {
 	out := m.readable()
 	slices.SortStableFunc(out, func(a, b catalog.Catalog) int { return compareBool(a.Key != preferred, b.Key != preferred) })
 	return out
@@ -152,7 +152,7 @@ func (e *entry) replacesByName(present []Installed) *Installed {
 }
 
 // names returns the names of all bundles.
-func (m *market) names() []string {
+func (m *candidates) names() []string {
 	var out []string
 	for _, c := range m.readable() {
 		for _, pkg := range c.Content.Packages {

@@ -148,7 +148,7 @@ func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (So
 	if in.Installed != nil {
 		replaced = append(replaced, *in.Installed)
 	}
-	m := newMarket(in.Catalogs, in.Namespace)
+	m := newCandidates(in.Catalogs, in.Namespace)
 	var wanted []*offer
 	for _, c := range candidates {
 		wanted = append(wanted, m.include(from, c))
@@ -171,7 +171,7 @@ func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (So
 			out.Choices[0].Replaces = in.Installed.Name
 		}
 		if i > 0 {
-			out.Note = clip(fmt.Sprintf("%s, the newest choice in %s, cannot be installed: %s", wanted[0].name, from, s.explain(scene{}, wanted[0])))
+			out.Note = clip(fmt.Sprintf("%s, the newest choice in %s, cannot be installed: %s", wanted[0].name, from, s.explain(assumptions{}, wanted[0])))
 		}
 		return out, nil
 	}
@@ -195,7 +195,7 @@ func (s *search) problem(wanted []*offer, installed *Installed) *Problem {
 	if s.gaveUp {
 		return tooHard(wanted[0].name)
 	}
-	story := s.explain(scene{}, wanted[0])
+	story := s.explain(assumptions{}, wanted[0])
 	if s.gaveUp {
 		return tooHard(wanted[0].name)
 	}

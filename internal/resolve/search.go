@@ -18,10 +18,10 @@ const patience = 5 * time.Second
 // search determines which offers can be installed together. It adds offers to a SAT solver as it reaches them: the
 // requested bundles, then those that satisfy their needs, and so on.
 type search struct {
-	market    *market
-	present   []Installed // remain installed, sorted by name
-	replaced  []Installed // are replaced
-	onCluster []property.GVK
+	candidates *candidates
+	present    []Installed // remain installed, sorted by name
+	replaced   []Installed // are replaced
+	onCluster  []property.GVK
 
 	solver   *gini.Gini
 	yes      z.Lit
@@ -62,9 +62,9 @@ type node struct {
 	parts []*node
 }
 
-func newSearch(m *market, in Surroundings, replaced []Installed) *search {
+func newSearch(m *candidates, in Surroundings, replaced []Installed) *search {
 	s := &search{
-		market: m, replaced: replaced,
+		candidates: m, replaced: replaced,
 		solver: gini.NewVc(64, 256), taken: map[claim]z.Lit{}, patience: patience,
 	}
 	for _, p := range in.Present {

@@ -13,7 +13,7 @@ func Together(subs []Subscription, in Surroundings) (out Solution, next []string
 		}
 		replaced = append(replaced, *sub.Installed)
 	}
-	m := newMarket(in.Catalogs, subs[0].Namespace)
+	m := newCandidates(in.Catalogs, subs[0].Namespace)
 	var wanted [][]*offer
 	var channels []channelOffer
 	for _, sub := range subs {

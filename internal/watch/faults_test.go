@@ -19,11 +19,11 @@ func testLostConnection(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
 	for i := range 5 {
-		f.say(t, n, fmt.Sprint("foo-", i), "Migrating=True")
+		f.setConditions(t, n, fmt.Sprint("foo-", i), "Migrating=True")
 	}
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
-	f.say(t, n, "foo-4") // an event, so that the watch can be resumed
+	f.setConditions(t, n, "foo-4") // an event, so that the watch can be resumed
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3")
 
 	resume := make(chan struct{})
@@ -37,8 +37,8 @@ func testLostConnection(t *testing.T, f fixture) {
 	})
 	p.CloseClientConnections()
 	f.delete(t, f.foo(n, "foo-0"))
-	f.say(t, n, "foo-1")
-	f.say(t, n, "foo-9", "Migrating=True")
+	f.setConditions(t, n, "foo-1")
+	f.setConditions(t, n, "foo-9", "Migrating=True")
 	close(resume)
 	sub.awaits(t, 5, n+"/foo-2", n+"/foo-3", n+"/foo-9")
 	if got := lists.Load(); got > 0 {
@@ -51,11 +51,11 @@ func testExpiredWatch(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
 	for i := range 5 {
-		f.say(t, n, fmt.Sprint("foo-", i), "Migrating=True")
+		f.setConditions(t, n, fmt.Sprint("foo-", i), "Migrating=True")
 	}
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
-	f.say(t, n, "foo-5", "Migrating=True") // an event, so that the watch can be resumed
+	f.setConditions(t, n, "foo-5", "Migrating=True") // an event, so that the watch can be resumed
 	sub.awaits(t, 6, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4", n+"/foo-5")
 
 	resume := make(chan struct{})
@@ -74,14 +74,14 @@ func testExpiredWatch(t *testing.T, f fixture) {
 	f.delete(t, f.foo(n, "foo-0"))
 	f.delete(t, f.foo(n, "foo-1"))
 	f.delete(t, f.foo(n, "foo-5"))
-	f.say(t, n, "foo-2")
-	f.say(t, n, "foo-9", "Migrating=True")
+	f.setConditions(t, n, "foo-2")
+	f.setConditions(t, n, "foo-9", "Migrating=True")
 	close(resume)
 	sub.awaits(t, 4, n+"/foo-3", n+"/foo-4", n+"/foo-9")
 	if expired.Load() == 0 {
 		t.Error("no watch was told that it has expired")
 	}
-	f.say(t, n, "foo-3")
+	f.setConditions(t, n, "foo-3")
 	sub.awaits(t, 4, n+"/foo-4", n+"/foo-9")
 }
 
@@ -94,10 +94,10 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 		for i := range 25 {
 			name := fmt.Sprintf("foo-%02d", i)
 			if i%3 == 0 {
-				f.say(t, n, name, "Migrating=True")
+				f.setConditions(t, n, name, "Migrating=True")
 				want = append(want, n+"/"+name)
 			} else {
-				f.say(t, n, name, "Migrating=False")
+				f.setConditions(t, n, name, "Migrating=False")
 			}
 		}
 		var pages atomic.Int32
@@ -124,7 +124,7 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 		if got := pages.Load(); got != 4 {
 			t.Errorf("want 4 pages, got %d", got)
 		}
-		f.say(t, n, "foo-00")
+		f.setConditions(t, n, "foo-00")
 		f.delete(t, f.foo(n, "foo-01"))
 		f.delete(t, f.foo(n, "foo-03"))
 		sub.awaits(t, 23, want[2:]...)
@@ -138,7 +138,7 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 func testBrokenJSON(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
-	f.say(t, n, "a", "Migrating=True")
+	f.setConditions(t, n, "a", "Migrating=True")
 	answers := []string{
 		``, `{`, `<html>Bad Gateway</html>`, "\x1f\x8b\x08\x00", `{"type":"ADDED","object":{"metadata":{"name":`, `{"items":[{"metadata":{"name":"x"}},`,
 		`{"type":"ADDED","object":{"metadata":{"name":"x"},"status":{"conditions":[{"type":"Migrating","status":"True"}]}}}{{{`,
@@ -168,7 +168,7 @@ func testBrokenJSON(t *testing.T, f fixture) {
 		return isWatch(r) && !isWatchList(r) && broken(w, r)
 	})
 	p.CloseClientConnections()
-	f.say(t, n, "b", "Migrating=True")
+	f.setConditions(t, n, "b", "Migrating=True")
 	sub.awaits(t, 2, n+"/a", n+"/b")
 }
 
@@ -211,7 +211,7 @@ func testSlowJSON(t *testing.T, f fixture) {
 // testServerAway verifies that an unreachable API server is reported as an error, and that reading recovers.
 func testServerAway(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
-	f.say(t, n, "a", "Migrating=True")
+	f.setConditions(t, n, "a", "Migrating=True")
 	p := newProxy(t, f.Cluster)
 	engine := newEngine(t, p.config())
 	sub := subscribe(t, engine, f.target(), "Migrating")
@@ -231,7 +231,7 @@ func testServerAway(t *testing.T, f fixture) {
 	late.awaitErr(t, "anything", func(error) bool { return true })
 
 	f.delete(t, f.foo(n, "a"))
-	f.say(t, n, "b", "Migrating=True")
+	f.setConditions(t, n, "b", "Migrating=True")
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)

@@ -19,27 +19,27 @@ type client struct {
 	*Subscription
 	types []string
 	salt  uint32
-	known map[string]said // by the conditions of an object
+	known map[string]verdict // by the conditions of an object
 
 	filled           bool
 	notified, urgent int
 }
 
-// said is a client's verdict on an object.
-type said struct {
+// verdict is a client's verdict on an object.
+type verdict struct {
 	Explanation
 	unknown bool
 }
 
 func (c *client) judge(conditions []Condition) Verdict {
-	v := c.say(conditions)
+	v := c.decide(conditions)
 	return Verdict{Blocks: v.Blocks != "", Tells: v.Tells != "", Unknown: v.unknown}
 }
 
-func (c *client) explain(conditions []Condition) Explanation { return c.say(conditions).Explanation }
+func (c *client) explain(conditions []Condition) Explanation { return c.decide(conditions).Explanation }
 
-// say is an arbitrary Judge: its verdict depends on everything that a Judge may read.
-func (c *client) say(conditions []Condition) said {
+// decide is an arbitrary Judge: its verdict depends on everything that a Judge may read.
+func (c *client) decide(conditions []Condition) verdict {
 	h := fnv.New32a()
 	fmt.Fprint(h, c.salt)
 	for _, condition := range conditions {
@@ -47,7 +47,7 @@ func (c *client) say(conditions []Condition) said {
 			fmt.Fprintf(h, "%s=%d ", condition.Type, condition.Status)
 		}
 	}
-	var v said
+	var v verdict
 	n := h.Sum32() / 16
 	if n%4 == 0 {
 		v.Blocks = fmt.Sprint("blocks ", n%16)
@@ -66,11 +66,11 @@ func (c *client) want(objects map[string]string) Snapshot {
 		return Snapshot{}
 	}
 	out := Snapshot{Filled: true}
-	for name, says := range objects {
-		v, ok := c.known[says]
+	for name, conditions := range objects {
+		v, ok := c.known[conditions]
 		if !ok {
-			v = c.say(spelt(says))
-			c.known[says] = v
+			v = c.decide(spelt(conditions))
+			c.known[conditions] = v
 		}
 		out.Total++
 		if v.Blocks != "" {
@@ -113,9 +113,9 @@ func (c *client) want(objects map[string]string) Snapshot {
 }
 
 // spelt returns the conditions of an object, each type once.
-func spelt(says string) []Condition {
+func spelt(conditions string) []Condition {
 	var out []Condition
-	for condition := range strings.FieldsSeq(says) {
+	for condition := range strings.FieldsSeq(conditions) {
 		conditionType, status, _ := strings.Cut(condition, "=")
 		if !slices.ContainsFunc(out, func(c Condition) bool { return c.Type == conditionType }) {
 			out = append(out, Condition{conditionType, statusOf([]byte(status))})
@@ -164,7 +164,7 @@ func (m *model) name() string { return fmt.Sprintf("ns%d/foo-%d", m.random.IntN(
 
 func (m *model) conditionType() string { return string(rune('A' + m.random.IntN(6))) }
 
-func (m *model) says() string {
+func (m *model) randomConditions() string {
 	var out []string
 	for range m.random.IntN(5) {
 		out = append(out, m.conditionType()+"="+[]string{"True", "False", "Unknown"}[m.random.IntN(3)])
@@ -173,7 +173,7 @@ func (m *model) says() string {
 }
 
 func (m *model) subscribe(t *testing.T) string {
-	c := &client{salt: m.random.Uint32(), known: map[string]said{}}
+	c := &client{salt: m.random.Uint32(), known: map[string]verdict{}}
 	for range 1 + m.random.IntN(3) {
 		c.types = append(c.types, m.conditionType())
 	}
@@ -217,7 +217,7 @@ func (m *model) replace() string {
 		m.objects = map[string]string{}
 	}
 	for range m.random.IntN(150) {
-		m.objects[m.name()] = m.says()
+		m.objects[m.name()] = m.randomConditions()
 	}
 	m.now.replace(1+m.random.IntN(3), m.objects)
 	m.most = len(m.objects)
@@ -235,7 +235,7 @@ func (m *model) step(t *testing.T) string {
 	case op < 6 && len(m.clients) > 1 || op == 6:
 		return m.unsubscribe(t)
 	case op < 12 && m.before.source != nil:
-		m.before.update(m.name(), m.says())
+		m.before.update(m.name(), m.randomConditions())
 		m.before.delete(m.name())
 		m.before.replace(1, nil)
 		m.before.failed(fmt.Errorf("of no interest"))
@@ -251,11 +251,11 @@ func (m *model) step(t *testing.T) string {
 		_ = m.now.Resync()
 		return "resync"
 	default:
-		name, says := m.name(), m.says()
-		m.objects[name] = says
+		name, conditions := m.name(), m.randomConditions()
+		m.objects[name] = conditions
 		m.most = max(m.most, len(m.objects))
-		m.now.update(name, says)
-		return fmt.Sprintf("update %s: %s", name, says)
+		m.now.update(name, conditions)
+		return fmt.Sprintf("update %s: %s", name, conditions)
 	}
 }
 

@@ -43,9 +43,9 @@ func scriptOf(sub *Subscription) script {
 	return script{reading: reading{source: s, round: s.round}, numbers: maps.Clone(s.numbers)}
 }
 
-func (s script) object(name, says string) *object {
+func (s script) object(name, conditions string) *object {
 	var pattern []byte
-	for condition := range strings.FieldsSeq(says) {
+	for condition := range strings.FieldsSeq(conditions) {
 		conditionType, status, _ := strings.Cut(condition, "=")
 		if number, ok := s.numbers[conditionType]; ok && !patternHas(pattern, number) {
 			pattern = appendToPattern(pattern, number, statusOf([]byte(status)))
@@ -55,15 +55,15 @@ func (s script) object(name, says string) *object {
 	return newObject(record{key: []byte(namespace + string(keySeparator) + name), pattern: string(pattern)})
 }
 
-func (s script) update(name, says string) { _ = s.Update(s.object(name, says)) }
-func (s script) delete(name string)       { _ = s.Delete(s.object(name, "")) }
+func (s script) update(name, conditions string) { _ = s.Update(s.object(name, conditions)) }
+func (s script) delete(name string)             { _ = s.Delete(s.object(name, "")) }
 
 // replace replaces all objects, in that many pages.
 func (s script) replace(pages int, objects map[string]string) {
 	lists := make([]whole, pages)
 	i := 0
-	for name, says := range objects {
-		o := s.object(name, says)
+	for name, conditions := range objects {
+		o := s.object(name, conditions)
 		lists[i%pages].set(o.key, o.pattern)
 		i++
 	}
@@ -88,8 +88,8 @@ func TestNotify(t *testing.T) {
 		do   func(script)
 		want []string
 	}
-	update := func(name, says string, want ...string) step {
-		return step{func(s script) { s.update(name, says) }, want}
+	update := func(name, conditions string, want ...string) step {
+		return step{func(s script) { s.update(name, conditions) }, want}
 	}
 	remove := func(name string, want ...string) step { return step{func(s script) { s.delete(name) }, want} }
 	replace := func(objects map[string]string, want ...string) step {

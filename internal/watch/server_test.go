@@ -125,8 +125,8 @@ func (f fixture) foo(namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-// say creates a Foo if it does not exist, and sets its conditions, "Type=Status".
-func (f fixture) say(t testing.TB, namespace, name string, conditions ...string) {
+// setConditions creates a Foo if it does not exist, and sets its conditions, "Type=Status".
+func (f fixture) setConditions(t testing.TB, namespace, name string, conditions ...string) {
 	t.Helper()
 	ctx := context.Background()
 	o := f.foo(namespace, name)
@@ -266,10 +266,10 @@ func eventually(t testing.TB, what string, is func() bool) {
 func testComeAndGo(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	engine := f.engine(t)
-	f.say(t, n, "a", "Migrating=True")
+	f.setConditions(t, n, "a", "Migrating=True")
 	first := subscribe(t, engine, f.target(), "Migrating")
 	first.awaits(t, 1, n+"/a")
-	f.say(t, n, "b")
+	f.setConditions(t, n, "b")
 	first.awaits(t, 2, n+"/a")
 
 	second := subscribe(t, engine, f.target(), "Migrating") // filled at once by the reading of the first
@@ -277,12 +277,12 @@ func testComeAndGo(t *testing.T, f fixture) {
 		t.Errorf("a second Subscription to the same: got %+v", got)
 	}
 	first.Close()
-	f.say(t, n, "b", "Migrating=True")
+	f.setConditions(t, n, "b", "Migrating=True")
 	f.delete(t, f.foo(n, "a"))
 	second.awaits(t, 1, n+"/b")
 	second.Close()
 
-	f.say(t, n, "c", "Migrating=True") // without a Subscription
+	f.setConditions(t, n, "c", "Migrating=True") // without a Subscription
 	third := subscribe(t, engine, f.target(), "Migrating")
 	third.awaits(t, 2, n+"/b", n+"/c")
 	if got := first.Snapshot(); got.Total != 2 || len(got.Items) != 1 {
@@ -295,13 +295,13 @@ func testShared(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	since := time.Now()
 	engine := f.engine(t)
-	f.say(t, n, "a", "Migrating=True")
+	f.setConditions(t, n, "a", "Migrating=True")
 	subs := []subscription{subscribe(t, engine, f.target(), "Migrating", "Ready")}
 	subs[0].awaits(t, 1, n+"/a")
 	for _, conditionTypes := range [][]string{{"Migrating"}, {"Ready"}, {"Migrating"}} {
 		subs = append(subs, subscribe(t, engine, f.target(), conditionTypes...))
 	}
-	f.say(t, n, "b", "Migrating=True", "Ready=True")
+	f.setConditions(t, n, "b", "Migrating=True", "Ready=True")
 	subs[1].awaits(t, 2, n+"/a", n+"/b")
 	subs[2].awaits(t, 2, n+"/b")
 	subs[3].awaits(t, 2, n+"/a", n+"/b")
@@ -326,8 +326,8 @@ func testGrowingTypes(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
 	engine := newEngine(t, p.config())
-	f.say(t, n, "a", "Migrating=True", "Busy=True")
-	f.say(t, n, "b", "Busy=True")
+	f.setConditions(t, n, "a", "Migrating=True", "Busy=True")
+	f.setConditions(t, n, "b", "Busy=True")
 	first := subscribe(t, engine, f.target(), "Migrating")
 	first.awaits(t, 2, n+"/a")
 	second := subscribe(t, engine, f.target(), "Busy", "Migrating")
@@ -336,7 +336,7 @@ func testGrowingTypes(t *testing.T, f fixture) {
 	}
 	second.awaits(t, 2, n+"/a", n+"/b")
 	subscribe(t, engine, f.target(), "Busy").awaits(t, 2, n+"/a", n+"/b") // needs no new condition type
-	f.say(t, n, "b")
+	f.setConditions(t, n, "b")
 	first.awaits(t, 2, n+"/a")
 	second.awaits(t, 2, n+"/a")
 	eventually(t, "two requests have come, and one is open", func() bool {
@@ -367,8 +367,8 @@ func (f fixture) account(t *testing.T, home, namespace string, verbs ...string) 
 
 func testImpersonated(t *testing.T, f fixture) {
 	here, there := f.Namespace(t, "watch"), f.Namespace(t, "watch")
-	f.say(t, here, "a", "Migrating=True")
-	f.say(t, there, "b", "Migrating=True")
+	f.setConditions(t, here, "a", "Migrating=True")
+	f.setConditions(t, there, "b", "Migrating=True")
 	since := time.Now()
 	engine := f.engine(t)
 	target := f.target()
@@ -407,7 +407,7 @@ func testImpersonated(t *testing.T, f fixture) {
 // testListWithoutWatch verifies that an account that may list but not watch gets an error.
 func testListWithoutWatch(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
-	f.say(t, n, "a", "Migrating=True")
+	f.setConditions(t, n, "a", "Migrating=True")
 	target := f.target()
 	target.Identity = f.account(t, n, "", "list")
 	sub := subscribe(t, f.engine(t), target, "Migrating")
@@ -417,13 +417,13 @@ func testListWithoutWatch(t *testing.T, f fixture) {
 	}
 	f.account(t, n, "", "watch")
 	sub.awaits(t, 1, n+"/a")
-	f.say(t, n, "b", "Migrating=True")
+	f.setConditions(t, n, "b", "Migrating=True")
 	sub.awaits(t, 2, n+"/a", n+"/b")
 }
 
 func testCRDGone(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
-	f.say(t, n, "a", "Migrating=True")
+	f.setConditions(t, n, "a", "Migrating=True")
 	engine := f.engine(t)
 	everywhere := subscribe(t, engine, f.target(), "Migrating")
 	here := f.target()
@@ -444,7 +444,7 @@ func testCRDGone(t *testing.T, f fixture) {
 	}
 	f.Cluster = &testcluster.Cluster{Config: f.Config, Client: fresh}
 	eventually(t, "Foo a can be created", func() bool { return f.Client.Create(context.Background(), f.foo("", "a")) == nil })
-	f.say(t, "", "a", "Migrating=True")
+	f.setConditions(t, "", "a", "Migrating=True")
 	subscribe(t, f.engine(t), f.target(), "Migrating").awaits(t, 1, "a")
 	everywhere.awaits(t, 1, "a")
 	inNamespace.awaitErr(t, "not found", apierrors.IsNotFound)

@@ -14,8 +14,8 @@ import (
 
 var registryV1 = map[string]string{labelBundleMediaType: mediaTypeRegistryV1}
 
-// told returns the reason and the text of an error, without the name of the registry.
-func told(err error, host string) string {
+// errorText returns the reason and the text of an error, without the name of the registry.
+func errorText(err error, host string) string {
 	if err == nil {
 		return ""
 	}
@@ -164,7 +164,7 @@ func TestBundleImage(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.err, told(err, registry.Host)); diff != "" {
+			if diff := cmp.Diff(tc.err, errorText(err, registry.Host)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

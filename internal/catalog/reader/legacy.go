@@ -103,7 +103,7 @@ func legacyObjects(files map[string][]byte, key string) (map[string][]legacyObje
 func (l *legacy) content() *catalog.Content {
 	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
 	for _, p := range l.packages {
-		said, err := l.said(p)
+		said, err := l.convert(p)
 		if err == nil {
 			out.Packages[p.Name], err = newPackage(said)
 		}
@@ -115,9 +115,9 @@ func (l *legacy) content() *catalog.Content {
 	return out
 }
 
-// said converts a package manifest to a file-based catalog. A channel consists of the ClusterServiceVersions that its
+// convert converts a package manifest to a file-based catalog. A channel consists of the ClusterServiceVersions that its
 // currentCSV reaches by replaces and skips.
-func (l *legacy) said(p legacyPackage) (declcfg.DeclarativeConfig, error) {
+func (l *legacy) convert(p legacyPackage) (declcfg.DeclarativeConfig, error) {
 	var out declcfg.DeclarativeConfig
 	if len(p.Channels) == 1 { // as OLM does, regardless of what the manifest sets
 		p.DefaultChannel = p.Channels[0].Name

@@ -128,7 +128,7 @@ func TestLegacyConfigMapUnreadable(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseLegacy(bytesOf(map[string]string{keyCSVs: tc.csvs, keyPackages: tc.packages}))
-			if diff := cmp.Diff(tc.want, told(err, "-")); diff != "" {
+			if diff := cmp.Diff(tc.want, errorText(err, "-")); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

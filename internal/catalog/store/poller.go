@@ -11,11 +11,11 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog"
 )
 
-// feed reads one origin repeatedly in the background.
-type feed struct {
+// poller reads one origin repeatedly in the background.
+type poller struct {
 	origin origin
 
-	// known is the reading in use when the feed starts; nil if there is none.
+	// known is the reading in use when the poller starts; nil if there is none.
 	known *reading
 
 	// every is the interval between successful reads; 0 means to read only after a change.
@@ -27,7 +27,7 @@ type feed struct {
 	// fits returns an Error if the content exceeds a memory limit.
 	fits func(*catalog.Content) error
 
-	// record is called with the result of each attempt. It returns false if the feed has been replaced, and must stop.
+	// record is called with the result of each attempt. It returns false if the poller has been replaced, and must stop.
 	record func(*reading, outcome) bool
 }
 
@@ -38,7 +38,7 @@ const defaultEvery = 15 * time.Minute
 var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: 2 * time.Minute}
 
 // run reads until ctx is done.
-func (f *feed) run(ctx context.Context) {
+func (f *poller) run(ctx context.Context) {
 	defer f.origin.close()
 	backoff := retries
 	for {
@@ -63,7 +63,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-func (f *feed) read(ctx context.Context) (*reading, *catalog.Error) {
+func (f *poller) read(ctx context.Context) (*reading, *catalog.Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	r, err := f.origin.read(ctx, f.known)
@@ -83,7 +83,7 @@ func (f *feed) read(ctx context.Context) (*reading, *catalog.Error) {
 }
 
 // wait blocks until the origin may have changed, but no longer than pause; 0 means no limit.
-func (f *feed) wait(ctx context.Context, pause time.Duration) {
+func (f *poller) wait(ctx context.Context, pause time.Duration) {
 	if pause > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, pause)

@@ -20,7 +20,7 @@ func TestFeedEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	outcomes := make(chan outcome, 10)
-	f := &feed{origin: o, timeout: time.Minute, fits: func(*catalog.Content) error { return nil }, record: func(_ *reading, oc outcome) bool {
+	f := &poller{origin: o, timeout: time.Minute, fits: func(*catalog.Content) error { return nil }, record: func(_ *reading, oc outcome) bool {
 		outcomes <- oc
 		return ctx.Err() == nil
 	}}
@@ -38,6 +38,6 @@ func TestFeedEnds(t *testing.T) {
 	cancel()
 	<-done
 	if state := o.conn.GetState(); state != connectivity.Shutdown {
-		t.Errorf("A feed that ends leaves nothing behind: its connection is %s", state)
+		t.Errorf("A poller that ends leaves nothing behind: its connection is %s", state)
 	}
 }

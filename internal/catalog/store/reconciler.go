@@ -67,13 +67,13 @@ type Reconciler struct {
 	ctx   context.Context
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-	mu    sync.Mutex
-	feeds map[types.NamespacedName]running
+	mu      sync.Mutex
+	pollers map[types.NamespacedName]running
 }
 
-// running is a feed with its target, and the function that stops it.
+// running is a poller with its target, and the function that stops it.
 type running struct {
-	*feed
+	*poller
 	target target
 	stop   context.CancelFunc
 }
@@ -84,7 +84,7 @@ type running struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Reconcile makes a feed read the CatalogSource as its spec requires, and updates the status if it changed.
+// Reconcile makes a poller read the CatalogSource as its spec requires, and updates the status if it changed.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if err := r.sweep(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -177,12 +177,12 @@ func configMapMetadata() *metav1.PartialObjectMetadata {
 	return out
 }
 
-// follow starts a feed for a target, unless one is running. The previous content stays in use until the feed has read a
+// follow starts a poller for a target, unless one is running. The previous content stays in use until the poller has read a
 // new one.
 func (r *Reconciler) follow(key types.NamespacedName, t target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, ok := r.feeds[key]
+	before, ok := r.pollers[key]
 	if ok && before.target == t {
 		return
 	}
@@ -190,10 +190,10 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 		before.stop()
 	}
 	ctx, stop := context.WithCancel(r.ctx)
-	next := running{target: t, stop: stop, feed: &feed{known: r.Store.state(key).reading, every: t.every, timeout: r.Timeout}}
+	next := running{target: t, stop: stop, poller: &poller{known: r.Store.state(key).reading, every: t.every, timeout: r.Timeout}}
 	next.fits = func(content *catalog.Content) error { return r.Store.fits(key, content, r.Reach.Trusts) }
-	next.record = func(read *reading, o outcome) bool { return r.record(ctx, key, next.feed, read, o) }
-	r.feeds[key] = next
+	next.record = func(read *reading, o outcome) bool { return r.record(ctx, key, next.poller, read, o) }
+	r.pollers[key] = next
 	var err error
 	if next.origin, err = r.origin(key, t); err != nil {
 		r.Store.record(key, next.known, outcome{err: catalog.AsError(err, v1alpha1.ReasonSpecInvalid), at: time.Now()})
@@ -221,11 +221,11 @@ func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) 
 	return &configMapOrigin{key: t.configMap, source: key, reader: r.live, access: a, disk: r.disk}, nil
 }
 
-// record stores the result of a feed. It returns false if the feed has been replaced.
-func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *feed, read *reading, o outcome) bool {
+// record stores the result of a poller. It returns false if the poller has been replaced.
+func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *poller, read *reading, o outcome) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() != nil || r.feeds[key].feed != f {
+	if ctx.Err() != nil || r.pollers[key].poller != f {
 		return false
 	}
 	if read != nil {
@@ -244,13 +244,13 @@ func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *fe
 	return true
 }
 
-// forget stops the feed of a CatalogSource that does not exist, and removes its content.
+// forget stops the poller of a CatalogSource that does not exist, and removes its content.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f, ok := r.feeds[key]; ok {
+	if f, ok := r.pollers[key]; ok {
 		f.stop()
-		delete(r.feeds, key)
+		delete(r.pollers, key)
 	}
 	r.Store.forget(key)
 	return r.disk.forget(key)
@@ -344,7 +344,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		r.Timeout = 5 * time.Minute
 	}
 	r.cluster, r.cache, r.live = mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader()
-	r.feeds = map[types.NamespacedName]running{}
+	r.pollers = map[types.NamespacedName]running{}
 	var err error
 	if r.disk, err = openDisk(r.Dir); err != nil {
 		return err

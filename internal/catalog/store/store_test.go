@@ -154,7 +154,7 @@ func TestRecordReleases(t *testing.T) {
 	s.record(k, first, outcome{}) // read again, unchanged
 	s.record(k, second, outcome{})
 	s.forget(k)
-	s.record(k, of("late"), outcome{}) // of a feed that was not stopped yet
+	s.record(k, of("late"), outcome{}) // of a poller that was not stopped yet
 	want := map[string]int{"first": 1, "second": 1, "late": 1}
 	if diff := cmp.Diff(want, released); diff != "" {
 		t.Errorf("What is read is released once, when it is no longer in use.\n-want +got\n%s", diff)

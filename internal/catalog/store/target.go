@@ -17,7 +17,7 @@ import (
 	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
-// target is what a CatalogSource requires to be read, and how often. A feed is replaced only if its target changes.
+// target is what a CatalogSource requires to be read, and how often. A poller is replaced only if its target changes.
 type target struct {
 	// problem with the spec; empty if there is none.
 	problem string

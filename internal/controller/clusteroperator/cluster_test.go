@@ -162,8 +162,8 @@ func installed(p *platformv1alpha1.PlatformOperator, reason, message string) {
 	}}
 }
 
-// say patches the status of a PlatformOperator.
-func say(t testing.TB, c *testcluster.Cluster, name string, change func(*platformv1alpha1.PlatformOperator)) {
+// patchStatus patches the status of a PlatformOperator.
+func patchStatus(t testing.TB, c *testcluster.Cluster, name string, change func(*platformv1alpha1.PlatformOperator)) {
 	t.Helper()
 	p := platformOperator(name)
 	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {

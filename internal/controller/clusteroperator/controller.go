@@ -129,7 +129,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, 
 		Named("clusteroperator").
 		WatchesRawSource(source.Kind(own, &configv1.ClusterOperator{}, &handler.TypedEnqueueRequestForObject[*configv1.ClusterOperator]{})).
 		Watches(&platformv1alpha1.PlatformOperator{}, handler.EnqueueRequestsFromMapFunc(toSingleton[client.Object]),
-			builder.WithPredicates(predicate.Funcs{UpdateFunc: saysSomethingNew})).
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevant})).
 		Build(r)
 }
 
@@ -149,8 +149,8 @@ func onlyNamed(mgr ctrl.Manager, name string) (cache.Cache, error) {
 	return out, mgr.Add(out)
 }
 
-// saysSomethingNew is a predicate that drops updates of a PlatformOperator that Status does not read.
-func saysSomethingNew(e event.UpdateEvent) bool {
+// isRelevant is a predicate that drops updates of a PlatformOperator that Status does not read.
+func isRelevant(e event.UpdateEvent) bool {
 	before, is := e.ObjectOld.(*platformv1alpha1.PlatformOperator)
 	after, are := e.ObjectNew.(*platformv1alpha1.PlatformOperator)
 	return !is || !are || !clusteroperatorstatus.Same(before, after)

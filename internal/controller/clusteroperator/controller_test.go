@@ -44,10 +44,10 @@ func TestController(t *testing.T) {
 		"Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
 
 	t.Log("a package that does not exist fails the installation, two minutes after the first bad moment")
-	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v1 is installed")
 	})
-	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, "PackageNotFound", "There is no package bar")
 		p.Status.FailingSince = &metav1.Time{Time: time.Now().Add(-117 * time.Second)}
 		p.Status.FailingReason, p.Status.FailingMessage = "PackageNotFound", "There is no package bar"
@@ -57,13 +57,13 @@ func TestController(t *testing.T) {
 	await(t, c, "Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar (PackageNotFound): There is no package bar")
 
 	t.Log("the installation succeeds with the last of them")
-	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "bar.v1 is installed")
 		p.Status.QuietSince = &metav1.Time{Time: time.Now()}
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "operator="+ownVersion,
 		"Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar, not just now but until a moment ago (PackageNotFound)")
-	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		p.Status.FailingSince, p.Status.QuietSince, p.Status.FailingReason, p.Status.FailingMessage = nil, nil, "", ""
 	})
 	co := await(t, c, "Degraded=False/AsExpected")
@@ -91,10 +91,10 @@ func TestController(t *testing.T) {
 		spoil(t, c, func(status *configv1.ClusterOperatorStatus) { status.Conditions[3].Message = "Ask Kim again" })
 	}
 	r.meanwhile.Store(&meanwhile)
-	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
+	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 2 PlatformOperators: foo (Installing): Waiting for foo.v2",
 		"Upgradeable=False/AdminSaysNo: Ask Kim again")
-	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v1 is installed")
 	})
 	await(t, c, "Progressing=False/PlatformOperatorsInstalled")
@@ -110,7 +110,7 @@ func TestController(t *testing.T) {
 	complete(t, c, version, configv1.CompletedUpdate, "4.20.0")
 	complete(t, c, version, configv1.PartialUpdate, "4.20.1")
 	await(t, c, "operator=4.20.1", "Progressing=False/PlatformOperatorsInstalled")
-	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
+	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 2 PlatformOperators: foo (Installing): Waiting for foo.v2",
 		"Available=True/PlatformOperatorsInstalled: Every PlatformOperator had been installed once")
 	complete(t, c, version, configv1.PartialUpdate, "4.20.2")
@@ -130,7 +130,7 @@ func TestController(t *testing.T) {
 	if err := clusteroperator.WatchClusterVersion(r.manager, r.controller); err != nil {
 		t.Fatal(err)
 	}
-	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v2 is installed")
 	})
 	await(t, c, "operator=4.20.2", "Progressing=False/PlatformOperatorsInstalled")

@@ -42,7 +42,7 @@ func TestInstallation(t *testing.T) {
 		t.Fatalf("the installation completes at once:\n%s", testcluster.Print(co))
 	}
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 2 of 2 PlatformOperators to be installed")
-	say(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v1 is installed")
 	})
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2 PlatformOperators to be installed: bar")
@@ -54,18 +54,18 @@ func TestInstallation(t *testing.T) {
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2 PlatformOperators to be installed: "+
 		"bar is part of the release and does not exist")
 	c.Create(t, platformOperator("bar"))
-	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "bar.v1 is installed")
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0")
 
 	t.Log("one that is not installed any more withdraws the version until the installation has completed")
-	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for bar.v2") })
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for bar.v2") })
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2")
 	if err := release.Check(current(t, c, co), true); err == nil {
 		t.Errorf("the installation completes without bar:\n%s", testcluster.Print(co))
 	}
-	say(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "bar.v2 is installed")
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0")
@@ -85,7 +85,7 @@ func TestInstallation(t *testing.T) {
 	if err := release.Check(current(t, c, co), false); err == nil {
 		t.Errorf("the update goes on without baz:\n%s", testcluster.Print(co))
 	}
-	say(t, c, "baz", func(p *platformv1alpha1.PlatformOperator) {
+	patchStatus(t, c, "baz", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "baz.v1 is installed")
 	})
 	await(t, c, "operator=2.0.0", "Progressing=False/PlatformOperatorsInstalled")

@@ -108,7 +108,7 @@ func next(after action, f facts) action {
 	switch {
 	case isA[*identityChanged](f.err):
 		return replace(f.plan)
-	case isA[*refusal](f.err):
+	case isA[*permanentError](f.err):
 		return fail
 	case f.err != nil:
 		return retry
@@ -149,7 +149,7 @@ func (f facts) cause() condition.Problem {
 	if changed, ok := errors.AsType[*identityChanged](f.err); ok {
 		return condition.Problem{Reason: v1alpha1.PlanReasonIdentityChanged, Message: changed.Error()}
 	}
-	if refused, ok := errors.AsType[*refusal](f.err); ok {
+	if refused, ok := errors.AsType[*permanentError](f.err); ok {
 		return condition.Problem{Reason: refused.reason, Message: refused.message}
 	}
 	if f.stored == lost {
@@ -170,7 +170,7 @@ func reasonOf(err error) string {
 }
 
 func messageOf(err error) string {
-	if f, ok := errors.AsType[*failure](err); ok {
+	if f, ok := errors.AsType[*taskError](err); ok {
 		return f.Error()
 	}
 	return apierror.Message(err, maxQuoted)

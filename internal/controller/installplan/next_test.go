@@ -31,7 +31,7 @@ func TestNext(t *testing.T) {
 	of := func(owner string) *olm.InstallPlan { return manual(true, owner) }
 	problem := &condition.Problem{Reason: "BundleInvalid"}
 	held, free := &gate.Decision{Held: true}, &gate.Decision{}
-	refused, moved := error(&refusal{"InstallComponentFailed", "no"}), error(&identityChanged{to: apply.Identity{Namespace: "default", Name: "a"}})
+	refused, moved := error(&permanentError{"InstallComponentFailed", "no"}), error(&identityChanged{to: apply.Identity{Namespace: "default", Name: "a"}})
 	cases := map[string]struct {
 		reason string
 		after  action
@@ -98,12 +98,12 @@ func TestResult(t *testing.T) {
 		want   condition.Problem
 	}{
 		"Complete":       {reason: "There is no problem.", of: finish},
-		"Refused":        {"The API server's message is quoted.", fail, facts{err: &refusal{"KindNotServed", "no kind"}}, condition.Problem{Reason: "KindNotServed", Message: "no kind"}},
+		"Refused":        {"The API server's message is quoted.", fail, facts{err: &permanentError{"KindNotServed", "no kind"}}, condition.Problem{Reason: "KindNotServed", Message: "no kind"}},
 		"ContentGone":    {"An admin knows where it was.", fail, facts{stored: lost}, condition.Problem{Reason: "ContentGone", Message: "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted"}},
 		"ContentChanged": {"A user approved something else.", fail, facts{changed: true}, condition.Problem{Reason: "ContentChanged", Message: "What the plan installs has changed since it was shown for approval"}},
 		"IdentityChanged": {"Both identities are named.", fail, facts{err: &identityChanged{to: apply.Identity{Namespace: "default", Name: "a"}}},
 			condition.Problem{Reason: "IdentityChanged", Message: "the plan was begun as the manager, and the OperatorGroup now has it run as service account default/a"}},
-		"Forbidden": {"A permission is waited for.", retry, facts{err: &failure{"ConfigMap a of foo.v1", forbidden}},
+		"Forbidden": {"A permission is waited for.", retry, facts{err: &taskError{"ConfigMap a of foo.v1", forbidden}},
 			condition.Problem{Reason: "Forbidden", Message: `ConfigMap a of foo.v1: configmaps "a" is forbidden: no permission`}},
 		"NoServiceAccount": {"The service account is waited for.", retry, facts{err: &noAccount{errors.New("not found")}}, condition.Problem{Reason: "ServiceAccountMissing", Message: "not found"}},
 		"Transient":        {"Everything else is tried again.", retry, facts{err: errors.New("away")}, condition.Problem{Reason: "Retrying", Message: "away"}},

@@ -60,7 +60,7 @@ func (r *run) parts(bundle int) ([]task, error) {
 	b := &r.content.Bundles[bundle]
 	csv, err := csvOf(b, r.plan.Name, r.scope)
 	if err != nil {
-		return nil, &refusal{v1alpha1.PlanReasonComponentFailed, err.Error()}
+		return nil, &permanentError{v1alpha1.PlanReasonComponentFailed, err.Error()}
 	}
 	csv.typed.UID = placeholder
 	in := installOf(csv.typed, r.scope)
@@ -70,7 +70,7 @@ func (r *run) parts(bundle int) ([]task, error) {
 	}
 	rendered, err := install.Render(in)
 	if invalid, ok := errors.AsType[*install.Error](err); ok {
-		return nil, &refusal{string(invalid.Reason), fmt.Sprintf("ClusterServiceVersion %s: %s", b.Name, invalid.Message)}
+		return nil, &permanentError{string(invalid.Reason), fmt.Sprintf("ClusterServiceVersion %s: %s", b.Name, invalid.Message)}
 	} else if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (r *run) parts(bundle int) ([]task, error) {
 func (r *run) check(ctx context.Context, t task) error {
 	if why, ok := r.definitions.Validate(t.object); ok {
 		if why != "" {
-			return &refusal{v1alpha1.PlanReasonComponentFailed, why}
+			return &permanentError{v1alpha1.PlanReasonComponentFailed, why}
 		}
 		return nil // dry-run later, when its kind is served
 	}
@@ -115,7 +115,7 @@ func (r *run) check(ctx context.Context, t task) error {
 			return err
 		}
 		if why != "" {
-			return &refusal{v1alpha1.PlanReasonCRDUpdateUnsafe, why}
+			return &permanentError{v1alpha1.PlanReasonCRDUpdateUnsafe, why}
 		}
 	}
 	err := r.dryRun(ctx, t, object)

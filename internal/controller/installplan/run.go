@@ -54,7 +54,7 @@ type run struct {
 func (r *Reconciler) newRun(plan *olm.InstallPlan, content *record.Content, scope Scope) (*run, error) {
 	tasks, err := tasksOf(content, plan.Name, scope)
 	if err != nil {
-		return nil, &refusal{v1alpha1.PlanReasonComponentFailed, err.Error()}
+		return nil, &permanentError{v1alpha1.PlanReasonComponentFailed, err.Error()}
 	}
 	out := &run{
 		Reconciler: r, plan: plan, content: content, scope: scope, tasks: tasks,
@@ -299,23 +299,23 @@ func (r *run) namespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// refusal is an error of the API server, or a finding of preflight, that a retry does not fix.
-type refusal struct {
+// permanentError is an error of the API server, or a finding of preflight, that a retry does not fix.
+type permanentError struct {
 	reason  string
 	message string
 }
 
-func (r *refusal) Error() string { return r.message }
+func (r *permanentError) Error() string { return r.message }
 
-// failure is an error of a task that may be transient.
-type failure struct {
+// taskError is an error of a task that may be transient.
+type taskError struct {
 	task  string
 	cause error
 }
 
-func (f *failure) Error() string { return f.task + ": " + apierror.Message(f.cause, maxQuoted) }
+func (f *taskError) Error() string { return f.task + ": " + apierror.Message(f.cause, maxQuoted) }
 
-func (f *failure) Unwrap() error { return f.cause }
+func (f *taskError) Unwrap() error { return f.cause }
 
 // noAccount is the error if the service account that a plan has to be applied as does not exist.
 type noAccount struct{ error }
@@ -325,8 +325,8 @@ func explain(t task, err error) error {
 	if err == nil {
 		return nil
 	}
-	if refused, ok := errors.AsType[*refusal](err); ok {
-		return &refusal{refused.reason, fmt.Sprintf("%s: %s", t.title(), refused.message)}
+	if refused, ok := errors.AsType[*permanentError](err); ok {
+		return &permanentError{refused.reason, fmt.Sprintf("%s: %s", t.title(), refused.message)}
 	}
 	if changed, ok := errors.AsType[*identityChanged](err); ok {
 		return changed
@@ -335,15 +335,15 @@ func explain(t task, err error) error {
 		return notServed(t)
 	}
 	if apierror.Transient(err) {
-		return &failure{t.title(), err}
+		return &taskError{t.title(), err}
 	}
-	return &refusal{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", t.title(), apierror.Message(err, maxQuoted))}
+	return &permanentError{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", t.title(), apierror.Message(err, maxQuoted))}
 }
 
 // notServed returns the refusal of an object whose kind the API server does not serve. Scripts for OLM look for its
 // message.
 func notServed(t task) error {
-	return &refusal{v1alpha1.PlanReasonKindNotServed, fmt.Sprintf(
+	return &permanentError{v1alpha1.PlanReasonKindNotServed, fmt.Sprintf(
 		"api-server resource not found installing %s %s of %s: GroupVersionKind %s not found on the cluster. This API may have been deprecated and removed",
 		t.object.GetKind(), t.object.GetName(), t.bundle.Name, t.object.GroupVersionKind())}
 }

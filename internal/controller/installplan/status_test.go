@@ -57,8 +57,8 @@ func TestExplain(t *testing.T) {
 		"Forbidden":     {err: apierrors.NewForbidden(foos, "foo", errors.New("no rights"))},
 		"BadRequest":    {err: apierrors.NewBadRequest("unknown field"), reason: "InstallComponentFailed", quoted: "unknown field"},
 		"TooLarge":      {err: apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reason: "InstallComponentFailed", quoted: "Request entity too large: limit is 3145728"},
-		"Unsafe":        {err: &refusal{"CRDUpdateUnsafe", "it has no version v1"}, reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
-		"UnsafeWrapped": {err: fmt.Errorf("checking: %w", &refusal{"CRDUpdateUnsafe", "it has no version v1"}), reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
+		"Unsafe":        {err: &permanentError{"CRDUpdateUnsafe", "it has no version v1"}, reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
+		"UnsafeWrapped": {err: fmt.Errorf("checking: %w", &permanentError{"CRDUpdateUnsafe", "it has no version v1"}), reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
 		"Conflict":      {err: apierrors.NewConflict(foos, "foo", errors.New("changed"))},
 		"Timeout":       {err: apierrors.NewTimeoutError("slow", 1)},
 		"ServerTimeout": {err: apierrors.NewServerTimeout(foos, "patch", 1)},
@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := explain(s, tc.err)
-			rejected, final := errors.AsType[*refusal](got)
+			rejected, final := errors.AsType[*permanentError](got)
 			if final != (tc.reason != "") {
 				t.Fatalf("%v: final %t; want %t", got, final, tc.reason != "")
 			}
@@ -86,7 +86,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%v: it does not name the step", got)
 			}
 			if final {
-				if diff := cmp.Diff(refusal{tc.reason, "Foo foo of foo.v1: " + tc.quoted}, *rejected, cmp.AllowUnexported(refusal{})); diff != "" {
+				if diff := cmp.Diff(permanentError{tc.reason, "Foo foo of foo.v1: " + tc.quoted}, *rejected, cmp.AllowUnexported(permanentError{})); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			} else if !errors.Is(got, tc.err) {
@@ -100,7 +100,7 @@ func TestExplain(t *testing.T) {
 func TestNotServed(t *testing.T) {
 	s := task{bundle: &record.Bundle{Name: "foo.v1"}, object: object(`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"foos"}}`)}
 	got := explain(s, fmt.Errorf("mapping: %w", &meta.NoKindMatchError{}))
-	refused, final := errors.AsType[*refusal](got)
+	refused, final := errors.AsType[*permanentError](got)
 	if !final || refused.reason != "KindNotServed" || !strings.Contains(refused.message,
 		"installing CustomResourceDefinition foos of foo.v1: GroupVersionKind apiextensions.k8s.io/v1beta1, Kind=CustomResourceDefinition not found on the cluster") {
 		t.Errorf("%v", got)

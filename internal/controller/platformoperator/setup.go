@@ -127,7 +127,7 @@ func (r *Reconciler) itAndItsLike() handler.EventHandler {
 // kinds enqueues the PlatformOperators that wait for a kind when a CRD changes, and stops the watches of a deleted CRD.
 func (r *Reconciler) kinds() handler.EventHandler {
 	waiting := func(ctx context.Context, _ client.Object) []reconcile.Request {
-		return r.those(ctx, func(op *v1alpha1.PlatformOperator) bool {
+		return r.requests(ctx, func(op *v1alpha1.PlatformOperator) bool {
 			for _, resource := range op.Status.Resources {
 				if resource.Reason == v1alpha1.ReasonKindNotFound {
 					return true
@@ -153,9 +153,9 @@ func (r *Reconciler) kinds() handler.EventHandler {
 }
 
 func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	return r.those(ctx, nil, options...)
+	return r.requests(ctx, nil, options...)
 }
 
-func (r *Reconciler) those(ctx context.Context, wanted func(*v1alpha1.PlatformOperator) bool, options ...client.ListOption) []reconcile.Request {
+func (r *Reconciler) requests(ctx context.Context, wanted func(*v1alpha1.PlatformOperator) bool, options ...client.ListOption) []reconcile.Request {
 	return enqueue.Listed(ctx, r.Client, &v1alpha1.PlatformOperatorList{}, wanted, options...)
 }

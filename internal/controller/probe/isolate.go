@@ -149,7 +149,7 @@ func (r *StatusReconciler) removePod(ctx context.Context, probe *v1alpha1.Probe)
 		return nil, err
 	case problem != nil:
 		return &probestatus.Pod{Problem: problem}, nil
-	case ours(probe):
+	case isManaged(probe):
 		return nil, nil // the status that is about to be computed has no such condition
 	}
 	out := probe.DeepCopy()

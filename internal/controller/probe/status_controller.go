@@ -127,8 +127,8 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 			return apply.Requeue(reconcile.Result{}, err)
 		}
 	}
-	if probe.IsIsolated() || !ours(probe) {
-		if _, _, err := r.readings.keep(request.NamespacedName, nil); err != nil || !ours(probe) {
+	if probe.IsIsolated() || !isManaged(probe) {
+		if _, _, err := r.readings.keep(request.NamespacedName, nil); err != nil || !isManaged(probe) {
 			return reconcile.Result{}, err
 		}
 		return r.isolate(ctx, probe)
@@ -150,8 +150,8 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	return apply.Requeue(result, err)
 }
 
-// ours reports whether operator-status writes the status of a Probe. If spec.manager is Operator, the operator does.
-func ours(probe *v1alpha1.Probe) bool {
+// isManaged reports whether operator-status writes the status of a Probe. If spec.manager is Operator, the operator does.
+func isManaged(probe *v1alpha1.Probe) bool {
 	return probe.Spec != nil && probe.Spec.Manager != v1alpha1.ManagerOperator
 }
 

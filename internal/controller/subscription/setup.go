@@ -52,18 +52,18 @@ func (r *Reconciler) seeing(ctx context.Context, o client.Object) []reconcile.Re
 	if o.GetNamespace() != r.GlobalNamespace {
 		return namespaceOf(ctx, o)
 	}
-	return r.those(ctx, func(*v1alpha1.Subscription) bool { return true })
+	return r.namespacesOf(ctx, func(*v1alpha1.Subscription) bool { return true })
 }
 
 // unresolved enqueues the namespaces of unresolved Subscriptions: a new kind on the cluster may resolve them.
 func (r *Reconciler) unresolved(ctx context.Context, _ client.Object) []reconcile.Request {
-	return r.those(ctx, func(sub *v1alpha1.Subscription) bool {
+	return r.namespacesOf(ctx, func(sub *v1alpha1.Subscription) bool {
 		return sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Status == "True"
 	})
 }
 
-// those enqueues the namespaces of Subscriptions, each once.
-func (r *Reconciler) those(ctx context.Context, wanted func(*v1alpha1.Subscription) bool) []reconcile.Request {
+// namespacesOf enqueues the namespaces of Subscriptions, each once.
+func (r *Reconciler) namespacesOf(ctx context.Context, wanted func(*v1alpha1.Subscription) bool) []reconcile.Request {
 	found := sets.New[reconcile.Request]()
 	for _, sub := range enqueue.Listed(ctx, r.Client, &v1alpha1.SubscriptionList{}, wanted) {
 		found.Insert(request(sub.Namespace))

@@ -78,7 +78,7 @@ type Template struct {
 func Compute(in Inputs) olm.CatalogSourceStatus {
 	out := in.CatalogSource.Status.DeepCopy()
 	imageTemplate(in, out) // needs no attempt to read
-	if in.Tried.IsZero() && saidOf(in.CatalogSource) {
+	if in.Tried.IsZero() && isCurrent(in.CatalogSource) {
 		return *out // the status from before the manager started stays valid until the first attempt
 	}
 	for _, concern := range []func(Inputs, *olm.CatalogSourceStatus){
@@ -117,8 +117,8 @@ func imageTemplate(in Inputs, out *olm.CatalogSourceStatus) {
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
-// saidOf reports whether the status is about the current generation of the spec.
-func saidOf(cs *olm.CatalogSource) bool {
+// isCurrent reports whether the status is about the current generation of the spec.
+func isCurrent(cs *olm.CatalogSource) bool {
 	c := meta.FindStatusCondition(cs.Status.Conditions, v1alpha1.ConditionHealthy)
 	return c != nil && c.ObservedGeneration == cs.Generation
 }

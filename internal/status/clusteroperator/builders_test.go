@@ -35,8 +35,8 @@ func healthy(name string, changes ...func(*platformv1alpha1.PlatformOperator)) p
 	return out
 }
 
-// says sets a condition of a PlatformOperator from "False/Reason: message".
-func says(conditionType, what string) func(*platformv1alpha1.PlatformOperator) {
+// withCondition sets a condition of a PlatformOperator from "False/Reason: message".
+func withCondition(conditionType, what string) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) {
 		what, message, _ := strings.Cut(what, ": ")
 		status, reason, _ := strings.Cut(what, "/")
@@ -63,7 +63,7 @@ func quiet(since time.Duration) func(*platformv1alpha1.PlatformOperator) {
 // broken makes a PlatformOperator not installed, and failing for ten minutes because of that.
 func broken(what string) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) {
-		says("Installed", "False/"+what)(p)
+		withCondition("Installed", "False/"+what)(p)
 		failing(10*time.Minute, what)(p)
 	}
 }

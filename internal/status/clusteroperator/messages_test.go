@@ -44,7 +44,7 @@ func TestWholeStatus(t *testing.T) {
 				Cluster: Cluster{Release: "1.0.0"}, Now: now,
 				Operators: []platformv1alpha1.PlatformOperator{
 					healthy("new", unread), healthy("bar", broken(noPackage)), healthy("foo"),
-					healthy("moving", says("Progressing", "True/"+beingMoved)), healthy("gone", deleting),
+					healthy("moving", withCondition("Progressing", "True/"+beingMoved)), healthy("gone", deleting),
 				},
 			},
 			want: configv1.ClusterOperatorStatus{
@@ -74,7 +74,7 @@ func TestWholeStatus(t *testing.T) {
 					Extension:      runtime.RawExtension{Raw: []byte(`{"a":1}`)},
 				},
 				Operators: []platformv1alpha1.PlatformOperator{
-					healthy("foo", failing(10*time.Minute, "")), healthy("bar", says("Installed", "False/"), holds),
+					healthy("foo", failing(10*time.Minute, "")), healthy("bar", withCondition("Installed", "False/"), holds),
 				},
 			},
 			want: configv1.ClusterOperatorStatus{
@@ -162,7 +162,7 @@ func TestMany(t *testing.T) {
 // since they may be in namespaces that its readers may not access.
 func TestNamesOfOthers(t *testing.T) {
 	waits := ": Waiting for Deal tenant/merger: Migrating is True"
-	op := healthy("foo", holds, says("Upgradeable", "False/NotUpgradeable"+waits))
+	op := healthy("foo", holds, withCondition("Upgradeable", "False/NotUpgradeable"+waits))
 	refused := sentence("bar", "CRDUpdateUnsafe", "Deal tenant/merger is invalid: spec.price: Invalid value: 42", "")
 	if strings.Contains(refused, "merger") || !strings.Contains(refused, "bar (CRDUpdateUnsafe)") {
 		t.Errorf("a refused update tells of a tenant's object: %s", refused)

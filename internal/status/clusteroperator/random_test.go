@@ -199,20 +199,20 @@ func (g *game) play(t *testing.T) string {
 func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 	moment := metav1.NewTime(g.now).Rfc3339Copy()
 	if len(p.Status.Conditions) == 0 {
-		p.Status = healthy(p.Name, says("Installed", "False/"+onItsWay)).Status
+		p.Status = healthy(p.Name, withCondition("Installed", "False/"+onItsWay)).Status
 		return "looked at"
 	}
 	switch event := g.IntN(18); {
 	case event < 5:
-		says("Installed", "True/Installed: It is installed")(p)
-		says("Progressing", "False/AsDesired: Nothing is to do")(p)
+		withCondition("Installed", "True/Installed: It is installed")(p)
+		withCondition("Progressing", "False/AsDesired: Nothing is to do")(p)
 		p.Status.ObservedGeneration = p.Generation
 		return "installed"
 	case event < 6:
-		says("Installed", "False/"+pick(g.Rand, noPackage, noUnpack, refused, noRollout))(p)
+		withCondition("Installed", "False/"+pick(g.Rand, noPackage, noUnpack, refused, noRollout))(p)
 		return "not installed any more"
 	case event < 8:
-		says("Progressing", "True/"+beingMoved)(p)
+		withCondition("Progressing", "True/"+beingMoved)(p)
 		return "being updated"
 	case event < 10:
 		if p.Status.FailingSince.IsZero() {
@@ -237,7 +237,7 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 		p.Spec.HoldClusterUpdates = !p.Spec.HoldClusterUpdates
 		return "changed its mind about cluster updates"
 	case event < 17:
-		says("Upgradeable", pick(g.Rand, "True", "False", "Unknown")+"/Because: So it is")(p)
+		withCondition("Upgradeable", pick(g.Rand, "True", "False", "Unknown")+"/Because: So it is")(p)
 		return "says whether it is upgradeable"
 	}
 	p.DeletionTimestamp = &moment
@@ -284,12 +284,12 @@ func (g *game) checkOnlooker(t *testing.T) {
 		if !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		says := map[string]metav1.ConditionStatus{}
+		written := map[string]metav1.ConditionStatus{}
 		for _, c := range p.Status.Conditions {
-			says[c.Type] = c.Status
+			written[c.Type] = c.Status
 		}
-		all = all && says["Installed"] == "True"
-		busy = busy || says["Progressing"] == "True" || p.Status.ObservedGeneration != p.Generation
+		all = all && written["Installed"] == "True"
+		busy = busy || written["Progressing"] == "True" || p.Status.ObservedGeneration != p.Generation
 		if since := p.Status.FailingSince; since != nil {
 			until := metav1.NewTime(g.now).Rfc3339Copy()
 			if p.Status.QuietSince != nil {
@@ -297,7 +297,7 @@ func (g *game) checkOnlooker(t *testing.T) {
 			}
 			failing = failing || until.Unix()-since.Unix() >= 120
 		}
-		holding = holding || p.Spec.HoldClusterUpdates && says["Upgradeable"] == "False"
+		holding = holding || p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
 	}
 	switch {
 	case all:

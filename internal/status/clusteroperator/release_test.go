@@ -13,7 +13,7 @@ import (
 
 // TestRelease verifies the version and conditions when the release of the cluster changes.
 func TestRelease(t *testing.T) {
-	missing := healthy("bar", says("Installed", "False/"+onItsWay))
+	missing := healthy("bar", withCondition("Installed", "False/"+onItsWay))
 	for name, tc := range map[string]struct {
 		reason    string
 		current   configv1.ClusterOperatorStatus
@@ -55,7 +55,7 @@ func TestRelease(t *testing.T) {
 		"the next, one updating": {
 			reason:    "One that is being updated is installed.",
 			current:   later,
-			operators: []platformv1alpha1.PlatformOperator{healthy("bar", says("Progressing", "True/"+beingMoved))}, release: "2.0.0",
+			operators: []platformv1alpha1.PlatformOperator{healthy("bar", withCondition("Progressing", "True/"+beingMoved))}, release: "2.0.0",
 			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/PlatformOperatorsUpdating Degraded=False/AsExpected version=2.0.0",
 			words: "Waiting for 1 of 1 PlatformOperators: bar (Updating): bar.v2 is being installed",
 		},
@@ -102,7 +102,7 @@ func TestFirstInstallation(t *testing.T) {
 		out.RelatedObjects = related(names...).RelatedObjects
 		return out
 	}
-	missing := healthy("bar", says("Installed", "False/"+onItsWay))
+	missing := healthy("bar", withCondition("Installed", "False/"+onItsWay))
 	for name, tc := range map[string]struct {
 		reason    string
 		current   configv1.ClusterOperatorStatus

@@ -76,7 +76,7 @@ func TestCompute(t *testing.T) {
 		},
 		"pending": {
 			reason: "One that is on its way is waited for, and does not fail.",
-			bar:    healthy("bar", says("Installed", "False/"+onItsWay)),
+			bar:    healthy("bar", withCondition("Installed", "False/"+onItsWay)),
 			first:  installing + fine, later: moving + fine + release,
 			words: said{"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete"},
 		},
@@ -88,7 +88,7 @@ func TestCompute(t *testing.T) {
 		},
 		"updating": {
 			reason: "One that is being updated is installed: it does not hold the version up, and the cluster sees the update.",
-			bar:    healthy("bar", says("Progressing", "True/"+beingMoved)),
+			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved)),
 			first:  moving + fine + release, later: moving + fine + release,
 			words: said{
 				"Available":   "Every PlatformOperator is installed",
@@ -119,7 +119,7 @@ func TestCompute(t *testing.T) {
 		},
 		"update fails": {
 			reason: "The words of what fails say more than that an update is on its way.",
-			bar:    healthy("bar", says("Progressing", "True/"+beingMoved), failing(2*time.Minute, noRollout)),
+			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved), failing(2*time.Minute, noRollout)),
 			first:  moving + fails + release, later: moving + fails + release,
 			words: said{
 				"Progressing": "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
@@ -136,7 +136,7 @@ func TestCompute(t *testing.T) {
 		},
 		"flapping, on its way just now": {
 			reason: "While it is quiet, what it waits for now is what keeps it from being installed.",
-			bar:    healthy("bar", says("Installed", "False/"+onItsWay), failing(10*time.Minute, noPackage), quiet(time.Second)),
+			bar:    healthy("bar", withCondition("Installed", "False/"+onItsWay), failing(10*time.Minute, noPackage), quiet(time.Second)),
 			first:  installing + fails, later: moving + fails + release,
 			words: said{
 				"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
@@ -156,7 +156,7 @@ func TestCompute(t *testing.T) {
 		},
 		"being deleted": {
 			reason: "One that is being deleted belongs to the platform no more, whatever it says.",
-			bar:    healthy("bar", broken(noPackage), deleting, holds, says("Upgradeable", "False/Busy: It is busy")),
+			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + release, later: settled + fine + release,
 		},
 	} {

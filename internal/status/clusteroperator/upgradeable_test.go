@@ -10,7 +10,7 @@ import (
 
 // TestUpgradeable verifies that updates of the cluster are held only for PlatformOperators that set holdClusterUpdates.
 func TestUpgradeable(t *testing.T) {
-	busy := says("Upgradeable", "False/NotUpgradeable: Foo default/foo-example: Migrating is True")
+	busy := withCondition("Upgradeable", "False/NotUpgradeable: Foo default/foo-example: Migrating is True")
 	upgradeable := func(status configv1.ConditionStatus, reason string) configv1.ClusterOperatorStatus {
 		out := *later.DeepCopy()
 		out.Conditions = append(out.Conditions, configv1.ClusterOperatorStatusCondition{
@@ -39,7 +39,7 @@ func TestUpgradeable(t *testing.T) {
 			reason:  "The message is all that the admin is shown: who, why, and what ends it.",
 			current: later,
 			operators: []platformv1alpha1.PlatformOperator{
-				healthy("foo", holds, busy), healthy("bar", busy), healthy("ape", holds, says("Upgradeable", "False/")), healthy("zoo", holds),
+				healthy("foo", holds, busy), healthy("bar", busy), healthy("ape", holds, withCondition("Upgradeable", "False/")), healthy("zoo", holds),
 			},
 			want: no,
 			words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
@@ -47,7 +47,7 @@ func TestUpgradeable(t *testing.T) {
 		},
 		"asks, and nobody knows": {
 			reason:  "What is not known does not block.",
-			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, says("Upgradeable", "Unknown/NoProbe"))},
+			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, withCondition("Upgradeable", "Unknown/NoProbe"))},
 			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
 		},
 		"asks, and has no status": {

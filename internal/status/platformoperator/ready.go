@@ -85,7 +85,7 @@ func (in Inputs) operator() readiness.State {
 	case trouble != nil:
 		return readiness.State{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
 	case running == nil:
-		return readiness.State{Reason: v1alpha1.ReasonInstalling, Message: in.waitsFor()}
+		return readiness.State{Reason: v1alpha1.ReasonInstalling, Message: in.waitingFor()}
 	}
 	return readiness.State{
 		Reason:  readiness.ValidReason(string(running.Status.Reason), v1alpha1.ReasonDegraded),
@@ -138,14 +138,14 @@ func (in Inputs) unready() (words []string, bad bool) {
 		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
 		bad = bad || how.Failing
 	}
-	told := false
+	formatResources := false
 	for _, o := range in.Objects {
 		if how := in.readiness(o); !how.Ready && !o.Leaving {
 			say(Title(o.Object), how)
 		}
-		told = told || o.Entry == EntrySubscription
+		formatResources = formatResources || o.Entry == EntrySubscription
 	}
-	if !told { // the Subscription is only observed, or cannot be created
+	if !formatResources { // the Subscription is only observed, or cannot be created
 		if how := in.operator(); !how.Ready {
 			say("The operator", how)
 		}

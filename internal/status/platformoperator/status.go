@@ -281,7 +281,7 @@ func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	case trouble != nil:
 		c.Reason, c.Message = trouble.Reason, trouble.Message
 	case running == nil:
-		c.Message = in.waitsFor()
+		c.Message = in.waitingFor()
 	default:
 		c.Message = meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady).Message
 	}
@@ -302,7 +302,7 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		c.Reason, c.Message = v1alpha1.ReasonUpdateHeld, wait.Message
 	case in.updating():
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUpdating
-		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.Running().Name, in.Subscription.Status.CurrentCSV, in.waitsFor())
+		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.Running().Name, in.Subscription.Status.CurrentCSV, in.waitingFor())
 	}
 	set(in, out, c)
 }
@@ -342,14 +342,14 @@ func (in Inputs) mirrored(t string, otherwise metav1.ConditionStatus) metav1.Con
 func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSubscriptionNotFound}
 	if in.Subscription == nil {
-		c.Message = in.waitsFor()
+		c.Message = in.waitingFor()
 		set(in, out, c)
 		return
 	}
 	said := subscriptionstatus.UpToDateOf(&in.Subscription.Status)
 	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), readiness.ValidReason(said.Reason, string(said.Type)), said.Message
 	if c.Message == "" {
-		c.Message = in.waitsFor()
+		c.Message = in.waitingFor()
 	}
 	set(in, out, c)
 }
@@ -417,7 +417,7 @@ func (in Inputs) operatorTrouble() *condition.Problem {
 	case in.Subscription == nil:
 		return nil
 	}
-	if p := subscriptionstatus.TroubleOf(&in.Subscription.Status); p != nil {
+	if p := subscriptionstatus.ProblemOf(&in.Subscription.Status); p != nil {
 		return &condition.Problem{Reason: readiness.ValidReason(p.Reason, v1alpha1.ReasonFailed), Message: p.Message}
 	}
 	return nil
@@ -441,8 +441,8 @@ func (in Inputs) wait() *condition.Problem {
 	return subscriptionstatus.WaitOf(&in.Subscription.Status)
 }
 
-// waitsFor returns a message with what the operator waits for while it is being installed.
-func (in Inputs) waitsFor() string {
+// waitingFor returns a message with what the operator waits for while it is being installed.
+func (in Inputs) waitingFor() string {
 	sub := in.Subscription
 	if sub == nil {
 		return "Waiting for a Subscription to package " + in.Operator.Spec.Package.Name

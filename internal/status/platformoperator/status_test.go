@@ -264,7 +264,7 @@ func TestCompute(t *testing.T) {
 				if diff := cmp.Diff(tc.want, said); diff != "" {
 					t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 				}
-				if diff := cmp.Diff(tc.resources, told(got.Resources)); diff != "" {
+				if diff := cmp.Diff(tc.resources, formatResources(got.Resources)); diff != "" {
 					t.Errorf("%s\nresources: -want +got\n%s", tc.reason, diff)
 				}
 				if diff := cmp.Diff([]string{tc.version, tc.failing}, []string{got.Version, got.FailingReason}); diff != "" {
@@ -306,8 +306,8 @@ func healthOf(status v1alpha1.PlatformOperatorStatus) healthrows.Health {
 	return healthrows.Progress
 }
 
-// told formats resources as the rows do.
-func told(resources []v1alpha1.ResourceStatus) []string {
+// formatResources formats resources as the rows do.
+func formatResources(resources []v1alpha1.ResourceStatus) []string {
 	var out []string
 	for _, r := range resources {
 		line := r.Name

@@ -73,8 +73,8 @@ type Read struct {
 // errForbidden stands for the error of a resource that its service account is not permitted to read.
 var errForbidden = apierrors.NewForbidden(schema.GroupResource{}, "", nil)
 
-// refusal returns errForbidden if the service account is not permitted to read the resource, otherwise nil.
-func (r Resource) refusal() error {
+// forbidden returns errForbidden if the service account is not permitted to read the resource, otherwise nil.
+func (r Resource) forbidden() error {
 	if slices.ContainsFunc(r.Problems, func(p condition.Problem) bool { return p.Reason == v1alpha1.ReasonForbidden }) {
 		return errForbidden
 	}
@@ -163,7 +163,7 @@ func gather(in Inputs) findings {
 	for _, r := range in.Resources {
 		out.unread = out.unread || r.unread()
 		if len(r.Read) == 0 && !r.Absent {
-			out.carry(in, r, Read{Snapshot: watch.Snapshot{Err: r.refusal()}})
+			out.carry(in, r, Read{Snapshot: watch.Snapshot{Err: r.forbidden()}})
 			continue
 		}
 		out.allUnread = out.allUnread && !r.Absent

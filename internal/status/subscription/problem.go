@@ -10,21 +10,21 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// waits are the conditions of a Subscription that waits for an operator or a user, while nothing is wrong with it.
-var waits = []v1alpha1.SubscriptionConditionType{
+// waitConditions are the conditions of a Subscription that waits for an operator or a user, while nothing is wrong with it.
+var waitConditions = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionUpgradeHeld,
 	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
 }
 
-// troubles are the conditions that mean that something is wrong, worst first. They include a condition of OLM that no
+// problemConditions are the conditions that mean that something is wrong, worst first. They include a condition of OLM that no
 // other covers, but not InstallPlanMissing, because the plan is created again.
-var troubles = slices.Insert(slices.DeleteFunc(slices.Clone(worst), func(t v1alpha1.SubscriptionConditionType) bool {
-	return slices.Contains(waits, t) || t == v1alpha1.SubscriptionInstallPlanMissing
+var problemConditions = slices.Insert(slices.DeleteFunc(slices.Clone(worst), func(t v1alpha1.SubscriptionConditionType) bool {
+	return slices.Contains(waitConditions, t) || t == v1alpha1.SubscriptionInstallPlanMissing
 }), 2, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
 
-// TroubleOf returns the worst problem of a Subscription, from its condition; nil if there is none, even if it waits.
-func TroubleOf(status *v1alpha1.SubscriptionStatus) *Problem {
-	if out := first(status, troubles); out != nil {
+// ProblemOf returns the worst problem of a Subscription, from its condition; nil if there is none, even if it waits.
+func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
+	if out := first(status, problemConditions); out != nil {
 		return out
 	}
 	if out := first(status, []v1alpha1.SubscriptionConditionType{v1alpha1.SubscriptionInstallPlanPending}); out != nil && !goesOn[out.Reason] {
@@ -43,7 +43,7 @@ var goesOn = map[string]bool{
 }
 
 // WaitOf returns what a Subscription waits for although nothing is wrong; nil if it does not wait.
-func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waits) }
+func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waitConditions) }
 
 // first returns the first of the conditions that is True. OLM sets no reason if the type is clear enough.
 func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionConditionType) *Problem {

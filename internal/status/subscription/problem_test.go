@@ -31,7 +31,7 @@ func fielded(status *v1alpha1.SubscriptionStatus, upToDate bool, message string)
 	return status
 }
 
-// TestTroubleAndWait verifies TroubleOf and WaitOf for Subscriptions with either, both or neither.
+// TestTroubleAndWait verifies ProblemOf and WaitOf for Subscriptions with either, both or neither.
 func TestTroubleAndWait(t *testing.T) {
 	const (
 		held     = "UpgradeHeld=True/ProbeNotUpgradeable: foo.v1 is busy"
@@ -113,7 +113,7 @@ func TestTroubleAndWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.status.DeepCopy()
-			got := []*Problem{TroubleOf(tc.status), WaitOf(tc.status)}
+			got := []*Problem{ProblemOf(tc.status), WaitOf(tc.status)}
 			if diff := cmp.Diff([]*Problem{tc.trouble, tc.wait}, got); diff != "" {
 				t.Errorf("%s\ntrouble, wait: -want +got\n%s", tc.reason, diff)
 			}
@@ -134,8 +134,8 @@ func TestTroubleOrWait(t *testing.T) {
 			continue
 		}
 		alone := telling(name + "=True/It: says so")
-		trouble, wait := TroubleOf(alone), WaitOf(alone)
-		if waits := slices.Contains(waits, conditionType); (trouble == nil) != waits || (wait != nil) != waits {
+		trouble, wait := ProblemOf(alone), WaitOf(alone)
+		if waitConditions := slices.Contains(waitConditions, conditionType); (trouble == nil) != waitConditions || (wait != nil) != waitConditions {
 			t.Errorf("%s: trouble %v, wait %v", name, trouble, wait)
 		}
 		if trouble == nil {
@@ -146,7 +146,7 @@ func TestTroubleOrWait(t *testing.T) {
 		for _, later := range slices.Backward(worst[slices.Index(worst, conditionType):]) {
 			all = append(all, string(later)+"=True/"+string(later)+": says so")
 		}
-		if got := TroubleOf(telling(all...)); got == nil || got.Reason != name {
+		if got := ProblemOf(telling(all...)); got == nil || got.Reason != name {
 			t.Errorf("of %v it tells %v; want %s", all, got, name)
 		}
 	}
@@ -206,11 +206,11 @@ func TestUpToDateOf(t *testing.T) {
 	}
 }
 
-// TestTroubleAfterStatus verifies that TroubleOf, WaitOf and UpToDateOf agree with every status that Compute returns.
+// TestTroubleAfterStatus verifies that ProblemOf, WaitOf and UpToDateOf agree with every status that Compute returns.
 func TestTroubleAfterStatus(t *testing.T) {
 	for name, tc := range rows() {
 		status := Compute(tc.in)
-		trouble, wait, upToDate := TroubleOf(&status), WaitOf(&status), UpToDateOf(&status)
+		trouble, wait, upToDate := ProblemOf(&status), WaitOf(&status), UpToDateOf(&status)
 		if (upToDate.Status == corev1.ConditionTrue) != tc.upToDate {
 			t.Errorf("%s: up to date is %v", name, upToDate)
 		}

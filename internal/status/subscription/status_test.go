@@ -225,7 +225,7 @@ func TestCompute(t *testing.T) {
 // healthOf returns the health that a Subscription's status reports.
 func healthOf(status *v1alpha1.SubscriptionStatus) healthrows.Health {
 	switch {
-	case TroubleOf(status) != nil:
+	case ProblemOf(status) != nil:
 		return healthrows.Trouble
 	case status.State == olm.SubscriptionStateAtLatest &&
 		(isTrue(status, v1alpha1.SubscriptionCatalogSourcesUnhealthy) || isTrue(status, v1alpha1.SubscriptionInstallPlanPending)):
