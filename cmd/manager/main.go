@@ -20,10 +20,10 @@ import (
 
 	"github.com/operator-status/operator-status/internal/catalog/reader"
 	"github.com/operator-status/operator-status/internal/catalog/store"
-	"github.com/operator-status/operator-status/internal/controller/olm"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/uninstall"
 )
 
 func main() {
@@ -168,9 +168,9 @@ func release() error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	act := olm.Release
+	act := uninstall.Release
 	if *undo {
-		act = olm.TakeBack
+		act = uninstall.TakeBack
 	}
 	return act(ctrl.SetupSignalHandler(), c, metav1.Now(), os.Stdout)
 }

@@ -1,4 +1,5 @@
-package olm
+// Package uninstall does what comes before operator-status is uninstalled.
+package uninstall
 
 import (
 	"context"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
+
+// fieldOwner is the field manager of the entries of operator-status in OperatorConditions.
+const fieldOwner = client.FieldOwner("operator-status")
 
 // Release sets every Upgradeable entry of operator-status in OperatorConditions to True, so that no update stays held
 // after operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It
@@ -68,15 +72,15 @@ func each(ctx context.Context, c client.Client, change func(*operatorsv2.Operato
 	for i := range list.Items {
 		key := client.ObjectKeyFromObject(&list.Items[i])
 		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			o, err := find[operatorsv2.OperatorCondition](ctx, c, key)
-			if err != nil || o == nil {
-				return err
+			o := &operatorsv2.OperatorCondition{}
+			if err := c.Get(ctx, key, o); err != nil {
+				return client.IgnoreNotFound(err)
 			}
 			before := o.DeepCopy()
 			if changes, err := change(o); err != nil || !changes {
 				return err
 			}
-			return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldOwner))
+			return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
 		}); err != nil {
 			return fmt.Errorf("changing OperatorCondition %s: %w", key, err)
 		}
