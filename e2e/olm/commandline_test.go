@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,53 @@ func TestCommandLine(t *testing.T) {
 	text = why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("cli", "1.0.0"), "It rebalances")
 	follow(t, text, "To update anyway")
 	why(t, sub, 0, csvOf("cli", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
+}
+
+// TestCommandLineActs verifies that an administrator holds, approves, awaits and releases an update with the command line
+// on a cluster with OLM alone, and sees beforehand what each command would do.
+func TestCommandLineActs(t *testing.T) {
+	s := newStage(t, "acts", publish(t, "acts", "1.0.0"))
+	sub := s.subscribe(t, "acts", manual)
+	command := func(want int, words string, args ...string) {
+		t.Helper()
+		out, code := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
+		if code != want || !strings.Contains(out, words) {
+			t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
+		}
+	}
+	why(t, sub, 2, "(RequiresApproval)")
+	command(0, "approved: it installs "+csvOf("acts", "1.0.0")+" (dry run)", "approve", "acts", "--dry-run=client")
+	command(0, "approved: it installs "+csvOf("acts", "1.0.0")+" (server dry run)", "approve", "acts", "--dry-run=server")
+	command(1, "timed out waiting for acts to be ready: "+s.namespace+"/acts: nothing is installed", "wait", "acts", "--for=ready", "--timeout=3s")
+	command(0, "/install-", "approve", "acts")
+	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
+	command(0, "1 Deployment", "tree", "acts")
+	command(1, "no InstallPlan of "+s.namespace+"/acts is waiting for approval", "approve", "acts")
+
+	condition := "operatorcondition.operators.coreos.com/" + csvOf("acts", "1.0.0")
+	command(0, condition+" not changed: no override holds its updates", "release", "acts")
+	command(0, condition+" held: its updates wait until it is released (server dry run)", "hold", "acts", "--dry-run=server")
+	command(0, "operator/acts is upgradeable", "wait", "acts", "--for=upgradeable")
+	command(0, condition+" held", "hold", "acts", "--message=audit until Friday")
+	command(0, condition+" held already", "hold", "acts", "--message=audit until Friday")
+	command(1, "timed out waiting for acts to be upgradeable", "wait", "acts", "--for=upgradeable", "--timeout=3s")
+	s.offer(t, publish(t, "acts", "1.0.0", "1.1.0"))
+	why(t, sub, 2, "(RequiresApproval)", csvOf("acts", "1.1.0"))
+	command(0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
+	why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "audit until Friday")
+	command(0, "OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "tree", "acts")
+	command(0, condition+" released", "release", "acts")
+	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
+
+	command(1, "there is no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")
+	command(1, "--for=fame is none of ready, up-to-date, upgradeable", "wait", "acts", "--for=fame")
+	command(1, "--undo needs --all", "release", "acts", "--undo")
+	cluster.Create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "viewer"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "viewer"}},
+	})
+	command(1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
 }
 
 // setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.

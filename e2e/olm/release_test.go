@@ -27,8 +27,8 @@ func TestRelease(t *testing.T) {
 	s.runs(t, sub, csvOf("released", "1.1.0"))
 	gatedSub := s.subscribe(t, "waiting", gated)
 	s.runs(t, gatedSub, csvOf("waiting", "1.0.0"))
-	if out := release(t); !strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
-		t.Errorf("it does not tell who is left waiting:\n%s", out)
+	if out, code := run(t, "kubectl", "operator-status", "release", "--all"); code != 0 || !strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
+		t.Errorf("it exits with %d and does not tell who is left waiting:\n%s", code, out)
 	}
 	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {
 		t.Errorf("it does not tell what it took back:\n%s", out)

@@ -74,7 +74,7 @@ It reads what OLM and operator-status report, with your own permissions, and nee
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(getCommand(o), whyCommand(o))
+	root.AddCommand(getCommand(o), whyCommand(o), treeCommand(o), approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o))
 	return root
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,10 +25,12 @@ func operators() []inventory.Operator {
 		{
 			Namespace: "apps", Name: "bar", Package: "bar", Channel: "stable", Catalog: "olm/catalog",
 			State: inventory.Running, CSV: "bar.v2.0.0", Version: "2.0.0", UpToDate: metav1.ConditionTrue,
+			Upgradeable: metav1.ConditionTrue,
 		},
 		{
 			Namespace: "default", Name: "foo", Package: "foo", Channel: "stable", Catalog: "olm/catalog", PlatformOperator: "foos",
 			State: inventory.Running, CSV: "foo.v1.0.0", Version: "1.0.0", UpToDate: metav1.ConditionFalse, Update: "foo.v1.1.0",
+			Upgradeable: metav1.ConditionFalse,
 			Blockers: []inventory.Blocker{{
 				Impact: inventory.Held, By: "Probe default/foo.v1.0.0", Reason: "ProbeNotUpgradeable", Since: metav1.NewTime(now.Add(-90 * time.Minute)),
 				Cause: "The update to foo.v1.1.0 is held: Probe default/foo.v1.0.0 reports Upgradeable=False: Waiting for Foo apps/example: Migrating is True",
@@ -39,7 +42,8 @@ func operators() []inventory.Operator {
 		},
 		{
 			Namespace: "default", Name: "lost", Package: "lost", Channel: "stable", Catalog: "olm/gone",
-			State: inventory.NotInstalled, UpToDate: metav1.ConditionFalse,
+			State: inventory.NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown,
+			Approval: &inventory.Approval{Plan: "install-1", Installs: []string{"lost.v1.0.0"}},
 			Blockers: []inventory.Blocker{
 				{
 					Impact: inventory.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "There is no CatalogSource olm/gone.",
@@ -48,7 +52,26 @@ func operators() []inventory.Operator {
 				{Impact: inventory.Held, By: "InstallPlan default/install-1", Reason: "RequiresApproval", Cause: "It waits"},
 			},
 		},
-		{Namespace: "default", Name: "manual.v1", State: inventory.Failed, CSV: "manual.v1", Version: "0.1.0", UpToDate: metav1.ConditionUnknown},
+		{Namespace: "default", Name: "manual.v1", State: inventory.Failed, CSV: "manual.v1", Version: "0.1.0", UpToDate: metav1.ConditionUnknown,
+			Upgradeable: metav1.ConditionTrue},
+	}
+}
+
+// tree is the tree of an operator whose update is held.
+func tree() inventory.Node {
+	foo := inventory.Node{Name: "Foo apps/example", State: "Blocking", Message: "Migrating=True"}
+	others := inventory.Node{Name: "11 custom resources", State: "Not blocking"}
+	probe := inventory.Node{
+		Name: "Probe default/foo.v1.0.0", State: "Upgradeable=False", Message: "Waiting for Foo apps/example:\nMigrating is True",
+		Children: []inventory.Node{foo, others},
+	}
+	csv := inventory.Node{
+		Name: "ClusterServiceVersion default/foo.v1.0.0", State: "Succeeded",
+		Children: []inventory.Node{{Name: "1 Deployment", State: "Available"}, probe},
+	}
+	return inventory.Node{
+		Name: "Subscription default/foo", State: "Held",
+		Children: []inventory.Node{csv, {Name: "ClusterServiceVersion default/foo.v1.1.0", State: "Pending"}},
 	}
 }
 
@@ -78,11 +101,22 @@ func TestOutput(t *testing.T) {
 			texts.Check(t, t.Name(), out.String())
 		})
 	}
+	t.Run("tree", func(t *testing.T) {
+		var out bytes.Buffer
+		o := &options{IOStreams: genericiooptions.IOStreams{Out: &out}}
+		if err := o.printTree(tree()); err != nil {
+			t.Fatal(err)
+		}
+		texts.Check(t, t.Name(), out.String())
+	})
 	for _, op := range operators() {
 		t.Run("why "+op.Name, func(t *testing.T) {
 			var out bytes.Buffer
 			explain(&out, op, now)
 			texts.Check(t, t.Name(), out.String())
+		})
+		t.Run("wait "+op.Name, func(t *testing.T) {
+			texts.Check(t, t.Name(), progress([]inventory.Operator{op}, op.Name, op.Namespace)+"\n")
 		})
 	}
 }
@@ -96,19 +130,37 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+func TestGoals(t *testing.T) {
+	want := map[string][]string{"up-to-date": {"bar"}, "ready": {"bar", "foo"}, "upgradeable": {"bar", "manual.v1"}}
+	got := map[string][]string{}
+	for goal, reached := range goals {
+		for _, op := range operators() {
+			if reached(op) {
+				got[goal] = append(got[goal], op.Name)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operators that reached a goal: -want +got\n%s", diff)
+	}
+}
+
 // TestDocumentation verifies that docs/command-line.md shows what the commands print.
 func TestDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command-line.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list, explained bytes.Buffer
+	var list, explained, shape bytes.Buffer
 	o := &options{IOStreams: genericiooptions.IOStreams{Out: &list}, allNamespaces: true}
 	if err := o.printOperators(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
 		t.Fatal(err)
 	}
 	explain(&explained, operators()[1], now)
-	for _, printed := range []string{list.String(), explained.String()} {
+	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &shape}}).printTree(tree()); err != nil {
+		t.Fatal(err)
+	}
+	for _, printed := range []string{list.String(), explained.String(), shape.String()} {
 		var shown strings.Builder
 		for line := range strings.Lines(printed) {
 			if line != "\n" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,26 +54,42 @@ func (o *options) operators(cmd *cobra.Command, names []string) ([]inventory.Ope
 	if err != nil {
 		return nil, err
 	}
-	c, notes, err := o.read(cmd.Context(), namespace)
+	_, out, err := o.operatorsOf(cmd.Context(), namespace, names)
+	return out, err
+}
+
+// operatorsOf is operators for a namespace, or for all if that is empty. It also returns what was read.
+func (o *options) operatorsOf(ctx context.Context, namespace string, names []string) (inventory.Cluster, []inventory.Operator, error) {
+	c, notes, err := o.read(ctx, namespace)
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	for _, note := range notes {
-		fmt.Fprintf(o.ErrOut, "Warning: %s: what depends on them is not shown\n", note)
+		o.warn(note)
 	}
 	all := inventory.Operators(c)
 	if len(names) == 0 {
-		return all, nil
+		return c, all, nil
 	}
 	var out []inventory.Operator
 	for _, name := range names {
-		found := slices.DeleteFunc(slices.Clone(all), func(op inventory.Operator) bool { return !op.Is(name) })
+		found := named(all, name)
 		if len(found) == 0 {
-			return nil, notFound(name, namespace)
+			return c, nil, notFound(name, namespace)
 		}
 		out = append(out, found...)
 	}
-	return out, nil
+	return c, out, nil
+}
+
+// warn prints what could not be read.
+func (o *options) warn(note string) {
+	fmt.Fprintf(o.ErrOut, "Warning: %s: what depends on them is not shown\n", note)
+}
+
+// named returns the operators that a user may call by a name.
+func named(operators []inventory.Operator, name string) []inventory.Operator {
+	return slices.DeleteFunc(slices.Clone(operators), func(op inventory.Operator) bool { return !op.Is(name) })
 }
 
 func notFound(name, namespace string) error {
@@ -116,6 +133,7 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 		{Name: "Blocked", Type: "string"},
 		{Name: "Since", Type: "string"},
 		{Name: "By", Type: "string"},
+		{Name: "Upgradeable", Type: "string", Priority: 1},
 		{Name: "Update", Type: "string", Priority: 1},
 		{Name: "Package", Type: "string", Priority: 1},
 		{Name: "Channel", Type: "string", Priority: 1},
@@ -134,7 +152,7 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 		out.Rows = append(out.Rows, metav1.TableRow{
 			Cells: []any{
 				op.Name, none(op.Version), string(op.State), string(op.UpToDate), none(blocked), none(since), none(by),
-				none(op.Update), none(op.Package), none(op.Channel), none(op.Catalog), none(op.PlatformOperator),
+				none(string(op.Upgradeable)), none(op.Update), none(op.Package), none(op.Channel), none(op.Catalog), none(op.PlatformOperator),
 			},
 			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
 		})
@@ -169,7 +187,14 @@ func asObject(op inventory.Operator) unstructured.Unstructured {
 		"apiVersion": apiVersion, "kind": kindOperator,
 		"metadata": map[string]any{"namespace": op.Namespace, "name": op.Name},
 		"state":    string(op.State),
-		"upToDate": string(op.UpToDate),
+		"upToDate": string(op.UpToDate), "upgradeable": string(op.Upgradeable),
+	}
+	if op.Approval != nil {
+		var installs []any
+		for _, name := range op.Approval.Installs {
+			installs = append(installs, name)
+		}
+		object["approval"] = map[string]any{"installPlan": op.Approval.Plan, "installs": installs}
 	}
 	for field, value := range map[string]string{
 		"package": op.Package, "channel": op.Channel, "catalog": op.Catalog, "platformOperator": op.PlatformOperator,

@@ -10,6 +10,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -32,7 +33,7 @@ const notCopied = "!olm.copiedFrom"
 func scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
 	out.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
 		if err := add(out); err != nil {
 			return nil, err
 		}
@@ -57,7 +58,13 @@ func (o *options) read(ctx context.Context, namespace string) (inventory.Cluster
 		return inventory.Cluster{}, nil, err
 	}
 	var out inventory.Cluster
-	kinds := []kind{
+	notes, err := readAll(ctx, c, kindsIn(&out), namespace)
+	return out, notes, err
+}
+
+// kindsIn returns the kinds that describe operators. What is read of them is added to out.
+func kindsIn(out *inventory.Cluster) []kind {
+	return []kind{
 		{"Subscriptions", func() client.ObjectList { return &v1alpha1.SubscriptionList{} }, "", false, func(l client.ObjectList) {
 			for _, sub := range l.(*v1alpha1.SubscriptionList).Items {
 				sub.ManagedFields, sub.Status.CatalogHealth = nil, nil
@@ -88,8 +95,6 @@ func (o *options) read(ctx context.Context, namespace string) (inventory.Cluster
 			out.PlatformOperators = append(out.PlatformOperators, l.(*platformv1alpha1.PlatformOperatorList).Items...)
 		}},
 	}
-	notes, err := readAll(ctx, c, kinds, namespace)
-	return out, notes, err
 }
 
 // readAll reads the kinds beside one another. A kind that is not installed is left out, unless that is Subscriptions.
@@ -164,7 +169,7 @@ func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion
 }
 
 // client returns a client with the user's permissions.
-func (o *options) client() (client.Client, error) {
+func (o *options) client() (client.WithWatch, error) {
 	config, err := o.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -174,7 +179,7 @@ func (o *options) client() (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	return client.New(config, client.Options{Scheme: s, Mapper: mapper()})
+	return client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper()})
 }
 
 // mapper returns the kinds that are read, whether installed or not: to ask the API server for them first would take
@@ -184,7 +189,7 @@ func mapper() meta.RESTMapper {
 	for _, gvk := range []schema.GroupVersionKind{
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
 		v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), olm.SchemeGroupVersion.WithKind(olm.InstallPlanKind),
-		olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind), operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+		olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind), operatorsv2.GroupVersion.WithKind("OperatorCondition"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	} {
 		out.Add(gvk, meta.RESTScopeNamespace)
 	}

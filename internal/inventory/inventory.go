@@ -16,6 +16,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // Cluster holds the objects of a cluster that describe its operators, as read at one moment. A kind that is not
@@ -60,8 +61,21 @@ type Operator struct {
 	// Update is the ClusterServiceVersion to be installed next; empty if there is none.
 	Update string
 
+	// Upgradeable reports whether the operator and its Probe allow an update, whether there is one or not. It is Unknown
+	// if nothing has run.
+	Upgradeable metav1.ConditionStatus
+
+	// Approval is the InstallPlan that waits for a user to approve it; nil if there is none.
+	Approval *Approval
+
 	// Blockers are what keeps the operator from running or being up to date: first what is broken, then what is held.
 	Blockers []Blocker
+}
+
+// Approval is an InstallPlan that waits for approval.
+type Approval struct {
+	Plan     string   // its name, in the namespace of the operator
+	Installs []string // its ClusterServiceVersions, of all operators
 }
 
 // Blocked returns the worst impact of the operator's blockers; empty if there is none.
@@ -173,6 +187,13 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 
 	csv := csvchain.Running(n.CSVs, cmp.Or(sub.Status.InstalledCSV, sub.Status.CurrentCSV))
 	out.describe(csv)
+	out.Upgradeable = n.upgradeable(csv)
+	if status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+		out.Upgradeable = metav1.ConditionFalse
+	}
+	if bridge.Waits(plan) {
+		out.Approval = &Approval{Plan: plan.Name, Installs: plan.Spec.ClusterServiceVersionNames}
+	}
 	if target := sub.Status.CurrentCSV; target != out.CSV {
 		out.Update = target
 	}
@@ -198,6 +219,7 @@ func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan,
 func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
 	out := Operator{Namespace: csv.Namespace, Name: csv.Name, UpToDate: metav1.ConditionUnknown}
 	out.describe(csv)
+	out.Upgradeable = n.upgradeable(csv)
 	if b := failedCSV(csv); b != nil {
 		out.Blockers = append(out.Blockers, *b)
 	}
@@ -222,6 +244,23 @@ func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion) {
 	default:
 		o.State = Installing
 	}
+}
+
+// upgradeable reports whether the gate would let a ClusterServiceVersion be replaced, according to the objects that are
+// there.
+func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.ConditionStatus {
+	if csv == nil || !bridge.Begun(csv) && csv.Status.Phase != olm.CSVPhaseSucceeded && csv.Status.Phase != olm.CSVPhaseFailed {
+		return metav1.ConditionUnknown
+	}
+	in := n.Probe(csv.Name)
+	in.OperatorCondition, in.Target = n.OperatorConditions[csv.Name], "any newer version"
+	if in.Probe != nil {
+		in.Reader, in.Targets = gate.ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
+	}
+	if gate.Evaluate(in).Held {
+		return metav1.ConditionFalse
+	}
+	return metav1.ConditionTrue
 }
 
 // planOf returns the InstallPlan that a Subscription refers to; nil if there is none.

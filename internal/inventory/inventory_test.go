@@ -80,18 +80,20 @@ func probe(reason string) v1alpha1.Probe {
 
 // brief is the part of an Operator that the rows are about.
 type brief struct {
-	State    State
-	CSV      string
-	Version  string
-	UpToDate metav1.ConditionStatus
-	Update   string
-	Blockers []string // impact, by, reason
-	Since    int64    // of the first
-	Steps    []string // of the first
+	State       State
+	CSV         string
+	Version     string
+	UpToDate    metav1.ConditionStatus
+	Update      string
+	Upgradeable metav1.ConditionStatus
+	Approval    *Approval
+	Blockers    []string // impact, by, reason
+	Since       int64    // of the first
+	Steps       []string // of the first
 }
 
 func inBrief(o Operator) brief {
-	out := brief{State: o.State, CSV: o.CSV, Version: o.Version, UpToDate: o.UpToDate, Update: o.Update}
+	out := brief{State: o.State, CSV: o.CSV, Version: o.Version, UpToDate: o.UpToDate, Update: o.Update, Upgradeable: o.Upgradeable, Approval: o.Approval}
 	for i, b := range o.Blockers {
 		out.Blockers = append(out.Blockers, string(b.Impact)+" by "+b.By+": "+b.Reason)
 		if i > 0 {
@@ -124,7 +126,7 @@ func TestOperators(t *testing.T) {
 				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
 				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, InstallPlans: []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
-			want: brief{State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes},
+			want: brief{State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: yes},
 		},
 		"WaitsForApproval": {
 			reason: "A plan that waits for a user is a hold, with the command that ends it.",
@@ -134,7 +136,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2", Since: 1000,
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Approval: &Approval{"install-1", []string{"foo.v2"}}, Update: "foo.v2", Since: 1000,
 				Blockers: []string{"Held by InstallPlan default/install-1: RequiresApproval"},
 				Steps:    []string{`To approve it: kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
 			},
@@ -148,7 +150,7 @@ func TestOperators(t *testing.T) {
 				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, Probes: []v1alpha1.Probe{probe("")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2", Since: 1000,
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2", Since: 1000,
 				Blockers: []string{"Held by Probe default/foo.v1: ProbeNotUpgradeable"},
 				Steps: []string{
 					"To see what it waits for: kubectl get foos.example.com -n apps example -o yaml",
@@ -164,7 +166,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans: []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Since: 1000,
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: no, Since: 1000,
 				Blockers: []string{"Broken by Probe default/foo.v1: Forbidden"},
 				Steps:    []string{"To see why: kubectl describe probe -n default foo.v1"},
 			},
@@ -178,7 +180,7 @@ func TestOperators(t *testing.T) {
 				CatalogSources: []olm.CatalogSource{catalog()},
 			},
 			want: brief{
-				State: NotInstalled, UpToDate: no, Since: 1000,
+				State: NotInstalled, UpToDate: no, Upgradeable: unknown, Since: 1000,
 				Blockers: []string{"Broken by Subscription default/foo: PackageNotFound"},
 				Steps:    []string{"To see why: kubectl describe subscription.operators.coreos.com -n default foo"},
 			},
@@ -187,7 +189,7 @@ func TestOperators(t *testing.T) {
 			reason: "A catalog that does not exist breaks the Subscription, before anything else does.",
 			in:     Cluster{Subscriptions: []v1alpha1.Subscription{sub("", "")}},
 			want: brief{
-				State: NotInstalled, UpToDate: no,
+				State: NotInstalled, UpToDate: no, Upgradeable: unknown,
 				Blockers: []string{"Broken by CatalogSource olm/catalog: CatalogSourceNotFound"},
 				Steps:    []string{"To see why: kubectl describe catalogsource -n olm catalog"},
 			},
@@ -200,7 +202,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2",
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
 				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
 				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
 			},
@@ -215,7 +217,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Update: "foo.v2",
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
 				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
 				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
 			},
@@ -224,7 +226,7 @@ func TestOperators(t *testing.T) {
 			reason: "A ClusterServiceVersion that was applied by hand is an operator, too.",
 			in:     Cluster{ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseFailed)}},
 			want: brief{
-				State: Failed, CSV: "foo.v1", Version: "1.0.0", UpToDate: unknown, Since: 1000,
+				State: Failed, CSV: "foo.v1", Version: "1.0.0", UpToDate: unknown, Upgradeable: yes, Since: 1000,
 				Blockers: []string{"Broken by ClusterServiceVersion default/foo.v1: InstallComponentFailed"},
 				Steps:    []string{"To see why: kubectl describe clusterserviceversion -n default foo.v1"},
 			},
@@ -236,7 +238,7 @@ func TestOperators(t *testing.T) {
 				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseInstalling)},
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
-			want: brief{State: Installing, CSV: "foo.v1", Version: "1.0.0", UpToDate: no},
+			want: brief{State: Installing, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: unknown},
 		},
 	}
 	for name, tc := range cases {
@@ -269,7 +271,7 @@ func TestUnresolvedNeighbor(t *testing.T) {
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded), heldBack(csv("foo.v2", "foo.v1", olm.CSVPhasePending))},
 	})
 	want := brief{
-		State: NotInstalled, UpToDate: metav1.ConditionFalse, Since: 1000,
+		State: NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown, Since: 1000,
 		Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
 		Steps:    []string{"To see what that waits for: kubectl operator-status why -n default foo"},
 	}

@@ -142,6 +142,10 @@ const (
 	// ReasonReleased means that operator-status has released everything it held, because it is about to be uninstalled.
 	ReasonReleased = "Released"
 
+	// ReasonHeldByAdmin is the reason of an override Upgradeable=False that `kubectl operator-status hold` sets in an
+	// OperatorCondition.
+	ReasonHeldByAdmin = "HeldByAdmin"
+
 	// ReasonProbeGone means that the Probe that held the update no longer exists, so nothing holds it.
 	ReasonProbeGone = "ProbeGone"
 )

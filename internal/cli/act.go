@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/uninstall"
+)
+
+func approveCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approve NAME",
+		Short: "Approve the InstallPlan that an operator is waiting for",
+		Long: `Approve the InstallPlan that an operator is waiting for. It may install other operators of the namespace, too: they are listed.
+
+An approval does not end a hold: an update may go on waiting for its Probe or OperatorCondition.`,
+		Example: `  # Which plan would be approved, and what does it install?
+  kubectl operator-status approve foo --dry-run=client`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error { return o.act(cmd, names, approve) },
+	}
+	cmdutil.AddDryRunFlag(cmd)
+	return cmd
+}
+
+func holdCommand(o *options) *cobra.Command {
+	var message string
+	cmd := &cobra.Command{
+		Use:   "hold NAME",
+		Short: "Hold the updates of an operator until they are released",
+		Long: `Hold the updates of an operator: set the override Upgradeable=False in the OperatorCondition of the version that runs.
+
+OLM and operator-status both respect it, and it takes precedence over what the operator reports. End it with release.`,
+		Example: `  # No updates before the audit is over
+  kubectl operator-status hold foo --message="audit until Friday"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.act(cmd, names, func(ctx context.Context, w writer, op inventory.Operator) error { return hold(ctx, w, op, message) })
+		},
+	}
+	cmd.Flags().StringVarP(&message, "message", "m", "Held with kubectl operator-status hold", "Why, for those who ask what holds the operator.")
+	cmdutil.AddDryRunFlag(cmd)
+	return cmd
+}
+
+func releaseCommand(o *options) *cobra.Command {
+	var all, undo bool
+	cmd := &cobra.Command{
+		Use:   "release (NAME | --all [--undo])",
+		Short: "Release the updates of an operator that hold has held, or all updates before an uninstall",
+		Long: `Release the updates of an operator: remove the override Upgradeable=False from the OperatorCondition of the version that runs.
+
+With --all, release every update of the cluster that operator-status holds beside OLM, before it is uninstalled, and list the
+Subscriptions whose InstallPlans nothing would approve afterwards. --undo reverts that.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case undo && !all:
+				return errors.New("--undo needs --all")
+			case all:
+				return cobra.NoArgs(cmd, args)
+			default:
+				return cobra.ExactArgs(1)(cmd, args)
+			}
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if !all {
+				return o.act(cmd, names, release)
+			}
+			w, err := o.writer(cmd)
+			if err != nil {
+				return err
+			}
+			if undo {
+				return uninstall.TakeBack(cmd.Context(), w.client, metav1.Now(), o.Out)
+			}
+			return uninstall.Release(cmd.Context(), w.client, metav1.Now(), o.Out)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "Release all updates that operator-status holds, in all namespaces.")
+	cmd.Flags().BoolVar(&undo, "undo", false, "Revert release --all: operator-status decides again.")
+	cmdutil.AddDryRunFlag(cmd)
+	return cmd
+}
+
+// writer changes objects, or only pretends to.
+type writer struct {
+	*options
+
+	client client.Client
+	dryRun string // what to print after an object that was not changed
+}
+
+// writer returns a writer for the flag --dry-run.
+func (o *options) writer(cmd *cobra.Command) (writer, error) {
+	strategy, err := cmdutil.GetDryRunStrategy(cmd)
+	if err != nil {
+		return writer{}, err
+	}
+	c, err := o.client()
+	if err != nil {
+		return writer{}, err
+	}
+	switch strategy {
+	case cmdutil.DryRunClient:
+		unsent := interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return nil
+		}}
+		return writer{o, interceptor.NewClient(c, unsent), " (dry run)"}, nil
+	case cmdutil.DryRunServer:
+		return writer{o, client.NewDryRunClient(c), " (server dry run)"}, nil
+	default:
+		return writer{o, c, ""}, nil
+	}
+}
+
+// act does something to the operators with the given names.
+func (o *options) act(cmd *cobra.Command, names []string, do func(context.Context, writer, inventory.Operator) error) error {
+	w, err := o.writer(cmd)
+	if err != nil {
+		return err
+	}
+	operators, err := o.operators(cmd, names)
+	if err != nil {
+		return err
+	}
+	for _, op := range operators {
+		if err := do(cmd.Context(), w, op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printf prints that an object was changed, as kubectl does.
+func (w writer) printf(resource, name, format string, args ...any) {
+	fmt.Fprintf(w.Out, "%s/%s %s%s\n", resource, name, fmt.Sprintf(format, args...), w.dryRun)
+}
+
+func approve(ctx context.Context, w writer, op inventory.Operator) error {
+	if op.Approval == nil {
+		return fmt.Errorf("no InstallPlan of %s/%s is waiting for approval: %s", op.Namespace, op.Name, summary(op))
+	}
+	plan := &olm.InstallPlan{}
+	plan.Namespace, plan.Name = op.Namespace, op.Approval.Plan
+	if err := patch(ctx, w.client, plan, func() bool {
+		waits := bridge.Waits(plan)
+		plan.Spec.Approved = true
+		return waits
+	}); err != nil {
+		return fmt.Errorf("approving InstallPlan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	w.printf("installplan.operators.coreos.com", plan.Name, "approved: it installs %s", strings.Join(plan.Spec.ClusterServiceVersionNames, ", "))
+	return nil
+}
+
+func hold(ctx context.Context, w writer, op inventory.Operator, message string) error {
+	override := metav1.Condition{
+		Type: operatorsv2.Upgradeable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHeldByAdmin, Message: message,
+		LastTransitionTime: metav1.Now(),
+	}
+	return w.override(ctx, op, "held: its updates wait until it is released", "held already", func(condition *operatorsv2.OperatorCondition) bool {
+		before := meta.FindStatusCondition(condition.Spec.Overrides, override.Type)
+		if before != nil && before.Status == override.Status && before.Reason == override.Reason && before.Message == override.Message {
+			return false
+		}
+		meta.SetStatusCondition(&condition.Spec.Overrides, override)
+		return true
+	})
+}
+
+func release(ctx context.Context, w writer, op inventory.Operator) error {
+	err := w.override(ctx, op, "released", "not changed: no override holds its updates", func(condition *operatorsv2.OperatorCondition) bool {
+		if !meta.IsStatusConditionFalse(condition.Spec.Overrides, operatorsv2.Upgradeable) {
+			return false
+		}
+		return meta.RemoveStatusCondition(&condition.Spec.Overrides, operatorsv2.Upgradeable)
+	})
+	if err != nil {
+		return err
+	}
+	for _, b := range op.Blockers {
+		if b.Reason != v1alpha1.ReasonOperatorConditionNotUpgradeable {
+			fmt.Fprintf(w.ErrOut, "%s/%s is also %s by %s: see kubectl operator-status why -n %s %s\n",
+				op.Namespace, op.Name, strings.ToLower(string(b.Impact)), b.By, op.Namespace, op.Name)
+		}
+	}
+	return nil
+}
+
+// override changes the overrides in the OperatorCondition of an operator. change reports whether it did.
+func (w writer) override(ctx context.Context, op inventory.Operator, done, unchanged string, change func(*operatorsv2.OperatorCondition) bool) error {
+	if op.CSV == "" {
+		return fmt.Errorf("operator %s/%s has no OperatorCondition, since nothing is installed", op.Namespace, op.Name)
+	}
+	condition := &operatorsv2.OperatorCondition{}
+	condition.Namespace, condition.Name = op.Namespace, op.CSV
+	changed := false
+	err := patch(ctx, w.client, condition, func() bool {
+		condition.Spec.Overrides = slices.Clone(condition.Spec.Overrides)
+		changed = change(condition)
+		return changed
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no OperatorCondition %s/%s: OLM creates it when it installs the operator", op.Namespace, op.CSV)
+	case err != nil:
+		return fmt.Errorf("changing OperatorCondition %s/%s: %w", op.Namespace, op.CSV, err)
+	case !changed:
+		done = unchanged
+	}
+	w.printf("operatorcondition.operators.coreos.com", condition.Name, "%s", done)
+	return nil
+}
+
+// patch reads an object and writes what change changes, again if another client changed it meanwhile. change reports
+// whether there is anything to write.
+func patch[O interface {
+	client.Object
+	DeepCopy() O
+}](ctx context.Context, c client.Client, o O, change func() bool) error {
+	key := client.ObjectKeyFromObject(o)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := c.Get(ctx, key, o); err != nil {
+			return err
+		}
+		before := o.DeepCopy()
+		if !change() {
+			return nil
+		}
+		return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	})
+}
+
+// fieldOwner is the field manager of what users change.
+const fieldOwner = client.FieldOwner("kubectl-operator_status")

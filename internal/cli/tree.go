@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+func treeCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tree NAME",
+		Short: "Show the objects that an operator consists of, and their state",
+		Long: `Show the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan, ClusterServiceVersions, Deployments and
+Probe, and the custom resources that block an update. What is well is counted where there may be much of it.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			namespace, err := o.namespace()
+			if err != nil {
+				return err
+			}
+			cluster, operators, err := o.operatorsOf(cmd.Context(), namespace, names)
+			if err != nil {
+				return err
+			}
+			for i, op := range operators {
+				if i > 0 {
+					fmt.Fprintln(o.Out)
+				}
+				deployments, err := o.deployments(cmd.Context(), op.Namespace)
+				if err != nil {
+					return err
+				}
+				if err := o.printTree(inventory.Tree(cluster, deployments, op)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	o.addAllNamespaces(cmd)
+	return cmd
+}
+
+// deployments reads the Deployments of the ClusterServiceVersions in a namespace. It prints a warning if the user may not.
+func (o *options) deployments(ctx context.Context, namespace string) ([]appsv1.Deployment, error) {
+	c, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	list := &appsv1.DeploymentList{}
+	err = c.List(ctx, list, client.InNamespace(namespace), selecting("olm.owner"))
+	switch {
+	case apierrors.IsForbidden(err):
+		o.warn("you may not list Deployments")
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("listing Deployments: %w", err)
+	}
+	return list.Items, nil
+}
+
+// printTree prints a tree as a table whose first column has its branches.
+func (o *options) printTree(root inventory.Node) error {
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string"}, {Name: "State", Type: "string"}, {Name: "Message", Type: "string"},
+	}}
+	addBranch(table, root, "", "")
+	var text bytes.Buffer
+	columns := printers.GetNewTabWriter(&text)
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(table, columns); err != nil {
+		return err
+	}
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(o.Out, strings.TrimRight(line, " \n")) // most messages are empty
+	}
+	return nil
+}
+
+// addBranch adds a row for a node and for each below it. first is what stands before its name, and rest before those below.
+func addBranch(table *metav1.Table, n inventory.Node, first, rest string) {
+	message := strings.Join(strings.Fields(n.Message), " ")
+	table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{first + n.Name, n.State, message}})
+	for i, child := range n.Children {
+		if i == len(n.Children)-1 {
+			addBranch(table, child, rest+"└── ", rest+"    ")
+		} else {
+			addBranch(table, child, rest+"├── ", rest+"│   ")
+		}
+	}
+}

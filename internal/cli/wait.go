@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+// goals are what an operator can be waited for.
+var goals = map[string]func(inventory.Operator) bool{
+	"up-to-date":  func(op inventory.Operator) bool { return op.UpToDate == metav1.ConditionTrue },
+	"ready":       func(op inventory.Operator) bool { return op.State == inventory.Running },
+	"upgradeable": func(op inventory.Operator) bool { return op.Upgradeable == metav1.ConditionTrue },
+}
+
+func waitCommand(o *options) *cobra.Command {
+	var goal string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait NAME --for=(up-to-date|ready|upgradeable)",
+		Short: "Wait until an operator is up to date, runs, or may be updated",
+		Long: `Wait until an operator is up to date, is ready, which is that a version of it runs, or is upgradeable, which is that nothing would
+hold an update. Meanwhile every change of what it waits for is printed.
+
+The exit code is 0 once that is so, and 1 after the timeout.`,
+		Example: `  # Approve an update, and wait until it is done
+  kubectl operator-status approve foo && kubectl operator-status wait foo --for=up-to-date`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			reached := goals[goal]
+			if reached == nil {
+				return fmt.Errorf("--for=%s is none of %s", goal, strings.Join(slices.Sorted(maps.Keys(goals)), ", "))
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return o.wait(ctx, names[0], goal, reached)
+		},
+	}
+	cmd.Flags().StringVar(&goal, "for", "", "What to wait for: up-to-date, ready or upgradeable.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long to wait.")
+	_ = cmd.MarkFlagRequired("for") // it fails for unknown flags only
+	return cmd
+}
+
+// resync is how often an operator is read without an event: not all that it depends on may be watched by the user.
+const resync = 5 * time.Second
+
+// settle is how long events are collected before an operator is read again.
+const settle = 100 * time.Millisecond
+
+// wait reads an operator whenever something in its namespace changes, until it reaches a goal.
+func (o *options) wait(ctx context.Context, name, goal string, reached func(inventory.Operator) bool) error {
+	namespace, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	c, err := o.client()
+	if err != nil {
+		return err
+	}
+	changes := o.changes(ctx, c, namespace)
+	last := ""
+	for {
+		cluster, _, err := o.read(ctx, namespace)
+		operators := named(inventory.Operators(cluster), name)
+		switch {
+		case ctx.Err() != nil:
+			return timedOut(ctx, name, goal, last)
+		case err != nil:
+			return err
+		case len(operators) > 0 && !slices.ContainsFunc(operators, func(op inventory.Operator) bool { return !reached(op) }):
+			for _, op := range operators {
+				fmt.Fprintf(o.Out, "operator/%s is %s\n", op.Name, goal)
+			}
+			return nil
+		}
+		if now := progress(operators, name, namespace); now != last {
+			fmt.Fprintln(o.ErrOut, now)
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			return timedOut(ctx, name, goal, last)
+		case <-changes:
+			time.Sleep(settle)
+		case <-time.After(resync):
+		}
+	}
+}
+
+func timedOut(ctx context.Context, name, goal, last string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("timed out waiting for %s to be %s: %s", name, goal, last)
+	}
+	return fmt.Errorf("interrupted while waiting for %s to be %s", name, goal)
+}
+
+// progress returns what operators are waiting for, in a line.
+func progress(operators []inventory.Operator, name, namespace string) string {
+	if len(operators) == 0 {
+		return notFound(name, namespace).Error()
+	}
+	var lines []string
+	for _, op := range operators {
+		line := fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op))
+		for _, b := range op.Blockers {
+			line += fmt.Sprintf(" %s by %s (%s).", b.Impact, b.By, b.Reason)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// changes sends when something in a namespace changes that an operator consists of, as far as the user may watch it.
+func (o *options) changes(ctx context.Context, c client.WithWatch, namespace string) <-chan struct{} {
+	out := make(chan struct{}, 1)
+	for _, k := range kindsIn(&inventory.Cluster{}) {
+		if k.cluster {
+			continue
+		}
+		go func() {
+			events, err := c.Watch(ctx, k.list(), client.InNamespace(namespace))
+			if err != nil {
+				return // the user may not watch it, or it is not installed
+			}
+			defer events.Stop()
+			forward(events, out)
+		}()
+	}
+	return out
+}
+
+// forward sends for events, once for those that come at a time, until the watch ends.
+func forward(events watch.Interface, to chan<- struct{}) {
+	for range events.ResultChan() {
+		select {
+		case to <- struct{}{}:
+		default:
+		}
+	}
+}

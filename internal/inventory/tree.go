@@ -1,0 +1,217 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// Node is an object that an operator consists of, or several of a kind that are well.
+type Node struct {
+	Name     string // such as "Probe default/foo.v1.0.0", or "3 Deployments"
+	State    string
+	Message  string // empty if there is nothing to add
+	Children []Node
+}
+
+// maxNamed is how many custom resources of a Probe are nodes of their own.
+const maxNamed = 10
+
+// Tree returns the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
+// ClusterServiceVersions, Deployments and Probe, and the custom resources that block it. Objects that are well are counted
+// instead where there may be many.
+func Tree(c Cluster, deployments []appsv1.Deployment, op Operator) Node {
+	n := byNamespace(c)[op.Namespace]
+	out := Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
+	for _, name := range []string{op.CSV, op.Update} {
+		if csv := n.CSVs[name]; csv != nil {
+			out.Children = append(out.Children, n.csvNode(csv, deployments))
+		}
+	}
+	if sub := n.subscription(op.Name); sub != nil {
+		out = subscriptionNode(sub, op, n.planOf(sub), out.Children)
+	} else if len(out.Children) == 1 {
+		out = out.Children[0]
+	}
+	for i := range c.PlatformOperators {
+		if p := &c.PlatformOperators[i]; p.Name == op.PlatformOperator {
+			return platformOperatorNode(p, out)
+		}
+	}
+	return out
+}
+
+func (n *namespace) subscription(name string) *v1alpha1.Subscription {
+	for i := range n.Subscriptions {
+		if n.Subscriptions[i].Name == name {
+			return &n.Subscriptions[i]
+		}
+	}
+	return nil
+}
+
+func platformOperatorNode(p *platformv1alpha1.PlatformOperator, subscription Node) Node {
+	out := Node{Name: "PlatformOperator " + p.Name}
+	out.State, out.Message = stateOf(p.Status.Conditions, platformv1alpha1.ConditionReady)
+	ready := 0
+	for _, r := range p.Status.Resources {
+		name := strings.TrimPrefix(r.Reference.Namespace+"/"+r.Reference.Name, "/")
+		switch {
+		case r.Reference.Kind == v1alpha1.SubscriptionKind: // is a node of its own
+		case r.Ready:
+			ready++
+		default:
+			out.Children = append(out.Children, Node{Name: r.Reference.Kind + " " + name, State: r.Reason, Message: r.Message})
+		}
+	}
+	if ready > 0 {
+		out.Children = append(out.Children, Node{Name: count(ready, "composed object"), State: "Ready"})
+	}
+	out.Children = append(out.Children, subscription)
+	return out
+}
+
+func subscriptionNode(sub *v1alpha1.Subscription, op Operator, plan *olm.InstallPlan, csvs []Node) Node {
+	out := Node{Name: "Subscription " + sub.Namespace + "/" + sub.Name, State: "UpToDate=" + string(op.UpToDate)}
+	if len(op.Blockers) > 0 {
+		out.State, out.Message = string(op.Blocked()), op.Blockers[0].Cause
+	}
+	if plan != nil {
+		out.Children = append(out.Children, Node{
+			Name: "InstallPlan " + plan.Namespace + "/" + plan.Name, State: string(plan.Status.Phase), Message: planMessage(plan),
+		})
+	}
+	out.Children = append(out.Children, csvs...)
+	return out
+}
+
+// planMessage returns what a plan installs, unless it has.
+func planMessage(plan *olm.InstallPlan) string {
+	if plan.Status.Phase == olm.InstallPlanPhaseComplete {
+		return ""
+	}
+	out := "installs " + strings.Join(plan.Spec.ClusterServiceVersionNames, ", ")
+	if plan.Status.Message != "" {
+		out += ": " + plan.Status.Message
+	}
+	return out
+}
+
+func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) Node {
+	out := Node{Name: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, State: string(csv.Status.Phase)}
+	if csv.Status.Phase != olm.CSVPhaseSucceeded {
+		out.Message = csv.Status.Message
+	}
+	out.Children = deploymentNodes(csv, deployments)
+	if condition := n.OperatorConditions[csv.Name]; condition != nil {
+		out.Children = append(out.Children, conditionNodes(condition)...)
+	}
+	if probe := n.Probes[csv.Name]; probe != nil {
+		out.Children = append(out.Children, probeNode(probe))
+	}
+	return out
+}
+
+// deploymentNodes returns the Deployments of a ClusterServiceVersion. Those that are available are counted.
+func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) []Node {
+	var out []Node
+	available := 0
+	for i := range deployments {
+		d := &deployments[i]
+		desired := int32(1)
+		if d.Spec.Replicas != nil {
+			desired = *d.Spec.Replicas
+		}
+		switch {
+		case d.Namespace != csv.Namespace || d.Labels["olm.owner"] != csv.Name:
+		case d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= desired:
+			available++
+		default:
+			out = append(out, Node{
+				Name: "Deployment " + d.Namespace + "/" + d.Name, State: fmt.Sprintf("%d/%d", d.Status.AvailableReplicas, desired),
+				Message: unavailable(d),
+			})
+		}
+	}
+	if available > 0 {
+		out = append(out, Node{Name: count(available, "Deployment"), State: "Available"})
+	}
+	return out
+}
+
+// unavailable returns why a Deployment is not available, as far as it reports that.
+func unavailable(d *appsv1.Deployment) string {
+	for _, c := range d.Status.Conditions {
+		if c.Status != "True" && (c.Type == appsv1.DeploymentAvailable || c.Type == appsv1.DeploymentProgressing) {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// conditionNodes returns an OperatorCondition that has an effect on updates.
+func conditionNodes(o *operatorsv2.OperatorCondition) []Node {
+	c := meta.FindStatusCondition(o.Spec.Overrides, operatorsv2.Upgradeable)
+	if c == nil {
+		if c = meta.FindStatusCondition(o.Spec.Conditions, operatorsv2.Upgradeable); c == nil || c.Status == metav1.ConditionTrue {
+			return nil
+		}
+	}
+	return []Node{{Name: "OperatorCondition " + o.Namespace + "/" + o.Name, State: "Upgradeable=" + string(c.Status), Message: c.Message}}
+}
+
+// probeNode returns a Probe with custom resources that block. The others are counted.
+func probeNode(probe *v1alpha1.Probe) Node {
+	out := Node{Name: "Probe " + probe.Namespace + "/" + probe.Name}
+	out.State, out.Message = stateOf(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
+	shown := 0
+	for _, r := range probe.Status.ProbeResources {
+		if !r.Blocking || len(out.Children) == maxNamed {
+			continue
+		}
+		name, number := r.Kind+" "+strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"), 1
+		if r.Name == "" {
+			number = int(r.Count)
+			name = count(number, r.Kind)
+		}
+		shown += number
+		out.Children = append(out.Children, Node{Name: name, State: "Blocking", Message: strings.Join(r.Reasons, ", ")})
+	}
+	if summary := probe.Status.Summary; summary != nil {
+		if more := int(summary.NotUpgradeable) - shown; more > 0 {
+			out.Children = append(out.Children, Node{Name: count(more, "more custom resource"), State: "Blocking"})
+		}
+		if others := int(summary.Total - summary.NotUpgradeable); others > 0 {
+			out.Children = append(out.Children, Node{Name: count(others, "custom resource"), State: "Not blocking"})
+		}
+	}
+	return out
+}
+
+// stateOf returns a condition as a state, and its message unless it is True.
+func stateOf(conditions []metav1.Condition, conditionType string) (state, message string) {
+	c := meta.FindStatusCondition(conditions, conditionType)
+	if c == nil {
+		return conditionType + "=Unknown", ""
+	}
+	state = conditionType + "=" + string(c.Status)
+	if c.Status == metav1.ConditionTrue {
+		return state, ""
+	}
+	return state, c.Message
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
