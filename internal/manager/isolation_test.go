@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -273,4 +275,38 @@ func TestIsolationForbidden(t *testing.T) {
 	cluster.Shell(t, kubectl(t, message(got, "PodReady")))
 	cluster.AwaitGone(t, d)
 	awaitNoPod(t, p)
+}
+
+// TestIsolationQuota verifies that a pod that a quota denies is not reported as a lack of permission.
+func TestIsolationQuota(t *testing.T) {
+	const group = "scarce.example.com"
+	namespace := cluster.Namespace(t, "scarce")
+	cluster.Apply(t, namespace, crd("foos", group))
+	account(t, cluster, namespace, group)
+	cluster.PermitIsolation(t, namespace)
+	none := corev1.ResourceList{"count/deployments.apps": resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	cluster.Create(t, quota)
+	quota.Status.Hard, quota.Status.Used = none, none // no controller of quotas runs here
+	if err := cluster.Client.Status().Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	cluster.StartManager(t, "--probe-reader-image=example.com/operator-status@sha256:1")
+	p := isolated(namespace, group)
+	cluster.Create(t, p)
+	got := awaitProbe(t, cluster, key(p), "PodReady=False/PodNotReady", "Upgradeable=Unknown/NotRead")
+	cluster.Await(t, got, func() string {
+		switch text := message(got, "PodReady"); {
+		case !strings.Contains(text, "exceeded quota: none"):
+			return "the quota is not named: " + text
+		case strings.Contains(text, "rolebinding"):
+			return "it asks for a permission that exists: " + text
+		default:
+			return ""
+		}
+	})
+	if err := cluster.Client.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	awaitReader(t, p, nil)
 }

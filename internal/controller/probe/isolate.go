@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,10 +128,9 @@ func (r *StatusReconciler) applyPod(ctx context.Context, pod isolation.Pod) (*co
 		err := r.Client.Apply(ctx, o, client.FieldOwner(FieldOwner), client.ForceOwnership)
 		switch {
 		case apierrors.IsForbidden(err):
-			return r.Pods.notPermitted("run a pod", pod.Probe, err), nil
+			return r.forbidden(ctx, "run a pod", pod.Probe, err)
 		case apierrors.IsInvalid(err):
-			return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: fmt.Sprintf(
-				"The pod of the Probe is refused: %s", apierror.Message(err, maxQuoted))}, nil
+			return refused(err), nil
 		case err != nil:
 			return nil, fmt.Errorf("applying the pod of Probe %s: %w", client.ObjectKeyFromObject(pod.Probe), err)
 		}
@@ -165,10 +165,11 @@ func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe)
 	if err != nil || live == nil || !metav1.IsControlledBy(live, probe) {
 		return nil, err
 	}
-	for _, o := range []client.Object{&appsv1.Deployment{ObjectMeta: at}, &rbacv1.RoleBinding{ObjectMeta: at}, &rbacv1.Role{ObjectMeta: at}} {
+	// The Deployment goes last: as long as it exists, the others are deleted again after an interruption.
+	for _, o := range []client.Object{&rbacv1.RoleBinding{ObjectMeta: at}, &rbacv1.Role{ObjectMeta: at}, &appsv1.Deployment{ObjectMeta: at}} {
 		err := r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if apierrors.IsForbidden(err) {
-			return r.Pods.notPermitted("delete the pod", probe, err), nil
+			return r.forbidden(ctx, "delete the pod", probe, err)
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("deleting the pod of Probe %s: %w", client.ObjectKeyFromObject(probe), err)
@@ -178,13 +179,28 @@ func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe)
 	return nil, nil
 }
 
-// notPermitted returns that the manager lacks the ClusterRole of isolation in the namespace of a Probe, and the command
-// that grants it.
-func (p *Pods) notPermitted(what string, probe *v1alpha1.Probe, err error) *condition.Problem {
+// forbidden returns that the manager lacks the ClusterRole of isolation in the namespace of a Probe, and the command that
+// grants it; or, if it has that, what else denies the request: the API server answers the same to a request that a quota
+// or a policy denies.
+func (r *StatusReconciler) forbidden(ctx context.Context, what string, probe *v1alpha1.Probe, err error) (*condition.Problem, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: probe.Namespace, Group: appsv1.GroupName, Resource: "deployments", Verb: "create"},
+	}}
+	if err := r.Client.Create(ctx, review); err != nil {
+		return nil, fmt.Errorf("asking for the manager's rights in namespace %s: %w", probe.Namespace, err)
+	}
+	if review.Status.Allowed {
+		return refused(err), nil
+	}
 	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 		"The manager may not %s for Probes in namespace %[2]s: %[3]s. To permit it: kubectl create rolebinding operator-status-isolation "+
 			"--namespace=%[2]s --clusterrole=operator-status-isolation-role --serviceaccount=%[4]s:operator-status-controller-manager",
-		what, probe.Namespace, apierror.Message(err, maxQuoted), p.Namespace)}
+		what, probe.Namespace, apierror.Message(err, maxQuoted), r.Pods.Namespace)}, nil
+}
+
+// refused returns that the API server does not accept the pod of a Probe.
+func refused(err error) *condition.Problem {
+	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "The pod of the Probe is refused: " + apierror.Message(err, maxQuoted)}
 }
 
 // account returns the name of the service account that reads all resources of the plan; "" if there is none.
