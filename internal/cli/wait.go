@@ -113,11 +113,11 @@ func progress(operators []inventory.Operator, name, namespace string) string {
 	}
 	var lines []string
 	for _, op := range operators {
-		line := fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op))
+		parts := []string{fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op))}
 		for _, b := range op.Blockers {
-			line += fmt.Sprintf(" %s by %s (%s).", b.Impact, b.By, b.Reason)
+			parts = append(parts, fmt.Sprintf("%s by %s (%s).", b.Impact, b.By, b.Reason))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(parts, " "))
 	}
 	return strings.Join(lines, "\n")
 }
