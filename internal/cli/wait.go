@@ -93,7 +93,10 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(inve
 		case <-ctx.Done():
 			return timedOut(ctx, name, goal, last)
 		case <-changes:
-			time.Sleep(settle)
+			select {
+			case <-ctx.Done():
+			case <-time.After(settle):
+			}
 		case <-time.After(resync):
 		}
 	}
