@@ -87,6 +87,9 @@ Subscriptions whose InstallPlans nothing would approve afterwards. --undo revert
 			if err != nil {
 				return err
 			}
+			if w.dryRun != "" {
+				fmt.Fprintf(o.ErrOut, "Nothing is changed%s. Without it:\n", w.dryRun)
+			}
 			if undo {
 				return uninstall.TakeBack(cmd.Context(), w.client, metav1.Now(), o.Out)
 			}
