@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Version of the program, set by the build.
@@ -55,6 +56,8 @@ type options struct {
 
 	flags         *genericclioptions.ConfigFlags
 	allNamespaces bool
+
+	connected client.WithWatch // once client has been called
 }
 
 func command(streams genericiooptions.IOStreams) *cobra.Command {

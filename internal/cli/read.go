@@ -168,8 +168,11 @@ func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion
 	return out
 }
 
-// client returns a client with the user's permissions.
+// client returns a client with the user's permissions, the same each time.
 func (o *options) client() (client.WithWatch, error) {
+	if o.connected != nil {
+		return o.connected, nil
+	}
 	config, err := o.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -179,7 +182,8 @@ func (o *options) client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	return client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper()})
+	o.connected, err = client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper()})
+	return o.connected, err
 }
 
 // mapper returns the kinds that are read, whether installed or not: to ask the API server for them first would take

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 func treeCommand(o *options) *cobra.Command {
@@ -91,8 +92,7 @@ func (o *options) printTree(root inventory.Node) error {
 
 // addBranch adds a row for a node and for each below it. first is what stands before its name, and rest before those below.
 func addBranch(table *metav1.Table, n inventory.Node, first, rest string) {
-	message := strings.Join(strings.Fields(n.Message), " ")
-	table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{first + n.Name, n.State, message}})
+	table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{first + n.Name, n.State, messages.Line(n.Message)}})
 	for i, child := range n.Children {
 		if i == len(n.Children)-1 {
 			addBranch(table, child, rest+"└── ", rest+"    ")
