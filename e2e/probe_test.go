@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 const operator = `
@@ -31,24 +32,6 @@ kind: RoleBinding
 metadata: {name: foo-operator}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: foo-operator}
 subjects: [{kind: ServiceAccount, name: foo-operator, namespace: NAMESPACE}]
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: foos.e2e.example.com
-  annotations:
-    olm.operatorframework.io/condition.Upgradeable: "!Migrating"
-spec:
-  group: e2e.example.com
-  scope: Namespaced
-  names: {plural: foos, singular: foo, kind: Foo, listKind: FooList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
 ---
 apiVersion: operators.coreos.com/v2
 kind: OperatorCondition
@@ -106,7 +89,8 @@ func TestAnnotationsHoldAnUpdate(t *testing.T) {
 			cluster.InstallOLM(t)
 			namespace = cluster.Namespace(t, "e2e")
 			cluster.StartManager(t)
-			cluster.Apply(t, namespace, replaceNamespace(operator, namespace))
+			cluster.Apply(t, namespace, builder.CRD("foos", "e2e.example.com", `olm.operatorframework.io/condition.Upgradeable: "!Migrating"`)+
+				"---"+replaceNamespace(operator, namespace))
 			return ctx
 		}).
 		Assess("a Probe appears, and nothing holds the update", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {

@@ -2,7 +2,6 @@
 package install
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -15,10 +14,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("E2E_NODES") != "real" {
-		fmt.Println("skipped: E2E_NODES=real runs this suite, on nodes that need root, containerd and runc")
-		os.Exit(0)
-	}
 	set := func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }
-	os.Exit(testcluster.OnDevcluster(m, "", set, "--nodes=real", "--olm"))
+	os.Exit(testcluster.OnRealNodes(m, set, "--olm"))
 }

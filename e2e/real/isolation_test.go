@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/isolation"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -21,21 +22,7 @@ type foos struct{ namespace, group string }
 func newFoos(t *testing.T, name string) *foos {
 	t.Helper()
 	f := &foos{namespace: cluster.Namespace(t, name), group: name + ".example.com"}
-	cluster.Apply(t, f.namespace, fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: foos.%[1]s}
-spec:
-  group: %[1]s
-  scope: Namespaced
-  names: {plural: foos, singular: foo, kind: Foo, listKind: FooList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+	cluster.Apply(t, f.namespace, builder.CRD("foos", f.group)+fmt.Sprintf(`
 ---
 apiVersion: v1
 kind: ServiceAccount

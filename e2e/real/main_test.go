@@ -2,7 +2,6 @@
 package real
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,11 +15,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("E2E_NODES") != "real" {
-		fmt.Println("skipped: E2E_NODES=real runs this suite, on nodes that need root, containerd and runc")
-		os.Exit(0)
-	}
-	os.Exit(testcluster.OnDevcluster(m, "", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }, "--nodes=real"))
+	os.Exit(testcluster.OnRealNodes(m, func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
 }
 
 // bin returns the path of a program that make builds.

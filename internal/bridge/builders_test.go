@@ -3,7 +3,6 @@ package bridge
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 var (
@@ -239,7 +239,7 @@ func from(source *olm.CatalogSource) func(*Inputs) {
 // conditions returns our conditions on a Subscription that is up to date, with changes, as "Status/Reason" by type; an
 // empty one is absent.
 func conditions(changes ...string) map[string]string {
-	out := map[string]string{
+	return builder.Changed(map[string]string{
 		"UpToDate":                          "True/NewestRuns",
 		"UpgradeHeld":                       "False/NotHeld",
 		"InstallPlanAwaitingManualApproval": "False/NotAwaitingApproval",
@@ -248,15 +248,7 @@ func conditions(changes ...string) map[string]string {
 		"InstalledCSVMissing":               "False/CSVPresent",
 		"CatalogSourceInvalid":              "False/CatalogSourceValid",
 		"PackageChannelInvalid":             "False/PackageChannelValid",
-	}
-	for _, change := range changes {
-		conditionType, said, _ := strings.Cut(change, "=")
-		out[conditionType] = said
-		if said == "" {
-			delete(out, conditionType)
-		}
-	}
-	return out
+	}, changes...)
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -67,7 +68,7 @@ func newCourse(b *testing.B, c *testcluster.Cluster, watcher client.WithWatch, n
 	group := name + ".example.com"
 	out := &course{c: c, watcher: watcher, namespace: c.Namespace(b, name)}
 	account(b, c, out.namespace, group)
-	c.Apply(b, out.namespace, crd("foos", group))
+	c.Apply(b, out.namespace, builder.CRD("foos", group))
 	out.foo = foo(b, c, group, out.namespace, "foo", "Migrating=False")
 	return out
 }

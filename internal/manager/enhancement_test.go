@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // The YAML of the operator-status enhancement, unchanged except for what an API server rejects: the CRD's name, which
@@ -155,7 +156,7 @@ func TestEnhancementProbeAsWritten(t *testing.T) {
 	awaitProbe(t, c, name, "Synced=False/NoIdentity", "Upgradeable=Unknown/NotRead")
 
 	account(t, c, namespace, "bar.example.com")
-	c.Apply(t, namespace, "---"+crd("bars", "bar.example.com", upgradeableNotMigrating))
+	c.Apply(t, namespace, "---"+builder.CRD("bars", "bar.example.com", upgradeableNotMigrating))
 	c.Create(t, csv(namespace, "foo-operator.v1.0.0", "bars.bar.example.com"))
 	p := awaitProbe(t, c, name, "Upgradeable=True/NoResources")
 	checkEqual(t, "the spec follows the CRDs that the ClusterServiceVersion owns", "bars.bar.example.com", p.Spec.ProbeResources[0].Name)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -64,7 +65,7 @@ func TestIsolation(t *testing.T) {
 	const group = "isolation.example.com"
 	namespace := cluster.Namespace(t, "isolation")
 	cluster.PermitIsolation(t, namespace)
-	cluster.Apply(t, namespace, crd("foos", group))
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
 	account(t, cluster, namespace, group)
 	cluster.StartManager(t, "--probe-reader-image=example.com/operator-status@sha256:1")
 	p := isolated(namespace, group)
@@ -197,7 +198,7 @@ func TestIsolationOfUpdate(t *testing.T) {
 	cluster.InstallOLM(t)
 	namespace := cluster.Namespace(t, "kept")
 	cluster.PermitIsolation(t, namespace)
-	cluster.Apply(t, namespace, crd("foos", group, upgradeableNotMigrating))
+	cluster.Apply(t, namespace, builder.CRD("foos", group, upgradeableNotMigrating))
 	account(t, cluster, namespace, group)
 	cluster.StartManager(t, "--probe-reader-image=example.com/operator-status@sha256:1")
 	cluster.Create(t, csv(namespace, "foo.v1.0.0", "foos."+group))
@@ -226,7 +227,7 @@ func TestIsolationOfUpdate(t *testing.T) {
 func TestIsolationProblems(t *testing.T) {
 	const group = "unisolated.example.com"
 	namespace := cluster.Namespace(t, "unisolated")
-	cluster.Apply(t, namespace, crd("foos", group))
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
 	cluster.StartManager(t)
 	p := isolated(namespace, group)
 	cluster.Create(t, p)
@@ -254,7 +255,7 @@ func TestIsolationProblems(t *testing.T) {
 func TestIsolationForbidden(t *testing.T) {
 	const group = "unpermitted.example.com"
 	namespace := cluster.Namespace(t, "unpermitted")
-	cluster.Apply(t, namespace, crd("foos", group))
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
 	account(t, cluster, namespace, group)
 	cluster.StartManager(t, "--probe-reader-image=example.com/operator-status@sha256:1")
 	p := isolated(namespace, group)
@@ -281,7 +282,7 @@ func TestIsolationForbidden(t *testing.T) {
 func TestIsolationQuota(t *testing.T) {
 	const group = "scarce.example.com"
 	namespace := cluster.Namespace(t, "scarce")
-	cluster.Apply(t, namespace, crd("foos", group))
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
 	account(t, cluster, namespace, group)
 	cluster.PermitIsolation(t, namespace)
 	none := corev1.ResourceList{"count/deployments.apps": resource.MustParse("0")}

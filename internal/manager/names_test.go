@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -27,7 +28,7 @@ func TestNames(t *testing.T) {
 	m := cluster.StartManager(t)
 	own, other := cluster.Namespace(t, "names"), cluster.Namespace(t, "others")
 	account(t, cluster, own, group)
-	cluster.Apply(t, own, crd("foos", group, upgradeableNotMigrating))
+	cluster.Apply(t, own, builder.CRD("foos", group, upgradeableNotMigrating))
 	foo(t, cluster, group, own, "mine", "Migrating=True")
 	foo(t, cluster, group, other, "acquisition-1", "Migrating=True")
 	foo(t, cluster, group, other, "acquisition-2", "Migrating=True")

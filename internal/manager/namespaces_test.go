@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -19,7 +20,7 @@ func TestNamespaces(t *testing.T) {
 	const group, later = "namespaces.example.com", "namespaces-later"
 	own, started := cluster.Namespace(t, "namespaces"), time.Now()
 	account(t, cluster, own, group)
-	cluster.Apply(t, own, crd("foos", group))
+	cluster.Apply(t, own, builder.CRD("foos", group))
 	p := userProbe(own, "some", v1alpha1.ProbeResource{Name: "foos." + group, Upgradeable: "!Migrating"})
 	p.Spec.Namespaces = []string{own, later, "namespaces-never"}
 	cluster.Create(t, p)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -49,7 +50,7 @@ func TestAnnotationsOwnTheProbe(t *testing.T) {
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "ownership")
 	account(t, cluster, namespace, "owned.example.com")
-	cluster.Apply(t, namespace, crd("foos", "owned.example.com", upgradeableNotMigrating))
+	cluster.Apply(t, namespace, builder.CRD("foos", "owned.example.com", upgradeableNotMigrating))
 	operator := csv(namespace, "foo-operator.v1", "foos.owned.example.com")
 	theirs := userProbe(namespace, "users-own", v1alpha1.ProbeResource{Name: "foos.owned.example.com", Upgradeable: "Theirs"})
 	cluster.Create(t, theirs, operator, csv(namespace, "users-own", "foos.owned.example.com"))
@@ -90,7 +91,7 @@ func TestCopiedCSV(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "copied")
-	cluster.Apply(t, namespace, crd("foos", "copied.example.com", upgradeableNotMigrating))
+	cluster.Apply(t, namespace, builder.CRD("foos", "copied.example.com", upgradeableNotMigrating))
 	copied := csv(namespace, "foo-operator.v1", "foos.copied.example.com")
 	copied.Labels = map[string]string{olm.CopiedLabelKey: "elsewhere"}
 	cluster.Create(t, copied)
@@ -103,7 +104,7 @@ func TestGate(t *testing.T) {
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "gate")
 	account(t, cluster, namespace, "gate.example.com")
-	cluster.Apply(t, namespace, crd("foos", "gate.example.com"))
+	cluster.Apply(t, namespace, builder.CRD("foos", "gate.example.com"))
 	migrating := foo(t, cluster, "gate.example.com", namespace, "foo", "Migrating=True")
 	p := userProbe(namespace, "foo-operator.v1", v1alpha1.ProbeResource{Name: "foos.gate.example.com", Upgradeable: "!Migrating"})
 	cluster.Create(t, p)
@@ -160,7 +161,7 @@ func TestGate(t *testing.T) {
 func TestTenants(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
-	cluster.Apply(t, "", crd("foos", "tenants.example.com", upgradeableNotMigrating))
+	cluster.Apply(t, "", builder.CRD("foos", "tenants.example.com", upgradeableNotMigrating))
 	var probes []types.NamespacedName
 	for _, tenant := range []string{"red", "blue"} {
 		operators, workload := cluster.Namespace(t, tenant), cluster.Namespace(t, tenant+"-workload")
@@ -185,7 +186,7 @@ func TestFirstAccountThatMay(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "accounts")
-	cluster.Apply(t, namespace, crd("foos", "accounts.example.com", upgradeableNotMigrating))
+	cluster.Apply(t, namespace, builder.CRD("foos", "accounts.example.com", upgradeableNotMigrating))
 	account(t, cluster, namespace, "accounts.example.com")
 	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a-webhook"}})
 	operator := csv(namespace, "foo-operator.v1", "foos.accounts.example.com")
@@ -205,7 +206,7 @@ func TestVersionAndScopeChange(t *testing.T) {
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "version")
 	account(t, cluster, namespace, "version.example.com")
-	cluster.Apply(t, namespace, crd("foos", "version.example.com"))
+	cluster.Apply(t, namespace, builder.CRD("foos", "version.example.com"))
 	foo(t, cluster, "version.example.com", namespace, "foo", "Migrating=True")
 	p := userProbe(namespace, "version", v1alpha1.ProbeResource{Name: "foos.version.example.com", Upgradeable: "!Migrating"})
 	cluster.Create(t, p)
@@ -227,7 +228,7 @@ func TestVersionAndScopeChange(t *testing.T) {
 	mustDelete(t, definition)
 	awaitProbe(t, cluster, key(p), "Synced=False/ResourceNotFound")
 	cluster.AwaitGone(t, definition)
-	clusterScoped := crd("foos", "version.example.com")
+	clusterScoped := builder.CRD("foos", "version.example.com")
 	cluster.Apply(t, namespace, replace(clusterScoped, "scope: Namespaced", "scope: Cluster"))
 	foo(t, cluster.Rediscovered(t), "version.example.com", "", "one-for-all", "Migrating=True")
 	p = awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -26,7 +27,7 @@ func TestQuietCluster(t *testing.T) {
 		group := fmt.Sprintf("quiet%d.example.com", i)
 		namespace := c.Namespace(t, "quiet")
 		account(t, c, namespace, group)
-		c.Apply(t, namespace, crd("foos", group, upgradeableNotMigrating, importantConnectivity))
+		c.Apply(t, namespace, builder.CRD("foos", group, upgradeableNotMigrating, importantConnectivity))
 		for j := range foosEach {
 			foo(t, c, group, namespace, fmt.Sprintf("foo-%d", j), []string{"Migrating=True", "Migrating=False", "BadConnectivity=True"}[j%3])
 		}
@@ -78,7 +79,7 @@ func TestNoHotLoop(t *testing.T) {
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "loop")
 	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
-	cluster.Apply(t, namespace, crd("foos", "loop.example.com", `olm.operatorframework.io/condition.Upgradeable: "&&"`))
+	cluster.Apply(t, namespace, builder.CRD("foos", "loop.example.com", `olm.operatorframework.io/condition.Upgradeable: "&&"`))
 	upgradeable := func(name string) v1alpha1.ProbeResource {
 		return v1alpha1.ProbeResource{Name: name, Upgradeable: "!Migrating"}
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -31,7 +32,7 @@ func newHerd(t *testing.T, c *testcluster.Cluster, group string, size int, r *ra
 	t.Helper()
 	h := herd{c: c, group: group, namespace: c.Namespace(t, "herd"), size: size}
 	account(t, c, h.namespace, group)
-	c.Apply(t, h.namespace, replace(crd("foos", group), "subresources: {status: {}}", "subresources: {}"))
+	c.Apply(t, h.namespace, replace(builder.CRD("foos", group), "subresources: {status: {}}", "subresources: {}"))
 	statuses := make([]map[string]any, size)
 	for i := range statuses {
 		statuses[i] = randomStatus(r)
@@ -243,7 +244,7 @@ func TestWithoutOLM(t *testing.T) {
 	m := c.StartManager(t)
 	namespace := c.Namespace(t, "without")
 	account(t, c, namespace, "without.example.com")
-	c.Apply(t, namespace, crd("foos", "without.example.com", upgradeableNotMigrating))
+	c.Apply(t, namespace, builder.CRD("foos", "without.example.com", upgradeableNotMigrating))
 	foo(t, c, "without.example.com", namespace, "foo", "Migrating=True")
 	p := userProbe(namespace, "by-hand", v1alpha1.ProbeResource{Name: "foos.without.example.com", Upgradeable: "!Migrating"})
 	c.Create(t, p)

@@ -2,7 +2,6 @@ package manager_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -30,35 +29,6 @@ var cluster *testcluster.Cluster
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // the manager is a separate process with its own log
 	os.Exit(testcluster.Run(m, func(c *testcluster.Cluster) { cluster = c }))
-}
-
-// crd returns a CustomResourceDefinition with annotations, each "key: value". The kind of foos is Foo.
-func crd(plural, group string, annotations ...string) string {
-	singular := strings.TrimSuffix(plural, "s")
-	var lines strings.Builder
-	for _, a := range annotations {
-		fmt.Fprintf(&lines, "    %s\n", a)
-	}
-	return fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: %[1]s.%[2]s
-  annotations:
-    example.com/of: a-test
-%[4]s
-spec:
-  group: %[2]s
-  scope: Namespaced
-  names: {plural: %[1]s, singular: %[3]s, kind: %[5]s, listKind: %[5]sList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`, plural, group, singular, lines.String(), strings.ToUpper(singular[:1])+singular[1:])
 }
 
 const (

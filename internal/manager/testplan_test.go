@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // TestPlan verifies the enhancement's test plan. Its last two items contradict the enhancement's own examples, which
@@ -64,7 +65,7 @@ func TestPlan(t *testing.T) {
 			group := fmt.Sprintf("plan%d.example.com", i)
 			namespace := cluster.Namespace(t, "plan")
 			account(t, cluster, namespace, group)
-			cluster.Apply(t, namespace, crd("foos", group, tc.annotation))
+			cluster.Apply(t, namespace, builder.CRD("foos", group, tc.annotation))
 			for j, conditions := range tc.foos {
 				foo(t, cluster, group, namespace, fmt.Sprintf("foo-%d", j), conditions...)
 			}
@@ -85,7 +86,7 @@ func TestPlan(t *testing.T) {
 func awaitNoProbe(t *testing.T, namespace, name string) {
 	t.Helper()
 	group := "later-than-" + namespace + ".example.com"
-	cluster.Apply(t, namespace, crd("foos", group, upgradeableNotMigrating))
+	cluster.Apply(t, namespace, builder.CRD("foos", group, upgradeableNotMigrating))
 	later := csv(namespace, "zz-later", "foos."+group)
 	cluster.Create(t, later)
 	awaitProbe(t, cluster, key(later))
@@ -105,8 +106,8 @@ func TestBadInput(t *testing.T) {
 	t.Run("InvalidAnnotation", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "annotation")
 		account(t, cluster, namespace, "invalid.example.com")
-		cluster.Apply(t, namespace, crd("bads", "invalid.example.com", `olm.operatorframework.io/condition.Upgradeable: "Ready && && Done"`))
-		cluster.Apply(t, namespace, crd("goods", "invalid.example.com", upgradeableNotMigrating, importantConnectivity))
+		cluster.Apply(t, namespace, builder.CRD("bads", "invalid.example.com", `olm.operatorframework.io/condition.Upgradeable: "Ready && && Done"`))
+		cluster.Apply(t, namespace, builder.CRD("goods", "invalid.example.com", upgradeableNotMigrating, importantConnectivity))
 		cluster.Create(t, csv(namespace, "foo-operator.v1", "bads.invalid.example.com", "goods.invalid.example.com"))
 		name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1"}
 		p := awaitProbe(t, cluster, name, "Synced=False/InvalidExpression", "Upgradeable=True/NoResources")
@@ -128,7 +129,7 @@ func TestBadInput(t *testing.T) {
 		cluster.Create(t, p)
 		awaitProbe(t, cluster, key(p), "Synced=False/ResourceNotFound", "Upgradeable=True/NoResources")
 
-		cluster.Apply(t, namespace, crd("foos", "unknown.example.com"))
+		cluster.Apply(t, namespace, builder.CRD("foos", "unknown.example.com"))
 		foo(t, cluster, "unknown.example.com", namespace, "foo", "Migrating=True")
 		awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
 
@@ -139,8 +140,8 @@ func TestBadInput(t *testing.T) {
 	t.Run("AmbiguousGroup", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "ambiguous")
 		account(t, cluster, namespace, "two.example.com")
-		cluster.Apply(t, namespace, crd("foos", "two.example.com"))
-		cluster.Apply(t, namespace, crd("bars", "two.example.com"))
+		cluster.Apply(t, namespace, builder.CRD("foos", "two.example.com"))
+		cluster.Apply(t, namespace, builder.CRD("bars", "two.example.com"))
 		p := userProbe(namespace, "two", v1alpha1.ProbeResource{Resource: "two.example.com", Upgradeable: "!Migrating"})
 		cluster.Create(t, p)
 		p = awaitProbe(t, cluster, key(p), "Synced=False/ResourceAmbiguous")
@@ -151,7 +152,7 @@ func TestBadInput(t *testing.T) {
 	t.Run("Forbidden", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "forbidden")
 		cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
-		cluster.Apply(t, namespace, crd("foos", "forbidden.example.com"))
+		cluster.Apply(t, namespace, builder.CRD("foos", "forbidden.example.com"))
 		foo(t, cluster, "forbidden.example.com", namespace, "foo", "Migrating=True")
 		p := userProbe(namespace, "forbidden", v1alpha1.ProbeResource{Name: "foos.forbidden.example.com", Upgradeable: "!Migrating"})
 		cluster.Create(t, p)
@@ -170,7 +171,7 @@ func TestBadInput(t *testing.T) {
 		operators, readable, forbidden := cluster.Namespace(t, "some"), cluster.Namespace(t, "readable"), cluster.Namespace(t, "unreadable")
 		cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operators, Name: "foo-operator"}})
 		grantIn(t, cluster, operators, readable, "some.example.com")
-		cluster.Apply(t, operators, crd("foos", "some.example.com"))
+		cluster.Apply(t, operators, builder.CRD("foos", "some.example.com"))
 		foo(t, cluster, "some.example.com", readable, "foo", "Migrating=True")
 		foo(t, cluster, "some.example.com", forbidden, "foo", "Migrating=True")
 		p := userProbe(operators, "some", v1alpha1.ProbeResource{Name: "foos.some.example.com", Upgradeable: "!Migrating"})
@@ -186,7 +187,7 @@ func TestBadInput(t *testing.T) {
 
 	t.Run("NoIdentity", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "nobody")
-		cluster.Apply(t, namespace, crd("foos", "nobody.example.com"))
+		cluster.Apply(t, namespace, builder.CRD("foos", "nobody.example.com"))
 		foo(t, cluster, "nobody.example.com", namespace, "foo", "Migrating=True")
 		p := userProbe(namespace, "nobody", v1alpha1.ProbeResource{Name: "foos.nobody.example.com", Upgradeable: "!Migrating"})
 		cluster.Create(t, p)
@@ -204,7 +205,7 @@ func TestBadInput(t *testing.T) {
 	t.Run("WeirdConditions", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "weird")
 		account(t, cluster, namespace, "weird.example.com")
-		cluster.Apply(t, namespace, crd("foos", "weird.example.com"))
+		cluster.Apply(t, namespace, builder.CRD("foos", "weird.example.com"))
 		for i, status := range []any{
 			"a string", map[string]any{}, map[string]any{"conditions": "no list"}, map[string]any{"conditions": []any{"no object", int64(7), nil}},
 			map[string]any{"conditions": []any{map[string]any{"type": int64(1), "status": true}}},

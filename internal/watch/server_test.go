@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/manager"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -96,22 +97,8 @@ func (f fixture) crd() *apiextensions.CustomResourceDefinition {
 
 func (f fixture) createCRD(t testing.TB, scope apiextensions.ResourceScope) {
 	t.Helper()
-	objects, err := testcluster.Decode([]byte(fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: foos.%[1]s}
-spec:
-  group: %[1]s
-  scope: %[2]s
-  names: {plural: foos, singular: foo, kind: Foo, listKind: FooList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`, f.group, scope)))
+	manifest := strings.Replace(builder.CRD("foos", f.group), string(apiextensions.NamespaceScoped), string(scope), 1)
+	objects, err := testcluster.Decode([]byte(manifest))
 	if err != nil {
 		t.Fatal(err)
 	}

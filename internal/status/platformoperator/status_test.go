@@ -203,7 +203,7 @@ func runs(changes ...given) Inputs {
 
 // how returns the conditions of an operator that runs and has no Probe, with changes.
 func how(changes ...string) map[string]string {
-	out := map[string]string{
+	return builder.Changed(map[string]string{
 		"Important":   "False/NoProbe",
 		"Installed":   "True/Installed",
 		"Progressing": "False/AsDesired",
@@ -211,12 +211,7 @@ func how(changes ...string) map[string]string {
 		"Synced":      "True/Synced",
 		"UpToDate":    "True/NewestRuns",
 		"Upgradeable": "True/NoProbe",
-	}
-	for _, change := range changes {
-		t, said, _ := strings.Cut(change, "=")
-		out[t] = said
-	}
-	return out
+	}, changes...)
 }
 
 // onItsWay returns the conditions of an operator that has never run.

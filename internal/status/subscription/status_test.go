@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/golden"
 	"github.com/operator-status/operator-status/internal/test/healthrows"
 )
@@ -134,7 +135,7 @@ func problem(reason string) func(*Inputs) {
 // conditions returns those of a Subscription that is up to date, except UpToDate, with changes, as "Status/Reason" by
 // type; an empty one is absent.
 func conditions(changes ...string) map[string]string {
-	out := map[string]string{
+	return builder.Changed(map[string]string{
 		"CatalogSourceInvalid":              "False/CatalogSourceValid",
 		"CatalogSourcesUnhealthy":           "False/AllCatalogSourcesHealthy",
 		"InstallPlanAwaitingManualApproval": "False/NotAwaitingApproval",
@@ -143,15 +144,7 @@ func conditions(changes ...string) map[string]string {
 		"InstalledCSVReplacementAvailable":  "False/NoReplacementAvailable",
 		"PackageChannelInvalid":             "False/PackageChannelValid",
 		"UpgradeHeld":                       "False/NotHeld",
-	}
-	for _, change := range changes {
-		conditionType, said, _ := strings.Cut(change, "=")
-		out[conditionType] = said
-		if said == "" {
-			delete(out, conditionType)
-		}
-	}
-	return out
+	}, changes...)
 }
 
 const replacement = "InstalledCSVReplacementAvailable=True/ReplacementAvailable"

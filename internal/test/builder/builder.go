@@ -40,6 +40,19 @@ func Conditions(conditions ...string) string {
 	return string(out)
 }
 
+// Changed changes a table of conditions, "Status/Reason" by type. A change is "Type=Status/Reason"; without a status the
+// condition is absent.
+func Changed(conditions map[string]string, changes ...string) map[string]string {
+	for _, change := range changes {
+		conditionType, value, _ := strings.Cut(change, "=")
+		conditions[conditionType] = value
+		if value == "" {
+			delete(conditions, conditionType)
+		}
+	}
+	return conditions
+}
+
 // FromJSON returns the object with that JSON.
 func FromJSON(text string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}

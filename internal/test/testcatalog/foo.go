@@ -8,6 +8,8 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // Foo describes a small operator with one Deployment, which runs nothing, and one CustomResourceDefinition.
@@ -71,7 +73,7 @@ func (f Foo) bundle() (out Bundle, err error) {
 	if out.Version, err = semver.Parse(f.Version); err != nil {
 		return out, err
 	}
-	manifests := strings.Join(append([]string{fooCRD, fooCSV}, f.More...), "\n---\n")
+	manifests := strings.Join(append([]string{builder.CRD(f.Name+"s", f.Name+".example.com"), fooCSV}, f.More...), "\n---\n")
 	if out.Objects, err = parse([]byte(f.fill(manifests))); err != nil {
 		return out, err
 	}
@@ -102,24 +104,6 @@ func (f Foo) kind() string { return strings.ToUpper(f.Name[:1]) + f.Name[1:] }
 func (f Foo) fill(template string) string {
 	return strings.NewReplacer("NAME", f.Name, "KIND", f.kind(), "VERSION", f.Version, "CSV", f.CSV()).Replace(template)
 }
-
-const fooCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: NAMEs.NAME.example.com
-spec:
-  group: NAME.example.com
-  scope: Namespaced
-  names: {plural: NAMEs, singular: NAME, kind: KIND, listKind: KINDList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`
 
 const fooCSV = `
 apiVersion: operators.coreos.com/v1alpha1

@@ -15,6 +15,15 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 )
 
+// OnRealNodes is OnDevcluster on nodes whose pods truly run. Without E2E_NODES=real it runs no test.
+func OnRealNodes(m *testing.M, set func(c *Cluster, folder string), flags ...string) int {
+	if os.Getenv("E2E_NODES") != "real" {
+		fmt.Println("skipped: E2E_NODES=real runs this suite, on nodes that need root, containerd and runc")
+		return 0
+	}
+	return OnDevcluster(m, "", set, append([]string{"--nodes=real"}, flags...)...)
+}
+
 // OnDevcluster runs the tests of a package on a new devcluster with fake nodes and returns the exit code. It installs a
 // folder of config without its Deployments: the tests run bin/manager. If config is empty it installs nothing. It passes the cluster and its folder to set.
 func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder string), flags ...string) int {
