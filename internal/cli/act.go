@@ -13,12 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/inventory"
 	"github.com/operator-status/operator-status/internal/uninstall"
@@ -162,7 +162,7 @@ func approve(ctx context.Context, w writer, op inventory.Operator) error {
 	}
 	plan := &olm.InstallPlan{}
 	plan.Namespace, plan.Name = op.Namespace, op.Approval.Plan
-	if err := patch(ctx, w.client, plan, func() bool {
+	if err := apply.Modify(ctx, w.client, plan, fieldOwner, func(plan *olm.InstallPlan) bool {
 		waits := bridge.Waits(plan)
 		plan.Spec.Approved = true
 		return waits
@@ -215,7 +215,7 @@ func (w writer) override(ctx context.Context, op inventory.Operator, done, uncha
 	condition := &operatorsv2.OperatorCondition{}
 	condition.Namespace, condition.Name = op.Namespace, op.CSV
 	changed := false
-	err := patch(ctx, w.client, condition, func() bool {
+	err := apply.Modify(ctx, w.client, condition, fieldOwner, func(condition *operatorsv2.OperatorCondition) bool {
 		condition.Spec.Overrides = slices.Clone(condition.Spec.Overrides)
 		changed = change(condition)
 		return changed
@@ -230,25 +230,6 @@ func (w writer) override(ctx context.Context, op inventory.Operator, done, uncha
 	}
 	w.printf("operatorcondition.operators.coreos.com", condition.Name, "%s", done)
 	return nil
-}
-
-// patch reads an object and writes what change changes, again if another client changed it meanwhile. change reports
-// whether there is anything to write.
-func patch[O interface {
-	client.Object
-	DeepCopy() O
-}](ctx context.Context, c client.Client, o O, change func() bool) error {
-	key := client.ObjectKeyFromObject(o)
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := c.Get(ctx, key, o); err != nil {
-			return err
-		}
-		before := o.DeepCopy()
-		if !change() {
-			return nil
-		}
-		return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
-	})
 }
 
 // fieldOwner is the field manager of what users change.

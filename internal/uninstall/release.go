@@ -10,10 +10,10 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 )
 
 // fieldOwner is the field manager of the entries of operator-status in OperatorConditions.
@@ -23,14 +23,13 @@ const fieldOwner = client.FieldOwner("operator-status")
 // after operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It
 // reports the entries that it changes, and the Subscriptions that then need approval by a user, to the given writer.
 func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
-	if err := each(ctx, c, func(o *operatorsv2.OperatorCondition) (bool, error) {
+	if err := each(ctx, c, tell, func(o *operatorsv2.OperatorCondition) string {
 		held := ourEntry(o)
 		if held == nil || held.Status == metav1.ConditionTrue && held.Reason == v1alpha1.ReasonReleased {
-			return false, nil
+			return ""
 		}
 		setEntry(o, v1alpha1.ReasonReleased, "Released by operator-status, which is being uninstalled", now)
-		_, err := fmt.Fprintf(tell, "released OperatorCondition %s/%s\n", o.Namespace, o.Name)
-		return true, err
+		return "released"
 	}); err != nil {
 		return err
 	}
@@ -53,36 +52,36 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writ
 
 // TakeBack undoes a Release: the Probes decide again.
 func TakeBack(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
-	return each(ctx, c, func(o *operatorsv2.OperatorCondition) (bool, error) {
+	return each(ctx, c, tell, func(o *operatorsv2.OperatorCondition) string {
 		if entry := ourEntry(o); entry == nil || entry.Reason != v1alpha1.ReasonReleased {
-			return false, nil
+			return ""
 		}
 		setEntry(o, v1alpha1.ReasonProbeUpgradeable, "Probe "+o.Name+" decides again", now)
-		_, err := fmt.Fprintf(tell, "took back OperatorCondition %s/%s\n", o.Namespace, o.Name)
-		return true, err
+		return "took back"
 	})
 }
 
-// each patches the OperatorConditions that change modifies, and retries on conflict. change reports whether it did.
-func each(ctx context.Context, c client.Client, change func(*operatorsv2.OperatorCondition) (bool, error)) error {
+// each changes OperatorConditions, and prints what change did to each; empty if nothing.
+func each(ctx context.Context, c client.Client, tell io.Writer, change func(*operatorsv2.OperatorCondition) string) error {
 	list := &operatorsv2.OperatorConditionList{}
 	if err := c.List(ctx, list); err != nil {
 		return fmt.Errorf("listing the OperatorConditions: %w", err)
 	}
 	for i := range list.Items {
-		key := client.ObjectKeyFromObject(&list.Items[i])
-		if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			o := &operatorsv2.OperatorCondition{}
-			if err := c.Get(ctx, key, o); err != nil {
-				return client.IgnoreNotFound(err)
-			}
-			before := o.DeepCopy()
-			if changes, err := change(o); err != nil || !changes {
-				return err
-			}
-			return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
-		}); err != nil {
-			return fmt.Errorf("changing OperatorCondition %s: %w", key, err)
+		o, did := &list.Items[i], ""
+		name := client.ObjectKeyFromObject(o)
+		err := apply.Modify(ctx, c, o, fieldOwner, func(o *operatorsv2.OperatorCondition) bool {
+			did = change(o)
+			return did != ""
+		})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("changing OperatorCondition %s: %w", name, err)
+		}
+		if err != nil || did == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(tell, "%s OperatorCondition %s\n", did, name); err != nil {
+			return err
 		}
 	}
 	return nil

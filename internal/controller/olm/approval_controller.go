@@ -2,15 +2,11 @@ package olm
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
 )
@@ -58,7 +55,7 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 	verdict := bridge.Judge(plan, n)
 	if verdict.Approve() {
-		return reconcile.Result{}, r.approve(ctx, plan, verdict)
+		return apply.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
 	}
 	if verdict.Gate.Held && verdict.Gate.Reason == v1alpha1.ReasonProbeNotRead {
 		return reconcile.Result{RequeueAfter: time.Second}, nil // no event signals that it has been read
@@ -68,19 +65,10 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 
 // approve approves a plan as it was judged: a newer resourceVersion is a conflict, and is judged again.
 func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict bridge.Verdict) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": plan.ResourceVersion},
-		"spec":     map[string]any{"approved": true},
-	})
-	if err != nil {
+	approved := plan.DeepCopy()
+	approved.Spec.Approved = true
+	if err := apply.Patch(ctx, r.Client, plan, approved, FieldOwner); err != nil {
 		return err
-	}
-	err = r.Client.Patch(ctx, plan, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the cache is stale; its next event enqueues the plan
-	}
-	if err != nil {
-		return fmt.Errorf("approving InstallPlan %s: %w", client.ObjectKeyFromObject(plan), err)
 	}
 	if verdict.Gate.Overridden {
 		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", verdict.Gate.Message)

@@ -3,12 +3,10 @@ package olm
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/gate"
 )
@@ -54,8 +53,8 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if request.NamespacedName == r.Self || !gate.OperatorConditionChanged(condition.Spec.Conditions, desired) {
 		return reconcile.Result{}, nil
 	}
-	if written, err := r.write(ctx, condition, desired); err != nil || !written {
-		return reconcile.Result{}, err
+	if err := r.write(ctx, condition, desired); err != nil {
+		return apply.Requeue(reconcile.Result{}, err)
 	}
 	if waiver != nil && waiver.Reason == v1alpha1.ReasonOverridden {
 		r.Recorder.Eventf(sub, condition, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", waiver.Message)
@@ -63,20 +62,15 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	return reconcile.Result{}, nil
 }
 
-// write replaces the whole list, which is atomic, with optimistic locking. It reports whether it did.
-func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) (bool, error) {
+// write replaces the whole list, which is atomic.
+func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) error {
 	before := condition.DeepCopy()
 	condition.Spec.Conditions = desired
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Patch(ctx, condition, patch, client.FieldOwner(FieldOwner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return false, nil // the cache is stale; its next event enqueues the OperatorCondition
-	}
-	if err != nil {
-		return false, fmt.Errorf("setting Upgradeable in OperatorCondition %s: %w", client.ObjectKeyFromObject(condition), err)
+	if err := apply.Patch(ctx, r.Client, before, condition, FieldOwner); err != nil {
+		return err
 	}
 	log.FromContext(ctx).Info("Updated Upgradeable in OperatorCondition", "conditions", desired)
-	return true, nil
+	return nil
 }
 
 // SetupWithManager enqueues an OperatorCondition when it, the Probe of its name, or a Subscription of its namespace

@@ -2,14 +2,12 @@ package olm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
 )
@@ -70,7 +69,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	if wait := h.due(words).Sub(in.Now.Time); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	return reconcile.Result{}, r.write(ctx, sub, desired, h)
+	return apply.Requeue(reconcile.Result{}, r.write(ctx, sub, desired, h))
 }
 
 // observe records when another client last wrote to a Subscription.
@@ -110,22 +109,12 @@ func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subsc
 	return out, nil
 }
 
-// write replaces the whole list with a merge patch, unless another client has written since it was read.
+// write replaces the whole list.
 func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscription, desired []v1alpha1.SubscriptionCondition, h history) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": sub.ResourceVersion},
-		"status":   map[string]any{"conditions": desired},
-	})
-	if err != nil {
-		return err
-	}
 	out := sub.DeepCopy()
-	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldOwner))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the cache is stale; its next event enqueues the Subscription
-	}
-	if err != nil {
-		return fmt.Errorf("writing the conditions of Subscription %s: %w", client.ObjectKeyFromObject(sub), err)
+	out.Status.Conditions = desired
+	if err := apply.PatchStatus(ctx, r.Client, sub, out, FieldOwner); err != nil {
+		return err
 	}
 	h.replaced, h.mine, h.wrote, h.wanting = sub.ResourceVersion, out.ResourceVersion, r.Now(), time.Time{}
 	r.histories.Store(client.ObjectKeyFromObject(sub), h)

@@ -1,0 +1,91 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// UpdateStatus writes the status of an object. Like Patch and PatchStatus, it fails if the object has been changed or
+// deleted since it was read: Requeue handles that error.
+func UpdateStatus(ctx context.Context, c client.Client, o client.Object, owner client.FieldOwner) error {
+	return wrapped(c, "writing the status of", o, c.Status().Update(ctx, o, owner))
+}
+
+// PatchStatus writes the difference between two statuses of an object, for kinds whose statuses may have fields that our
+// Go types lack.
+func PatchStatus(ctx context.Context, c client.Client, before, after client.Object, owner client.FieldOwner) error {
+	return wrapped(c, "writing the status of", after, c.Status().Patch(ctx, after, ifUnchanged(before), owner))
+}
+
+// Patch writes the difference between two versions of an object, except their statuses.
+func Patch(ctx context.Context, c client.Client, before, after client.Object, owner client.FieldOwner) error {
+	return wrapped(c, "patching", after, c.Patch(ctx, after, ifUnchanged(before), owner))
+}
+
+// Modify reads an object and writes what change changes of it, except its status, again if another client changes it
+// meanwhile. change reports whether there is anything to write.
+func Modify[O interface {
+	client.Object
+	DeepCopy() O
+}](ctx context.Context, c client.Client, o O, owner client.FieldOwner, change func(O) bool) error {
+	key := client.ObjectKeyFromObject(o)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := c.Get(ctx, key, o); err != nil {
+			return err
+		}
+		before := o.DeepCopy()
+		if !change(o) {
+			return nil
+		}
+		return c.Patch(ctx, o, ifUnchanged(before), owner)
+	})
+}
+
+// ifUnchanged returns a merge patch that replaces lists whole, and is a conflict if the object has changed.
+func ifUnchanged(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// wrapped adds the object to the error of a write.
+func wrapped(c client.Client, what string, o client.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind, _ := apiutil.GVKForObject(o, c.Scheme()) // empty for an unknown kind, which has failed before
+	err = fmt.Errorf("%s %s %s: %w", what, kind.Kind, client.ObjectKeyFromObject(o), err)
+	if apierrors.IsNotFound(err) {
+		return &deleted{err}
+	}
+	return err
+}
+
+// deleted is the error if the object that was to be written does not exist any more.
+type deleted struct{ error }
+
+func (d *deleted) Unwrap() error { return d.error }
+
+// soon is how long a cache may take to catch up.
+const soon = 100 * time.Millisecond
+
+// Requeue returns the result of a reconcile. If an object has been changed or deleted since it was read, the cache is
+// about to have that: the reconcile is repeated soon, and is no error.
+func Requeue(result reconcile.Result, err error) (reconcile.Result, error) {
+	if Outdated(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	return result, err
+}
+
+// Outdated reports whether a write failed only because its object has been changed or deleted since it was read.
+func Outdated(err error) bool {
+	var gone *deleted
+	return apierrors.IsConflict(err) || errors.As(err, &gone)
+}
