@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,8 @@ func TestCommandLineActs(t *testing.T) {
 	command(0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
 	why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "audit until Friday")
 	command(0, "OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "tree", "acts")
+	command(2, "audit until Friday", "check", "acts")
+	checkArchive(t, s, "acts")
 	command(0, condition+" released", "release", "acts")
 	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
 
@@ -169,6 +172,28 @@ func TestCommandLineActs(t *testing.T) {
 	})
 	command(1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
 }
+
+// checkArchive verifies that an archive of the cluster gives the same answers as the cluster, and has no secrets.
+func checkArchive(t *testing.T, s *stage, name string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "cluster.tar.gz")
+	if out, code := run(t, "kubectl", "operator-status", "gather", "--output="+file); code != 0 || !strings.Contains(out, "subscriptions") {
+		t.Fatalf("gather exits with %d: %s", code, out)
+	}
+	for _, args := range [][]string{{"get", "-o", "yaml"}, {"why", name}, {"tree", name}, {"check", "-o", "yaml"}} {
+		live, wanted := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
+		archived, code := run(t, filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), slices.Concat([]string{args[0], "-n", s.namespace, "--from=" + file, "--kubeconfig=/dev/null"}, args[1:])...)
+		if ages.ReplaceAllString(live, "") != ages.ReplaceAllString(archived, "") || code != wanted {
+			t.Errorf("%s of the archive exits with %d, of the cluster with %d: %s\n%s", strings.Join(args, " "), code, wanted, archived, live)
+		}
+	}
+	if out, code := run(t, "kubectl", "operator-status", "approve", name, "--from="+file); code != 1 || !strings.Contains(out, "takes no --from") {
+		t.Errorf("approve of an archive exits with %d: %s", code, out)
+	}
+}
+
+// ages are those that why prints.
+var ages = regexp.MustCompile(`, for \S+`)
 
 // setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.
 func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {

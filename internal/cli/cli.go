@@ -13,6 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/archive"
 )
 
 // Version of the program, set by the build.
@@ -56,8 +58,11 @@ type options struct {
 
 	flags         *genericclioptions.ConfigFlags
 	allNamespaces bool
+	from          string // an archive to read instead of a cluster; may be empty
 
 	connected client.WithWatch // once client has been called
+	opened    *archive.Archive // once reader has been called
+	warned    []string         // what the user has been warned of
 }
 
 func command(streams genericiooptions.IOStreams) *cobra.Command {
@@ -77,7 +82,14 @@ It reads what OLM and operator-status report, with your own permissions, and nee
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(getCommand(o), whyCommand(o), treeCommand(o), approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o))
+	root.PersistentFlags().StringVar(&o.from, "from", "", "Archive to read instead of a cluster: of gather, of a must-gather, or any folder or tar file with manifests.")
+	root.PersistentPreRun = func(*cobra.Command, []string) {
+		if o.from != "" && *o.flags.Namespace == "" {
+			o.allNamespaces = true // the namespace of the kubeconfig is one of another cluster
+		}
+	}
+	root.AddCommand(getCommand(o), whyCommand(o), treeCommand(o), checkCommand(o), gatherCommand(o),
+		approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o))
 	return root
 }
 

@@ -101,6 +101,21 @@ func TestOutput(t *testing.T) {
 			texts.Check(t, t.Name(), out.String())
 		})
 	}
+	for name, args := range map[string][]string{"check": nil, "check -o yaml": {"-o", "yaml"}, "check --no-headers": {"--no-headers"}} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			o := &options{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, allNamespaces: true}
+			flags, cmd := get.NewGetPrintFlags(), &cobra.Command{}
+			flags.AddFlags(cmd)
+			if err := cmd.ParseFlags(args); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.printCheck(flags, operators(), now); err != nil {
+				t.Fatal(err)
+			}
+			texts.Check(t, t.Name(), out.String())
+		})
+	}
 	t.Run("tree", func(t *testing.T) {
 		var out bytes.Buffer
 		o := &options{IOStreams: genericiooptions.IOStreams{Out: &out}}
@@ -151,16 +166,19 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list, explained, shape bytes.Buffer
+	var list, checked, explained, shape bytes.Buffer
 	o := &options{IOStreams: genericiooptions.IOStreams{Out: &list}, allNamespaces: true}
 	if err := o.printOperators(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
 		t.Fatal(err)
 	}
 	explain(&explained, operators()[1], now)
+	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &checked, ErrOut: &checked}, allNamespaces: true}).printCheck(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
+		t.Fatal(err)
+	}
 	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &shape}}).printTree(tree()); err != nil {
 		t.Fatal(err)
 	}
-	for _, printed := range []string{list.String(), explained.String(), shape.String()} {
+	for _, printed := range []string{list.String(), checked.String(), explained.String(), shape.String()} {
 		var shown strings.Builder
 		for line := range strings.Lines(printed) {
 			if line != "\n" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +27,7 @@ const (
 )
 
 func getCommand(o *options) *cobra.Command {
-	print := get.NewGetPrintFlags()
+	print, watch := get.NewGetPrintFlags(), false
 	cmd := &cobra.Command{
 		Use:   "get [NAME]...",
 		Short: "List the operators with their state, and what holds or breaks them",
@@ -36,16 +37,51 @@ func getCommand(o *options) *cobra.Command {
   # Those that are not up to date, by name
   kubectl operator-status get -A -o jsonpath='{range .items[?(@.upToDate!="True")]}{.metadata.name}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if watch {
+				return o.watch(cmd.Context(), print, names)
+			}
 			operators, err := o.operators(cmd, names)
 			if err != nil {
 				return err
 			}
-			return o.printOperators(print, operators, time.Now())
+			return o.printOperators(print, operators, o.now())
 		},
 	}
 	o.addAllNamespaces(cmd)
 	print.AddFlags(cmd)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "After listing the operators, watch for changes.")
 	return cmd
+}
+
+// watch prints operators, and each again when it has changed, until the user interrupts it.
+func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []string) error {
+	namespace, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	last := map[string]any{}
+	err = o.follow(ctx, namespace, func(cluster inventory.Cluster) (bool, error) {
+		operators, err := chosen(inventory.Operators(cluster), names, namespace)
+		if err != nil {
+			return true, err
+		}
+		changed := slices.DeleteFunc(operators, func(op inventory.Operator) bool {
+			key, now := op.Namespace+"/"+op.Name, asObject(op).Object
+			same := equality.Semantic.DeepEqual(last[key], now)
+			last[key] = now
+			return same
+		})
+		if len(changed) == 0 {
+			return false, nil
+		}
+		err = o.printOperators(flags, changed, o.now())
+		*flags.NoHeaders = true // they are above
+		return err != nil, err
+	})
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // that is how a watch ends
+	}
+	return err
 }
 
 // operators reads the operators of the chosen namespace, or those with the given names. It prints what could not be read.
@@ -60,30 +96,36 @@ func (o *options) operators(cmd *cobra.Command, names []string) ([]inventory.Ope
 
 // operatorsOf is operators for a namespace, or for all if that is empty. It also returns what was read.
 func (o *options) operatorsOf(ctx context.Context, namespace string, names []string) (inventory.Cluster, []inventory.Operator, error) {
-	c, notes, err := o.read(ctx, namespace)
+	c, err := o.read(ctx, namespace)
 	if err != nil {
 		return c, nil, err
 	}
-	for _, note := range notes {
-		o.warn(note)
-	}
-	all := inventory.Operators(c)
+	operators, err := chosen(inventory.Operators(c), names, namespace)
+	return c, operators, err
+}
+
+// chosen returns the operators with the given names, or all if there are no names.
+func chosen(operators []inventory.Operator, names []string, namespace string) ([]inventory.Operator, error) {
 	if len(names) == 0 {
-		return c, all, nil
+		return operators, nil
 	}
 	var out []inventory.Operator
 	for _, name := range names {
-		found := named(all, name)
+		found := named(operators, name)
 		if len(found) == 0 {
-			return c, nil, notFound(name, namespace)
+			return nil, notFound(name, namespace)
 		}
 		out = append(out, found...)
 	}
-	return c, out, nil
+	return out, nil
 }
 
-// warn prints what could not be read.
+// warn prints what could not be read, once.
 func (o *options) warn(note string) {
+	if slices.Contains(o.warned, note) {
+		return
+	}
+	o.warned = append(o.warned, note)
 	fmt.Fprintf(o.ErrOut, "Warning: %s: what depends on them is not shown\n", note)
 }
 

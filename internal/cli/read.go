@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/archive"
 	"github.com/operator-status/operator-status/internal/inventory"
 )
 
@@ -33,7 +36,7 @@ const notCopied = "!olm.copiedFrom"
 func scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
 	out.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, configv1.Install, v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
 		if err := add(out); err != nil {
 			return nil, err
 		}
@@ -50,16 +53,19 @@ type kind struct {
 	keep     func(client.ObjectList)
 }
 
-// read reads everything that describes the operators of a namespace, or of all if that is empty. It returns notes on kinds
-// that the user may not read.
-func (o *options) read(ctx context.Context, namespace string) (inventory.Cluster, []string, error) {
-	c, err := o.client()
-	if err != nil {
-		return inventory.Cluster{}, nil, err
-	}
+// read reads everything that describes the operators of a namespace, or of all if that is empty, and more kinds. It prints
+// a warning for each kind that the user may not read.
+func (o *options) read(ctx context.Context, namespace string, more ...kind) (inventory.Cluster, error) {
 	var out inventory.Cluster
-	notes, err := readAll(ctx, c, kindsIn(&out), namespace)
-	return out, notes, err
+	c, err := o.reader()
+	if err != nil {
+		return out, err
+	}
+	notes, err := readAll(ctx, c, append(kindsIn(&out), more...), namespace)
+	for _, note := range notes {
+		o.warn(note)
+	}
+	return out, err
 }
 
 // kindsIn returns the kinds that describe operators. What is read of them is added to out.
@@ -97,8 +103,15 @@ func kindsIn(out *inventory.Cluster) []kind {
 	}
 }
 
+// versionsIn is the kind of the version of an OpenShift cluster.
+func versionsIn(out *inventory.Cluster) kind {
+	return kind{"ClusterVersions", func() client.ObjectList { return &configv1.ClusterVersionList{} }, "", true, func(l client.ObjectList) {
+		out.ClusterVersions = append(out.ClusterVersions, l.(*configv1.ClusterVersionList).Items...)
+	}}
+}
+
 // readAll reads the kinds beside one another. A kind that is not installed is left out, unless that is Subscriptions.
-func readAll(ctx context.Context, c client.Reader, kinds []kind, namespace string) ([]string, error) {
+func readAll(ctx context.Context, c lister, kinds []kind, namespace string) ([]string, error) {
 	errs := make([]error, len(kinds))
 	var group sync.WaitGroup
 	for i, k := range kinds {
@@ -124,7 +137,7 @@ func readAll(ctx context.Context, c client.Reader, kinds []kind, namespace strin
 }
 
 // read reads one kind page by page.
-func (k kind) read(ctx context.Context, c client.Reader, namespace string) error {
+func (k kind) read(ctx context.Context, c lister, namespace string) error {
 	next := ""
 	for {
 		list := k.list()
@@ -168,16 +181,56 @@ func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion
 	return out
 }
 
+// lister lists objects of a cluster, or of an archive.
+type lister interface {
+	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
+}
+
+// reader returns what the objects are read from: the cluster, or the archive that the flag --from names.
+func (o *options) reader() (lister, error) {
+	if o.from == "" {
+		return o.client()
+	}
+	if o.opened != nil {
+		return o.opened, nil
+	}
+	s, err := scheme()
+	if err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	if o.opened, err = archive.Open(o.from, s); err != nil {
+		return nil, err
+	}
+	for _, skipped := range o.opened.Skipped {
+		fmt.Fprintf(o.ErrOut, "Warning: %s\n", skipped)
+	}
+	return o.opened, nil
+}
+
+// now returns the time that ages count to: that of an archive if one is read.
+func (o *options) now() time.Time {
+	if o.opened != nil {
+		return o.opened.Taken
+	}
+	return time.Now()
+}
+
+// userAgent identifies the program to the API server.
+const userAgent = "kubectl-operator_status"
+
 // client returns a client with the user's permissions, the same each time.
 func (o *options) client() (client.WithWatch, error) {
 	if o.connected != nil {
 		return o.connected, nil
 	}
+	if o.from != "" {
+		return nil, errors.New("this command changes or watches a cluster, and takes no --from")
+	}
 	config, err := o.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.UserAgent = -1, "kubectl-operator_status"
+	config.QPS, config.UserAgent = -1, userAgent
 	s, err := scheme()
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
@@ -198,5 +251,6 @@ func mapper() meta.RESTMapper {
 		out.Add(gvk, meta.RESTScopeNamespace)
 	}
 	out.Add(platformv1alpha1.GroupVersion.WithKind("PlatformOperator"), meta.RESTScopeRoot)
+	out.Add(configv1.GroupVersion.WithKind("ClusterVersion"), meta.RESTScopeRoot)
 	return out
 }

@@ -54,7 +54,7 @@ Probe, and the custom resources that block an update. What is well is counted wh
 
 // deployments reads the Deployments of the ClusterServiceVersions in a namespace. It prints a warning if the user may not.
 func (o *options) deployments(ctx context.Context, namespace string) ([]appsv1.Deployment, error) {
-	c, err := o.client()
+	c, err := o.reader()
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +76,21 @@ func (o *options) printTree(root inventory.Node) error {
 		{Name: "Name", Type: "string"}, {Name: "State", Type: "string"}, {Name: "Message", Type: "string"},
 	}}
 	addBranch(table, root, "", "")
+	return o.printTable(table, printers.PrintOptions{})
+}
+
+// printTable prints a table whose last cells may be empty.
+func (o *options) printTable(table *metav1.Table, how printers.PrintOptions) error {
 	var text bytes.Buffer
 	columns := printers.GetNewTabWriter(&text)
-	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(table, columns); err != nil {
+	if err := printers.NewTablePrinter(how).PrintObj(table, columns); err != nil {
 		return err
 	}
 	if err := columns.Flush(); err != nil {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		fmt.Fprintln(o.Out, strings.TrimRight(line, " \n")) // most messages are empty
+		fmt.Fprintln(o.Out, strings.TrimRight(line, " \n"))
 	}
 	return nil
 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/inventory"
 )
@@ -53,53 +51,31 @@ The exit code is 0 once that is so, and 1 after the timeout.`,
 	return cmd
 }
 
-// resync is how often an operator is read without an event: not all that it depends on may be watched by the user.
-const resync = 5 * time.Second
-
-// settle is how long events are collected before an operator is read again.
-const settle = 100 * time.Millisecond
-
 // wait reads an operator whenever something in its namespace changes, until it reaches a goal.
 func (o *options) wait(ctx context.Context, name, goal string, reached func(inventory.Operator) bool) error {
 	namespace, err := o.namespace()
 	if err != nil {
 		return err
 	}
-	c, err := o.client()
-	if err != nil {
-		return err
-	}
-	changes := o.changes(ctx, c, namespace)
 	last := ""
-	for {
-		cluster, _, err := o.read(ctx, namespace)
+	err = o.follow(ctx, namespace, func(cluster inventory.Cluster) (bool, error) {
 		operators := named(inventory.Operators(cluster), name)
-		switch {
-		case ctx.Err() != nil:
-			return timedOut(ctx, name, goal, last)
-		case err != nil:
-			return err
-		case len(operators) > 0 && !slices.ContainsFunc(operators, func(op inventory.Operator) bool { return !reached(op) }):
+		if len(operators) > 0 && !slices.ContainsFunc(operators, func(op inventory.Operator) bool { return !reached(op) }) {
 			for _, op := range operators {
 				fmt.Fprintf(o.Out, "operator/%s is %s\n", op.Name, goal)
 			}
-			return nil
+			return true, nil
 		}
 		if now := progress(operators, name, namespace); now != last {
 			fmt.Fprintln(o.ErrOut, now)
 			last = now
 		}
-		select {
-		case <-ctx.Done():
-			return timedOut(ctx, name, goal, last)
-		case <-changes:
-			select {
-			case <-ctx.Done():
-			case <-time.After(settle):
-			}
-		case <-time.After(resync):
-		}
+		return false, nil
+	})
+	if ctx.Err() != nil {
+		return timedOut(ctx, name, goal, last)
 	}
+	return err
 }
 
 func timedOut(ctx context.Context, name, goal, last string) error {
@@ -123,33 +99,4 @@ func progress(operators []inventory.Operator, name, namespace string) string {
 		lines = append(lines, strings.Join(parts, " "))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// changes sends when something in a namespace changes that an operator consists of, as far as the user may watch it.
-func (o *options) changes(ctx context.Context, c client.WithWatch, namespace string) <-chan struct{} {
-	out := make(chan struct{}, 1)
-	for _, k := range kindsIn(&inventory.Cluster{}) {
-		if k.cluster {
-			continue
-		}
-		go func() {
-			events, err := c.Watch(ctx, k.list(), client.InNamespace(namespace))
-			if err != nil {
-				return // the user may not watch it, or it is not installed
-			}
-			defer events.Stop()
-			forward(events, out)
-		}()
-	}
-	return out
-}
-
-// forward sends for events, once for those that come at a time, until the watch ends.
-func forward(events watch.Interface, to chan<- struct{}) {
-	for range events.ResultChan() {
-		select {
-		case to <- struct{}{}:
-		default:
-		}
-	}
 }

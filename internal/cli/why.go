@@ -29,18 +29,13 @@ The exit code is 0 if nothing is, 2 if an update is held, 3 if something is brok
 			if err != nil {
 				return err
 			}
-			code := exit(exitOK)
 			for i, op := range operators {
 				if i > 0 {
 					fmt.Fprintln(o.Out)
 				}
-				explain(o.Out, op, time.Now())
-				code = max(code, codeOf(op.Blocked()))
+				explain(o.Out, op, o.now())
 			}
-			if code != exitOK {
-				return code
-			}
-			return nil
+			return worst(operators)
 		},
 	}
 	o.addAllNamespaces(cmd)

@@ -52,7 +52,9 @@ type Step struct {
 }
 
 // anyway separates the cause of a hold from the command that overrides it.
-const anyway = ". To update anyway: "
+const anyway = ". " + toUpdateAnyway + ": "
+
+const toUpdateAnyway = "To update anyway"
 
 // broken are the conditions of a Subscription that a user has to end, in the order of their stages.
 var broken = []v1alpha1.SubscriptionConditionType{
@@ -183,7 +185,7 @@ func held(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *names
 			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, running.Namespace, running.Name)
 	}
 	if command != "" {
-		out.Steps = append(out.Steps, Step{"To update anyway", command})
+		out.Steps = append(out.Steps, Step{toUpdateAnyway, command})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,7 @@ type Cluster struct {
 	OperatorConditions     []operatorsv2.OperatorCondition
 	CatalogSources         []olm.CatalogSource
 	PlatformOperators      []platformv1alpha1.PlatformOperator
+	ClusterVersions        []configv1.ClusterVersion // only OpenShift has one
 }
 
 // State is whether an operator runs.
@@ -252,15 +254,20 @@ func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.Cond
 	if csv == nil || !bridge.Begun(csv) && csv.Status.Phase != olm.CSVPhaseSucceeded && csv.Status.Phase != olm.CSVPhaseFailed {
 		return metav1.ConditionUnknown
 	}
-	in := n.Probe(csv.Name)
-	in.OperatorCondition, in.Target = n.OperatorConditions[csv.Name], "any newer version"
-	if in.Probe != nil {
-		in.Reader, in.Targets = gate.ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
-	}
-	if gate.Evaluate(in).Held {
+	if n.nextUpdate(csv).Held {
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue
+}
+
+// nextUpdate returns the gate's decision about an update of a ClusterServiceVersion that is not known yet.
+func (n *namespace) nextUpdate(csv *v1alpha1.ClusterServiceVersion) gate.Decision {
+	in := n.Probe(csv.Name)
+	in.OperatorCondition, in.Target = n.OperatorConditions[csv.Name], "a newer version"
+	if in.Probe != nil {
+		in.Reader, in.Targets = gate.ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
+	}
+	return gate.Evaluate(in)
 }
 
 // planOf returns the InstallPlan that a Subscription refers to; nil if there is none.

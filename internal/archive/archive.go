@@ -1,0 +1,274 @@
+// Package archive reads and writes objects of a cluster as files, in the layout of `oc adm must-gather`.
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Archive holds the objects of an archive: that of a must-gather, of `kubectl operator-status gather`, or any other folder
+// or tar file with manifests.
+type Archive struct {
+	// Taken is when the archive was written.
+	Taken time.Time
+
+	// Skipped are the objects and files that cannot be read, and why.
+	Skipped []string
+
+	scheme  *runtime.Scheme
+	objects map[schema.GroupVersionKind]map[types.NamespacedName]client.Object
+}
+
+// maxFile is the size of the largest file that is read, in bytes.
+const maxFile = 256 << 20
+
+// Open reads the objects of the kinds in a scheme from a folder, or from a tar file that may be compressed by gzip. An
+// archive with none of them is an error.
+func Open(name string, scheme *runtime.Scheme) (*Archive, error) {
+	out := &Archive{scheme: scheme, objects: map[schema.GroupVersionKind]map[types.NamespacedName]client.Object{}}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		err = out.readFolder(name)
+	} else {
+		out.Taken = info.ModTime()
+		err = out.readTar(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(out.objects) == 0 {
+		return nil, fmt.Errorf("%s has no objects of OLM or operator-status", name)
+	}
+	return out, nil
+}
+
+func (a *Archive) readFolder(name string) error {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || !wanted(file) {
+			return err
+		}
+		if info.ModTime().After(a.Taken) {
+			a.Taken = info.ModTime()
+		}
+		content, err := root.Open(file)
+		if err != nil {
+			return err
+		}
+		defer content.Close()
+		return a.readFile(file, info.Size(), content)
+	})
+}
+
+func (a *Archive) readTar(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	content, err := uncompressed(file)
+	if err != nil {
+		return err
+	}
+	for files := tar.NewReader(content); ; {
+		header, err := files.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case header.Typeflag == tar.TypeReg && wanted(header.Name):
+			if err := a.readFile(header.Name, header.Size, files); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// uncompressed returns the content of a file that may be compressed by gzip.
+func uncompressed(file io.Reader) (io.Reader, error) {
+	content := bufio.NewReader(file)
+	if magic, err := content.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return content, nil //nolint:nilerr // a file that short is not compressed
+	}
+	return gzip.NewReader(content)
+}
+
+// timestamp is the name of the file with the time of a must-gather.
+const timestamp = "timestamp"
+
+// wanted reports whether a file may have manifests, or the time of the archive.
+func wanted(name string) bool {
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return path.Base(name) == timestamp
+}
+
+func (a *Archive) readFile(name string, size int64, content io.Reader) error {
+	if size > maxFile {
+		a.skip(name, fmt.Errorf("it has %d bytes, more than %d", size, maxFile))
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(content, maxFile))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if path.Base(name) == timestamp {
+		a.readTimestamp(string(text))
+	} else if a.relevant(text) {
+		a.readManifests(name, text)
+	}
+	return nil
+}
+
+// readTimestamp reads the time of a must-gather, which is that of its last line. Go's printed times have a monotonic part.
+func (a *Archive) readTimestamp(text string) {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " m=")
+		for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05.999999999 -0700 MST"} {
+			if taken, err := time.Parse(layout, line); err == nil {
+				a.Taken = taken
+			}
+		}
+	}
+}
+
+// relevant reports whether a file may have an object of the scheme: most files of a must-gather have none, and are not
+// parsed.
+func (a *Archive) relevant(text []byte) bool {
+	return slices.ContainsFunc(a.scheme.PrioritizedVersionsAllGroups(), func(gv schema.GroupVersion) bool {
+		return gv.Group != "" && bytes.Contains(text, []byte(gv.String()))
+	})
+}
+
+func (a *Archive) readManifests(name string, text []byte) {
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		var document runtime.RawExtension
+		err := documents.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			a.skip(name, err)
+			return
+		}
+		a.add(name, document.Raw, schema.GroupVersionKind{})
+	}
+}
+
+// manifest is what all objects and lists have.
+type manifest struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Items      []json.RawMessage `json:"items"`
+}
+
+// add keeps an object, or the items of a list. An item may lack its kind, which is then that of the list.
+func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKind) {
+	var m manifest
+	if len(document) == 0 || json.Unmarshal(document, &m) != nil {
+		return // no object
+	}
+	gvk := schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
+	if m.Kind == "" {
+		gvk = inList
+	}
+	if kind, isList := strings.CutSuffix(gvk.Kind, "List"); isList {
+		for _, item := range m.Items {
+			a.add(name, item, gvk.GroupVersion().WithKind(kind))
+		}
+		return
+	}
+	if !a.scheme.Recognizes(gvk) {
+		return
+	}
+	known, err := a.scheme.New(gvk)
+	if err != nil {
+		return // the scheme recognizes it
+	}
+	o, isObject := known.(client.Object)
+	if !isObject {
+		return
+	}
+	if err := json.Unmarshal(document, o); err != nil {
+		a.skip(name, fmt.Errorf("%s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err))
+		return
+	}
+	if a.objects[gvk] == nil {
+		a.objects[gvk] = map[types.NamespacedName]client.Object{}
+	}
+	a.objects[gvk][client.ObjectKeyFromObject(o)] = o
+}
+
+func (a *Archive) skip(name string, err error) {
+	a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", filepath.ToSlash(name), err))
+}
+
+// List reads the objects of a kind as a client.Reader does. It returns all at once, whatever the limit.
+func (a *Archive) List(_ context.Context, out client.ObjectList, opts ...client.ListOption) error {
+	gvk, err := apiutil.GVKForObject(out, a.scheme)
+	if err != nil {
+		return err
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	var selected []runtime.Object
+	for _, o := range a.sorted(gvk) {
+		inNamespace := options.Namespace == "" || options.Namespace == o.GetNamespace()
+		if inNamespace && (options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set(o.GetLabels()))) {
+			selected = append(selected, o.DeepCopyObject())
+		}
+	}
+	return meta.SetList(out, selected)
+}
+
+// sorted returns the objects of a kind by namespace and name, as the API server does.
+func (a *Archive) sorted(gvk schema.GroupVersionKind) []client.Object {
+	var out []client.Object
+	for _, o := range a.objects[gvk] {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b client.Object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return out
+}

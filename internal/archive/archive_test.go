@@ -1,0 +1,198 @@
+package archive
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
+)
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	out := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// names returns the objects of a kind in an archive.
+func names(t *testing.T, a *Archive, list client.ObjectList, opts ...client.ListOption) []string {
+	t.Helper()
+	if err := a.List(t.Context(), list, opts...); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	switch list := list.(type) {
+	case *v1alpha1.SubscriptionList:
+		for _, o := range list.Items {
+			out = append(out, client.ObjectKeyFromObject(&o).String())
+		}
+	case *appsv1.DeploymentList:
+		for _, o := range list.Items {
+			out = append(out, client.ObjectKeyFromObject(&o).String())
+		}
+	}
+	return out
+}
+
+// TestOpen reads folders as a must-gather and others write them.
+func TestOpen(t *testing.T) {
+	subscription := func(namespace, name string) string {
+		return "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n"
+	}
+	cases := map[string]struct {
+		reason  string
+		files   map[string]string
+		want    []string
+		skipped string // words of why something is
+		err     string
+		taken   string
+	}{
+		"MustGather": {
+			reason: "Each object has a file of its own, below the folder of an image.",
+			files: map[string]string{
+				"must-gather/quay-io-sha256/namespaces/b/operators.coreos.com/subscriptions/foo.yaml": "---\n" + subscription("b", "foo"),
+				"must-gather/quay-io-sha256/namespaces/a/operators.coreos.com/subscriptions/foo.yaml": "---\n" + subscription("a", "foo"),
+				"must-gather/timestamp": "2026-01-02 03:04:05.678 +0000 UTC m=+0.1\n2026-01-02 03:14:05.678 +0000 UTC m=+600.1\n",
+			},
+			want: []string{"a/foo", "b/foo"}, taken: "2026-01-02T03:14:05Z",
+		},
+		"Lists": {
+			reason: "kubectl get -o yaml prints a List, and must-gather lists without the kinds of the items.",
+			files: map[string]string{
+				"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(subscription("a", "one")), "\n", "\n  ") + "\n",
+				"subscriptions.json": `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"SubscriptionList",
+					"items":[{"metadata":{"namespace":"a","name":"two"}}]}`,
+			},
+			want: []string{"a/one", "a/two"},
+		},
+		"Twice": {
+			reason: "Several images of a must-gather collect the same.",
+			files:  map[string]string{"x/foo.yaml": subscription("a", "foo"), "y/foo.yaml": subscription("a", "foo")},
+			want:   []string{"a/foo"},
+		},
+		"Malformed": {
+			reason: "One object that cannot be read hides no other.",
+			files: map[string]string{
+				"bad.yaml":  "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: bad}\nspec: {version: latest}\n",
+				"good.yaml": subscription("a", "foo"),
+			},
+			want: []string{"a/foo"}, skipped: "bad.yaml: ClusterServiceVersion",
+		},
+		"Truncated": {
+			reason: "A file that is no YAML hides no other.",
+			files:  map[string]string{"bad.yaml": "operators.coreos.com/v1alpha1: [", "good.yaml": subscription("a", "foo")},
+			want:   []string{"a/foo"}, skipped: "bad.yaml: ",
+		},
+		"Others": {
+			reason: "Logs, other kinds and other formats are left alone.",
+			files: map[string]string{
+				"a.log": subscription("a", "log"), "pods.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "foo.yaml": subscription("a", "foo"),
+			},
+			want: []string{"a/foo"},
+		},
+		"Empty": {
+			reason: "A wrong folder is not a cluster without operators.",
+			files:  map[string]string{"pods.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"},
+			err:    "has no objects of OLM or operator-status",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			for file, content := range tc.files {
+				file = filepath.Join(folder, file)
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a, err := Open(folder, testScheme(t))
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("%s\nit fails with %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s\n%v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, names(t, a, &v1alpha1.SubscriptionList{})); diff != "" {
+				t.Errorf("%s\nSubscriptions: -want +got\n%s", tc.reason, diff)
+			}
+			if skipped := strings.Join(a.Skipped, "\n"); !strings.Contains(skipped, tc.skipped) || tc.skipped == "" && skipped != "" {
+				t.Errorf("%s\nskipped is %q, want %q", tc.reason, skipped, tc.skipped)
+			}
+			if tc.taken != "" && a.Taken.UTC().Format(time.RFC3339) != tc.taken {
+				t.Errorf("%s\nit was taken at %s, want %s", tc.reason, a.Taken, tc.taken)
+			}
+		})
+	}
+}
+
+// TestRoundTrip verifies that what a Writer writes is what Open reads, selected as an API server does.
+func TestRoundTrip(t *testing.T) {
+	file, taken := filepath.Join(t.TempDir(), "a.tar.gz"), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var content bytes.Buffer
+	w, err := NewWriter(&content, "a", taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, deployment := range []string{
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"a","name":"owned","labels":{"olm.owner":"foo.v1"}}}`,
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"a","name":"other"}}`,
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"b","name":"owned","labels":{"olm.owner":"bar.v1"}}}`,
+	} {
+		if err := w.Object(builder.FromJSON(deployment), "deployments"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Log("a", "pod", "manager", []byte("password=hunter2\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(file, testScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned, err := labels.Parse("olm.owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{
+		"all":         names(t, a, &appsv1.DeploymentList{}),
+		"namespace":   names(t, a, &appsv1.DeploymentList{}, client.InNamespace("a")),
+		"labels":      names(t, a, &appsv1.DeploymentList{}, client.MatchingLabelsSelector{Selector: owned}),
+		"other kinds": names(t, a, &v1alpha1.SubscriptionList{}),
+	}
+	want := map[string][]string{
+		"all": {"a/other", "a/owned", "b/owned"}, "namespace": {"a/other", "a/owned"}, "labels": {"a/owned", "b/owned"}, "other kinds": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if !a.Taken.Equal(taken) {
+		t.Errorf("it was taken at %s, want %s", a.Taken, taken)
+	}
+}

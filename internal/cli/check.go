@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/cmd/get"
+
+	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/messages"
+)
+
+func checkCommand(o *options) *cobra.Command {
+	print := get.NewGetPrintFlags()
+	cmd := &cobra.Command{
+		Use:   "check [NAME]...",
+		Short: "Check whether operators, or the cluster, may be updated",
+		Long: `Check what would hold an update of operators, whether there is one yet or not, and what is broken before it. On OpenShift, also
+check which operators do not support the next minor version of the cluster.
+
+The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails.`,
+		Example: `  # Before an update of the cluster
+  kubectl operator-status check -A
+
+  # The same for a machine
+  kubectl operator-status check -A -o json`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			namespace, err := o.namespace()
+			if err != nil {
+				return err
+			}
+			var versions inventory.Cluster
+			cluster, err := o.read(cmd.Context(), namespace, versionsIn(&versions))
+			if err != nil {
+				return err
+			}
+			cluster.ClusterVersions = versions.ClusterVersions
+			operators, err := chosen(inventory.Check(cluster), names, namespace)
+			if err != nil {
+				return err
+			}
+			if err := o.printCheck(print, operators, o.now()); err != nil {
+				return err
+			}
+			return worst(operators)
+		},
+	}
+	o.addAllNamespaces(cmd)
+	print.AddFlags(cmd)
+	return cmd
+}
+
+// worst returns the exit code for operators; nil stands for 0.
+func worst(operators []inventory.Operator) error {
+	code := exit(exitOK)
+	for _, op := range operators {
+		code = max(code, codeOf(op.Blocked()))
+	}
+	if code != exitOK {
+		return code
+	}
+	return nil
+}
+
+// printCheck prints what was checked as the flag -o asks: by default as a table with a row for each blocker, the operators
+// without one last.
+func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operator, now time.Time) error {
+	if format := *flags.OutputFormat; format != "" && format != "wide" {
+		return o.printOperators(flags, operators, now)
+	}
+	if len(operators) == 0 {
+		return o.printOperators(flags, operators, now)
+	}
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name"},
+		{Name: "Version", Type: "string"},
+		{Name: "Result", Type: "string"},
+		{Name: "Reason", Type: "string"},
+		{Name: "Cause", Type: "string"},
+	}}
+	row := func(op inventory.Operator, cells ...any) {
+		table.Rows = append(table.Rows, metav1.TableRow{
+			Cells:  append([]any{op.Name, none(op.Version)}, cells...),
+			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
+		})
+	}
+	for _, op := range operators {
+		for _, b := range op.Blockers {
+			row(op, string(b.Impact), b.Reason, messages.Line(b.Cause))
+		}
+	}
+	counts := map[inventory.Impact]int{}
+	for _, op := range operators {
+		counts[op.Blocked()]++
+		if op.Blocked() == "" {
+			row(op, "Clear", "", "")
+		}
+	}
+	if err := o.printTable(table, printers.PrintOptions{NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces}); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken. What to do: kubectl operator-status why NAME\n",
+		counts[""], counts[inventory.Held], counts[inventory.Broken])
+	return nil
+}

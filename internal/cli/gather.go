@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
+	"github.com/operator-status/operator-status/internal/archive"
+)
+
+func gatherCommand(o *options) *cobra.Command {
+	var file string
+	var lines int64
+	cmd := &cobra.Command{
+		Use:   "gather",
+		Short: "Write what describes the operators of a cluster to an archive",
+		Long: `Write the objects of OLM and operator-status, the Deployments and pods of operators, their events, and the logs of OLM,
+operator-status and the catalogs to an archive. All other commands that only read work on it, with --from.
+
+The values of environment variables and what looks like a credential are removed. Secrets and custom resources are not read.
+What you may not read is named in a warning, and left out.`,
+		Example: `  # Take an archive of all namespaces, and ask it what blocks foo
+  kubectl operator-status gather --output=cluster.tar.gz
+  kubectl operator-status why foo --from=cluster.tar.gz`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			now := time.Now()
+			if file == "" {
+				file = "operator-status-" + now.UTC().Format("20060102T150405Z") + ".tar.gz"
+			}
+			return o.gather(cmd.Context(), file, lines, now)
+		},
+	}
+	cmd.Flags().StringVar(&file, "output", "", "File to write. By default it has the time in its name.")
+	cmd.Flags().Int64Var(&lines, "tail", 5000, "How many lines of each log to write.")
+	return cmd
+}
+
+// gathered are the kinds that gather reads, with the label selector of each.
+var gathered = []struct {
+	schema.GroupVersionResource
+	labels string
+}{
+	{v1alpha1.GroupVersion.WithResource("subscriptions"), ""},
+	{v1alpha1.GroupVersion.WithResource("clusterserviceversions"), notCopied},
+	{v1alpha1.GroupVersion.WithResource("installplans"), ""},
+	{v1alpha1.GroupVersion.WithResource("catalogsources"), ""},
+	{v1alpha1.GroupVersion.WithResource("probes"), ""},
+	{operatorsv1.GroupVersion.WithResource("operatorgroups"), ""},
+	{operatorsv1.GroupVersion.WithResource("operators"), ""},
+	{operatorsv2.GroupVersion.WithResource("operatorconditions"), notCopied},
+	{platformv1alpha1.GroupVersion.WithResource("platformoperators"), ""},
+	{policyv1alpha1.GroupVersion.WithResource("imagepolicies"), ""},
+	{configv1.GroupVersion.WithResource("clusteroperators"), ""},
+	{configv1.GroupVersion.WithResource("clusterversions"), ""},
+	{appsv1.SchemeGroupVersion.WithResource("deployments"), "olm.owner"},
+}
+
+// logged are the label selectors of the pods whose logs gather reads: those of operator-status, of OLM, and of catalogs.
+var logged = []string{"app.kubernetes.io/name=operator-status", "app in (olm-operator,catalog-operator)", "olm.catalogSource"}
+
+// gatherer reads a cluster into an archive.
+type gatherer struct {
+	*options
+
+	namespace string // empty for all
+	objects   dynamic.Interface
+	pods      kubernetes.Interface
+	to        *archive.Writer
+	notes     []string       // what could not be read
+	counts    map[string]int // of what was read
+}
+
+// gather writes an archive to a file, which is not there if that fails.
+func (o *options) gather(ctx context.Context, name string, lines int64, now time.Time) (err error) {
+	if o.from != "" {
+		return errors.New("gather reads a cluster, and takes no --from")
+	}
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS, config.UserAgent = -1, userAgent
+	g := gatherer{options: o, counts: map[string]int{}}
+	if *o.flags.Namespace != "" {
+		g.namespace = *o.flags.Namespace
+	}
+	if g.objects, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	if g.pods, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // what it has is its user's
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			_ = os.Remove(name) // it is not complete
+		}
+	}()
+	folder := strings.TrimSuffix(filepath.Base(name), ".tar.gz")
+	if g.to, err = archive.NewWriter(file, folder, now); err != nil {
+		return err
+	}
+	if err := g.read(ctx, lines); err != nil {
+		return err
+	}
+	if err := g.to.Close(); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "%s written: %s\n", name, g.summary())
+	return nil
+}
+
+// read reads everything into the archive.
+func (g *gatherer) read(ctx context.Context, lines int64) error {
+	for _, kind := range gathered {
+		if err := g.list(ctx, kind.GroupVersionResource, kind.labels, nil); err != nil {
+			return err
+		}
+	}
+	kinds := sets.New("Subscription", "ClusterServiceVersion", "InstallPlan", "CatalogSource", "Probe", "OperatorGroup",
+		"OperatorCondition", "PlatformOperator", "ImagePolicy", "ClusterOperator", "Deployment")
+	if err := g.list(ctx, corev1.SchemeGroupVersion.WithResource("events"), "", func(event *unstructured.Unstructured) bool {
+		kind, _, _ := unstructured.NestedString(event.Object, "involvedObject", "kind")
+		return kinds.Has(kind)
+	}); err != nil {
+		return err
+	}
+	for _, selector := range logged {
+		if err := g.logs(ctx, selector, lines); err != nil {
+			return err
+		}
+	}
+	slices.Sort(g.notes)
+	for _, note := range g.notes {
+		fmt.Fprintf(g.ErrOut, "Warning: %s: it is not in the archive\n", note)
+	}
+	return g.to.File("notes.txt", []byte(strings.Join(append(g.notes, ""), "\n")))
+}
+
+// list writes the objects of a kind that are wanted; nil stands for all.
+func (g *gatherer) list(ctx context.Context, resource schema.GroupVersionResource, labels string, wanted func(*unstructured.Unstructured) bool) error {
+	options := metav1.ListOptions{LabelSelector: labels, Limit: page}
+	for {
+		list, err := g.objects.Resource(resource).Namespace(g.namespace).List(ctx, options)
+		if apierrors.IsNotFound(err) {
+			return nil // it is not installed
+		}
+		if apierrors.IsForbidden(err) {
+			g.notes = append(g.notes, "you may not list "+resource.GroupResource().String())
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
+		}
+		for i := range list.Items {
+			if wanted != nil && !wanted(&list.Items[i]) {
+				continue
+			}
+			if err := g.to.Object(&list.Items[i], resource.Resource); err != nil {
+				return err
+			}
+			g.counts[resource.Resource]++
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// logs writes the logs of the pods with some labels.
+func (g *gatherer) logs(ctx context.Context, labels string, lines int64) error {
+	pods, err := g.pods.CoreV1().Pods(g.namespace).List(ctx, metav1.ListOptions{LabelSelector: labels})
+	if apierrors.IsForbidden(err) {
+		g.notes = append(g.notes, "you may not list pods")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing the pods with labels %s: %w", labels, err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		for _, container := range pod.Spec.Containers {
+			if err := g.log(ctx, pod, container.Name, lines); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// log writes the log of a container, and notes why there is none.
+func (g *gatherer) log(ctx context.Context, pod *corev1.Pod, container string, lines int64) error {
+	text, err := g.pods.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, TailLines: &lines}).DoRaw(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		g.notes = append(g.notes, fmt.Sprintf("the log of container %s of pod %s/%s cannot be read: %v", container, pod.Namespace, pod.Name, err))
+		return nil
+	}
+	g.counts["logs"]++
+	return g.to.Log(pod.Namespace, pod.Name, container, text)
+}
+
+// summary returns how many objects of each kind were written.
+func (g *gatherer) summary() string {
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(g.counts)) {
+		out = append(out, fmt.Sprintf("%d %s", g.counts[what], what))
+	}
+	if len(out) == 0 {
+		return "nothing was found"
+	}
+	return strings.Join(out, ", ")
+}
