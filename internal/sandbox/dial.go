@@ -12,8 +12,38 @@ import (
 // mostConnections limits the number of simultaneous connections of a child.
 const mostConnections = 16
 
+// connections are the open connections of a child.
+type connections struct {
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+}
+
+// add adds a connection and returns the function that closes it.
+func (c *connections) add(conn net.Conn) (closeIt func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]struct{}{}
+	}
+	c.open[conn] = struct{}{}
+	return func() {
+		_ = conn.Close()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, conn)
+	}
+}
+
+func (c *connections) closeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		_ = conn.Close()
+	}
+}
+
 // serveDials serves the child's requests for connections until the child ends or ctx is done.
-func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
+func serveDials(ctx context.Context, control *net.UnixConn, connect Dial, all *connections) {
 	ctx, stop := context.WithCancel(ctx)
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -38,13 +68,13 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect Dial) {
 		}
 		open.Go(func() {
 			defer func() { <-slots }()
-			serveDial(ctx, control, asked, connect)
+			serveDial(ctx, control, asked, connect, all)
 		})
 	}
 }
 
 // serveDial connects a child to one address, and copies data in both directions until either side ends.
-func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect Dial) {
+func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect Dial, all *connections) {
 	conn, err := connect(ctx, asked.Address)
 	if err != nil {
 		refusal, ok := errors.AsType[*DialError](err)
@@ -60,7 +90,7 @@ func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect D
 		_ = reply(control, dialed{ID: asked.ID, Err: &DialError{Message: err.Error()}}, nil)
 		return
 	}
-	defer func() { _ = ours.Close() }()
+	defer all.add(ours)()
 	err = reply(control, dialed{ID: asked.ID}, theirs)
 	_ = theirs.Close() // the child has a duplicate
 	if err != nil {

@@ -32,8 +32,8 @@ type Options struct {
 // Dial opens a connection for a child. It should return a DialError for an address that is not allowed.
 type Dial func(ctx context.Context, to Address) (net.Conn, error)
 
-// Process is the parent's side of a child. Ended, Kill, KillFor and Resident are safe for concurrent use; the other
-// methods must not be called concurrently.
+// Process is the parent's side of a child. Disconnect, Ended, Kill, KillFor and Resident are safe for concurrent use; the
+// other methods must not be called concurrently.
 type Process struct {
 	// Scratch is the child's scratch file.
 	Scratch *os.File
@@ -51,6 +51,7 @@ type Process struct {
 	errors  *tail
 
 	dial   atomic.Pointer[Dial]
+	open   connections
 	killed atomic.Pointer[error]
 	ended  chan struct{} // closed when the child has ended
 	over   context.CancelFunc
@@ -69,7 +70,7 @@ func Start(o Options) (*Process, error) {
 	}
 	ctx, over := context.WithCancel(context.Background())
 	p.over = over
-	p.work.Go(func() { serveDials(ctx, control, p.connect) })
+	p.work.Go(func() { serveDials(ctx, control, p.connect, &p.open) })
 	go func() {
 		_ = p.command.Wait() // reason reports it if an answer is missing
 		close(p.ended)
@@ -166,6 +167,10 @@ func (p *Process) connect(ctx context.Context, to Address) (net.Conn, error) {
 	}
 	return (*dial)(ctx, to)
 }
+
+// Disconnect closes all connections of the child. It should be called between requests: the child may have few connections
+// at a time, and those that it keeps open for reuse, or for nothing, count.
+func (p *Process) Disconnect() { p.open.closeAll() }
 
 // Ended reports whether the child has ended.
 func (p *Process) Ended() bool {

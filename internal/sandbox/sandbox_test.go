@@ -65,11 +65,28 @@ func child() {
 	}
 }
 
+// kept are connections that a child does not close.
+var kept []net.Conn
+
 // orders are the actions that an attacker may try in a child.
 var orders = map[string]func(*sandbox.Child, order) (string, error){
 	"read a file": func(_ *sandbox.Child, o order) (string, error) {
 		out, err := os.ReadFile(o.With)
 		return string(out), err
+	},
+	"keep a connection open": func(c *sandbox.Child, o order) (string, error) {
+		conn, err := c.Dial(context.Background(), sandbox.Address{Host: o.With})
+		if err == nil {
+			kept = append(kept, conn)
+		}
+		return "", err
+	},
+	"read from those connections": func(*sandbox.Child, order) (out string, err error) {
+		for _, conn := range kept {
+			text, problem := io.ReadAll(conn)
+			out, err = out+string(text), errors.Join(err, problem)
+		}
+		return out, err
 	},
 	"write a file": func(_ *sandbox.Child, o order) (string, error) {
 		return "", os.WriteFile(o.With, []byte("x"), 0o600)
@@ -313,6 +330,17 @@ func TestDial(t *testing.T) {
 			t.Fatalf("%+v %v", got, err)
 		}
 		<-asked
+	}
+	for range 2 * 16 {
+		got, err := do(t, p, order{Do: "keep a connection open", With: "allowed:1"})
+		if err != nil || got.Err != "" {
+			t.Fatalf("%+v %v", got, err)
+		}
+		<-asked
+		p.Disconnect()
+	}
+	if got, err := do(t, p, order{Do: "read from those connections"}); err != nil || got.Text != "" || got.Err != "" {
+		t.Errorf("a connection is still open: %+v %v", got, err)
 	}
 	got, err := do(t, p, order{Do: "ask for a connection", With: "other:1"})
 	if err != nil || got.Err != "other:1 is not allowed" || got.Text != "NotAllowed" {

@@ -92,6 +92,7 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 		r.end(p)
 		return err
 	}
+	p.Disconnect() // what it keeps open would count as connections of its next read
 	r.rest(reader{to.key, to.authority}, p)
 	return err
 }

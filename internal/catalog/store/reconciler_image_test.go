@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,29 @@ func images(t *testing.T, w *world) {
 		}
 		w.awaitHealthy(t, other, "True CatalogRead: Read 1 package from image "+image+" at "+digest)
 		w.checkOffers(t, other, "foo.v1.1.0")
+		w.delete(t, other)
+	})
+
+	t.Run("many bundles one after another", func(t *testing.T) {
+		var versions []string
+		for i := range 20 { // more than the connections that a process may have at a time
+			versions = append(versions, fmt.Sprintf("1.%d.0", i))
+		}
+		text := strings.Split(catalogtest.FBC("foo", versions...), "---\nschema: olm.bundle")[0]
+		for _, v := range versions {
+			bundle, _ := registry.Push(t, "foo-bundle-"+v, map[string]string{"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1"},
+				catalogtest.Files("manifests/csv.yaml", catalogtest.CSV("foo.v"+v, v)))
+			text += catalogtest.BundleYAML("foo", "foo.v"+v, v, bundle)
+		}
+		many, digest := registry.Push(t, "many", nil, catalogtest.Files("configs/foo/catalog.yaml", text))
+		other := source(namespace, "many", imageSpec(many))
+		w.Create(t, other)
+		w.awaitHealthy(t, other, "True CatalogRead: Read 1 package from image "+many+" at "+digest)
+		for _, v := range versions {
+			if diff := cmp.Diff([]string{"ClusterServiceVersion foo.v" + v}, w.objects(other, "foo.v"+v)); diff != "" {
+				t.Fatalf("bundle foo.v%s: -want +got\n%s", v, diff)
+			}
+		}
 		w.delete(t, other)
 	})
 
