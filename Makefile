@@ -204,9 +204,9 @@ release: $(BIN)/kustomize ## Build everything that a release consists of into di
 RELEASE = cd hack/release && go run . -dir $(CURDIR) -version $(VERSION) -repository $(REPOSITORY) $(if $(PUSH),-push) $(if $(DRAFT),-draft)
 
 .PHONY: test-images
-test-images: $(BIN)/kustomize $(BIN)/cosign ## Build a release twice from the last commit, compare the results, and sign and verify its images. Buildah, if installed, builds the Dockerfile.
+test-images: $(BIN)/kustomize $(BIN)/cosign $(BIN)/krew/krew ## Build a release twice from the last commit, compare the results, sign and verify its images, and install the command line with krew. Buildah, if installed, builds the Dockerfile.
 	@cd hack/rootfs && go test -count=1 ./...
-	@cd hack/release && go test -count=1 -timeout=60m -v $(GO_TEST_ARGS) . -args -images -cosign $(BIN)/cosign
+	@cd hack/release && go test -count=1 -timeout=60m -v $(GO_TEST_ARGS) . -args -images -cosign $(BIN)/cosign -krew $(BIN)/krew
 
 ##@ Dependencies
 
@@ -229,6 +229,10 @@ $(VERSIONS:%=$(BIN)/kubernetes/%/kube-apiserver): $(BIN)/kubernetes/%/kube-apise
 	@cd hack/kubernetes/$* && v=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes) && minor=$${v#v1.} && minor=$${minor%%.*} && \
 		go build -trimpath -ldflags "-s -w $$(for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do \
 			echo "-X $$p.gitVersion=$$v -X $$p.gitMajor=1 -X $$p.gitMinor=$$minor"; done | tr '\n' ' ')" -o $@ k8s.io/kubernetes/cmd/kube-apiserver
+
+$(BIN)/krew/krew: hack/krew/go.mod hack/krew/go.sum
+	@mkdir -p $(@D)
+	@cd hack/krew && go build -o $(@D)/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest
 
 $(BIN)/operator-sdk: hack/operator-sdk/go.mod hack/operator-sdk/go.sum
 	@echo "building operator-sdk (once, some minutes)"

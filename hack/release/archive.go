@@ -90,6 +90,10 @@ func folder(dir, prefix string, modified time.Time) ([]byte, error) {
 			h.Name, h.Mode, h.Typeflag = h.Name+"/", 0o755, tar.TypeDir
 		} else if content, err = os.ReadFile(path); err != nil {
 			return err
+		} else if info, err := d.Info(); err != nil {
+			return err
+		} else if info.Mode()&0o111 != 0 {
+			h.Mode = 0o755
 		}
 		h.Size = int64(len(content))
 		if err := w.WriteHeader(h); err != nil {

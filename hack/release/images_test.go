@@ -31,6 +31,7 @@ import (
 var (
 	images = flag.Bool("images", false, "Build images and a release, which takes minutes.")
 	cosign = flag.String("cosign", "", "Path of cosign.")
+	krew   = flag.String("krew", "", "Folder with krew and validate-krew-manifest.")
 )
 
 const version = "0.1.0"
@@ -137,6 +138,7 @@ func TestRelease(t *testing.T) {
 		"checksums.txt", "release-notes.md", "install.yaml", "install-lifecycle.yaml", "policies.yaml", "manager-linux-amd64", "manager-linux-arm64",
 		"operator-status-" + version + ".oci.tar", "operator-status-bundle-" + version + ".oci.tar", "operator-status-catalog-" + version + ".oci.tar",
 		"manager-linux-amd64.spdx.json", "manager-linux-arm64.spdx.json", "manager-index.spdx.json",
+		"operator-status.yaml", program + "-" + version + "-darwin-arm64.tar.gz", program + "-" + version + "-windows-amd64.tar.gz",
 	} {
 		if sums[name] == "" {
 			t.Errorf("the release lacks %s; it has %v", name, sums)
@@ -429,6 +431,33 @@ func TestSigned(t *testing.T) {
 		}
 		if call("verify", "--key", "other.pub", "--insecure-ignore-tlog=true", "--allow-http-registry", reference) == nil {
 			t.Errorf("%s is accepted with another key", reference)
+		}
+	}
+}
+
+// TestKrew verifies that krew accepts the manifest of the command line and installs what it names.
+func TestKrew(t *testing.T) {
+	out := releaseOf(t, 0).out
+	if *krew == "" {
+		t.Skip("without -krew; `make test-images` sets it")
+	}
+	manifest := filepath.Join(out, "operator-status.yaml")
+	archive := filepath.Join(out, fmt.Sprintf("%s-%s-%s-%s.tar.gz", program, version, runtime.GOOS, runtime.GOARCH))
+	root := t.TempDir()
+	for _, args := range [][]string{
+		{filepath.Join(*krew, "validate-krew-manifest"), "-manifest", manifest, "-skip-install"},
+		{filepath.Join(*krew, "krew"), "install", "--manifest=" + manifest, "--archive=" + archive},
+		{filepath.Join(root, "bin", program), "--version"},
+	} {
+		command := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		command.Env = append(os.Environ(), "KREW_ROOT="+root, "KREW_NO_UPGRADE_CHECK=1")
+		printed, err := command.CombinedOutput()
+		t.Logf("%s:\n%s", strings.Join(args, " "), printed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if args[1] == "--version" && !strings.Contains(string(printed), version) {
+			t.Errorf("it is another version than %s", version)
 		}
 	}
 }

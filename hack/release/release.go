@@ -27,6 +27,9 @@ func release(ctx context.Context, o options) error {
 	if err := catalogTo(o, image, bundle); err != nil {
 		return err
 	}
+	if err := commandLineTo(ctx, o, targets...); err != nil {
+		return err
+	}
 	for _, m := range []struct {
 		file, config string
 		kinds        []string // all if empty
