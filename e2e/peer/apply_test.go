@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -27,6 +29,9 @@ const applying = "direct-apply"
 type direct struct {
 	*contender
 	client client.Client
+
+	// first is true to dry-run all manifests of a package before the first is applied, as an InstallPlan does.
+	first bool
 }
 
 func newDirect(t testing.TB) *direct {
@@ -53,6 +58,11 @@ func (d *direct) prepare(t testing.TB, packages ...testcatalog.Package) {
 // apply applies manifests, waits until what they create runs, and returns how long that took.
 func (d *direct) apply(ctx context.Context, manifests []*unstructured.Unstructured) (time.Duration, error) {
 	start := time.Now()
+	if d.first {
+		if err := d.dryRun(ctx, manifests); err != nil {
+			return 0, err
+		}
+	}
 	for _, o := range manifests {
 		if err := d.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(applying), client.ForceOwnership); err != nil {
 			return 0, fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
@@ -64,6 +74,17 @@ func (d *direct) apply(ctx context.Context, manifests []*unstructured.Unstructur
 		}
 	}
 	return time.Since(start), nil
+}
+
+// dryRun dry-runs manifests. Those that depend on others may fail.
+func (d *direct) dryRun(ctx context.Context, manifests []*unstructured.Unstructured) error {
+	for _, o := range manifests {
+		err := d.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(applying), client.ForceOwnership, client.DryRunAll)
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("dry-running %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
 }
 
 // await waits until a CustomResourceDefinition is established or a Deployment is available. Other kinds need no wait.

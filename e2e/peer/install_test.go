@@ -75,7 +75,7 @@ func BenchmarkInstallOne(b *testing.B) {
 func BenchmarkInstallAll(b *testing.B) {
 	offered := packages(b)
 	for b.Loop() {
-		var ours, theirs, applied effort
+		var ours, theirs, applied, checked effort
 		var packages []testcatalog.Package
 		var parts map[string][]*unstructured.Unstructured
 		alone(b, func(b testing.TB) {
@@ -95,6 +95,11 @@ func BenchmarkInstallAll(b *testing.B) {
 		})
 		alone(b, func(b testing.TB) { applied = newDirect(b).applyAll(b, packages, parts) })
 		alone(b, func(b testing.TB) {
+			d := newDirect(b)
+			d.first = true
+			checked = d.applyAll(b, packages, parts)
+		})
+		alone(b, func(b testing.TB) {
 			c := realOLM(b)
 			c.offer(b, offered...)
 			theirs = c.installAll(b, subscribed(offered), ours.verdicts)
@@ -104,6 +109,7 @@ func BenchmarkInstallAll(b *testing.B) {
 		b.Logf("%d packages, %d of which run on fake nodes\n%s", len(subscribed(offered)), len(packages), efforts(applied, ours, theirs))
 		b.ReportMetric(ours.took.Seconds(), "s")
 		b.ReportMetric(ours.took.Seconds()/applied.took.Seconds(), "x-of-direct-apply")
+		b.ReportMetric(ours.took.Seconds()/checked.took.Seconds(), "x-of-dry-run-and-apply")
 		b.ReportMetric(theirs.took.Seconds()/ours.took.Seconds(), "x-faster-than-OLM")
 		b.ReportMetric(float64(ours.memory)/float64(theirs.memory), "x-of-OLM-memory")
 		b.ReportMetric(float64(ours.idle)/float64(theirs.idle), "x-of-OLM-memory-afterwards")

@@ -56,6 +56,7 @@ var rows = []row{
 	{work: "Subscription → CSV Succeeded, one", of: installOne, metric: "s", suffix: " s"},
 
 	{work: "all bundles subscribed at once → settled", against: "direct apply of the same manifests", of: installAll, metric: "x-of-direct-apply", suffix: "x", goal: atMost(1.3)},
+	{work: "all bundles subscribed at once → settled", against: "dry run and apply of the same manifests", of: installAll, metric: "x-of-dry-run-and-apply", suffix: "x"},
 	{work: "all bundles subscribed at once → settled: times faster", against: "OLM v0", of: installAll, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(10)},
 	{work: "all bundles subscribed at once → settled", of: installAll, metric: "s", suffix: " s"},
 	{work: "memory while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory", suffix: "x", goal: atMost(0.15)},
