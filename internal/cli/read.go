@@ -89,10 +89,16 @@ func kindsIn(out *inventory.Cluster) []kind {
 			}
 		}},
 		{"Probes", func() client.ObjectList { return &v1alpha1.ProbeList{} }, "", false, func(l client.ObjectList) {
-			out.Probes = append(out.Probes, l.(*v1alpha1.ProbeList).Items...)
+			for _, probe := range l.(*v1alpha1.ProbeList).Items {
+				probe.ManagedFields = nil
+				out.Probes = append(out.Probes, probe)
+			}
 		}},
 		{"OperatorConditions", func() client.ObjectList { return &operatorsv2.OperatorConditionList{} }, notCopied, false, func(l client.ObjectList) {
-			out.OperatorConditions = append(out.OperatorConditions, l.(*operatorsv2.OperatorConditionList).Items...)
+			for _, condition := range l.(*operatorsv2.OperatorConditionList).Items {
+				condition.ManagedFields = nil
+				out.OperatorConditions = append(out.OperatorConditions, condition)
+			}
 		}},
 		{"CatalogSources", func() client.ObjectList { return &olm.CatalogSourceList{} }, "", true, func(l client.ObjectList) {
 			out.CatalogSources = append(out.CatalogSources, l.(*olm.CatalogSourceList).Items...)
@@ -170,10 +176,10 @@ func selecting(text string) client.ListOption {
 // inBrief returns what is printed of a ClusterServiceVersion.
 func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
 	out := v1alpha1.ClusterServiceVersion{ObjectMeta: csv.ObjectMeta, Status: csv.Status}
-	out.ManagedFields = nil
+	out.ManagedFields, out.Status.RequirementStatus = nil, nil
 	out.Annotations = map[string]string{}
 	for key, value := range csv.Annotations {
-		if strings.HasPrefix(key, "operatorstatus.io/") || strings.HasPrefix(key, "olm.") {
+		if strings.HasPrefix(key, "operatorstatus.io/") || strings.HasPrefix(key, "operatorframework.io/") || strings.HasPrefix(key, "olm.") {
 			out.Annotations[key] = value
 		}
 	}

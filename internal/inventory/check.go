@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -53,58 +54,81 @@ func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *Operator)
 // nextMinor returns the next minor version of an OpenShift cluster; nil if the cluster is none.
 func nextMinor(versions []configv1.ClusterVersion) *semver.Version {
 	for i := range versions {
-		current, err := semver.ParseTolerant(versions[i].Status.Desired.Version)
-		if err != nil {
-			continue
+		if current, err := semver.ParseTolerant(versions[i].Status.Desired.Version); err == nil {
+			current = minorOf(current)
+			current.Minor++
+			return &current
 		}
-		return &semver.Version{Major: current.Major, Minor: current.Minor + 1}
 	}
 	return nil
 }
 
-// Of OLM: the annotation of a ClusterServiceVersion with its properties, the type of the one with the last minor version
-// of OpenShift that it supports, and the reason for which OLM then reports that the cluster is not Upgradeable.
+// minorOf returns the minor version of OpenShift that a version is of. 4.23 and 5.0 are the same release.
+func minorOf(v semver.Version) semver.Version {
+	if v.Major == 4 && v.Minor == 23 {
+		return semver.Version{Major: 5}
+	}
+	return semver.Version{Major: v.Major, Minor: v.Minor}
+}
+
+// Of OLM: the annotation of a ClusterServiceVersion with the properties of its bundle, the type of the property with the
+// last minor version of OpenShift that it supports, and the reason for which OLM then reports that the cluster is not
+// Upgradeable.
 const (
-	annotationProperties        = "olm.properties"
+	annotationProperties        = "operatorframework.io/properties"
 	propertyMaxOpenShiftVersion = "olm.maxOpenShiftVersion"
 	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
 )
 
 // keepsCluster returns the blocker of an operator that does not support the next minor version of OpenShift; nil if it
-// does. OLM treats a version that cannot be read as none that is supported.
+// does. Like OLM, it takes a property that is invalid for one that supports none.
 func keepsCluster(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Blocker {
-	limit := maxOpenShift(csv)
-	if next == nil || limit == "" {
+	if next == nil {
 		return nil
 	}
-	if version, err := semver.ParseTolerant(limit); err == nil && version.GTE(*next) {
+	limit, err := maxOpenShift(csv)
+	if err == nil && (limit == nil || minorOf(*limit).GTE(*next)) {
 		return nil
+	}
+	cause := fmt.Sprintf("%s is for no version of OpenShift that can be read: %v", csv.Name, err)
+	if err == nil {
+		cause = fmt.Sprintf("%s supports OpenShift up to %d.%d", csv.Name, limit.Major, limit.Minor)
 	}
 	return &Blocker{
 		Impact: Held, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: reasonIncompatibleOperators,
-		Cause: fmt.Sprintf("%s supports OpenShift up to %s: OLM reports that the cluster is not upgradeable to %d.%d", csv.Name, limit, next.Major, next.Minor),
+		Cause: fmt.Sprintf("%s. OLM reports that the cluster is not upgradeable to %d.%d", cause, next.Major, next.Minor),
 		Steps: []Step{{"To see whether there is a newer version of it", fmt.Sprintf("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
 	}
 }
 
-// maxOpenShift returns the last version of OpenShift that an operator supports, as it is written; empty if it has none.
-func maxOpenShift(csv *v1alpha1.ClusterServiceVersion) string {
-	var properties []struct {
-		Type  string          `json:"type"`
-		Value json.RawMessage `json:"value"`
+// maxOpenShift returns the last minor version of OpenShift that an operator supports; nil if it has no limit.
+func maxOpenShift(csv *v1alpha1.ClusterServiceVersion) (*semver.Version, error) {
+	var annotation struct {
+		Properties []struct {
+			Type  string          `json:"type"`
+			Value json.RawMessage `json:"value"`
+		} `json:"properties"`
 	}
-	if json.Unmarshal([]byte(csv.Annotations[annotationProperties]), &properties) != nil {
-		return ""
+	text, found := csv.Annotations[annotationProperties]
+	if !found {
+		return nil, nil //nolint:nilnil // nil is documented
 	}
-	for _, p := range properties {
+	if err := json.Unmarshal([]byte(text), &annotation); err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", annotationProperties, err)
+	}
+	var out *semver.Version
+	for _, p := range annotation.Properties {
 		if p.Type != propertyMaxOpenShiftVersion {
 			continue
 		}
-		var text string
-		if json.Unmarshal(p.Value, &text) != nil {
-			text = string(p.Value) // a number, such as 4.8
+		if out != nil {
+			return nil, fmt.Errorf("it has several properties %s", propertyMaxOpenShiftVersion)
 		}
-		return text
+		version, err := semver.ParseTolerant(strings.Trim(string(p.Value), `"`))
+		if err != nil || version.NE(semver.Version{Major: version.Major, Minor: version.Minor}) {
+			return nil, fmt.Errorf("property %s is %s, and not <major>.<minor>", propertyMaxOpenShiftVersion, p.Value)
+		}
+		out = &version
 	}
-	return ""
+	return out, nil
 }

@@ -38,11 +38,12 @@ func TestCheck(t *testing.T) {
 			c.ClusterVersions = []configv1.ClusterVersion{{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: current}}}}
 			if property != "" {
 				c.ClusterServiceVersions[0].Annotations = map[string]string{
-					"olm.properties": `[{"type":"olm.package","value":{}},{"type":"olm.maxOpenShiftVersion","value":` + property + `}]`,
+					"operatorframework.io/properties": `{"properties":[{"type":"olm.package","value":{}},` + property + `]}`,
 				}
 			}
 		}
 	}
+	limit := func(value string) string { return `{"type":"olm.maxOpenShiftVersion","value":` + value + `}` }
 	const incompatible = "Held by ClusterServiceVersion default/foo.v1: IncompatibleOperatorsInstalled"
 	busy := "Held by OperatorCondition default/foo.v1: " + v1alpha1.ReasonOperatorConditionNotUpgradeable
 	cases := map[string]struct {
@@ -61,15 +62,21 @@ func TestCheck(t *testing.T) {
 			c.ClusterServiceVersions = []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseFailed)}
 		}), []string{"Broken by ClusterServiceVersion default/foo.v1: CSVFailed"}},
 		"NotInstalled":  {"Nothing holds a first install.", Cluster{Subscriptions: []v1alpha1.Subscription{sub("", "")}, CatalogSources: []olm.CatalogSource{catalog()}}, nil},
-		"LastSupported": {"OLM keeps a cluster from the version after the last that an operator supports.", running(openShift("4.17.3", `"4.17"`)), []string{incompatible}},
-		"Number":        {"Some write a number.", running(openShift("4.17.3", `4.17`)), []string{incompatible}},
-		"Unreadable":    {"OLM takes what it cannot read as a version that is not supported.", running(openShift("4.17.3", `"latest"`)), []string{incompatible}},
-		"Supported":     {"The next minor version is supported.", running(openShift("4.17.3", `"4.18"`)), nil},
+		"LastSupported": {"OLM keeps a cluster from the version after the last that an operator supports.", running(openShift("4.17.3", limit(`"4.17"`))), []string{incompatible}},
+		"Number":        {"Some write a number.", running(openShift("4.17.3", limit(`4.17`))), []string{incompatible}},
+		"Unreadable":    {"OLM takes what it cannot read as a version that is not supported.", running(openShift("4.17.3", limit(`"latest"`))), []string{incompatible}},
+		"Empty":         {"An empty value is no version.", running(openShift("4.17.3", limit(`""`))), []string{incompatible}},
+		"Patch":         {"OLM accepts minor versions only.", running(openShift("4.17.3", limit(`"4.18.1"`))), []string{incompatible}},
+		"Twice":         {"Nor does it accept two.", running(openShift("4.17.3", limit(`"4.18"`)+","+limit(`"4.18"`))), []string{incompatible}},
+		"Supported":     {"The next minor version is supported.", running(openShift("4.17.3", limit(`"4.18"`))), nil},
+		"Zero":          {"A patch version of 0 is a minor version.", running(openShift("4.17.3", limit(`"4.18.0"`))), nil},
+		"NextMajor":     {"4.23 is 5.0.", running(openShift("4.22.1", limit(`"5.0"`))), nil},
+		"AfterMajor":    {"5.1 comes after 4.23.", running(openShift("4.23.0", limit(`"5.0"`))), []string{incompatible}},
 		"NoLimit":       {"Most operators have no limit.", running(openShift("4.17.3", "")), nil},
-		"NoOpenShift": {"The limit is one of OpenShift.", running(openShift("", `"4.17"`), func(c *Cluster) {
+		"NoOpenShift": {"The limit is one of OpenShift.", running(openShift("", limit(`"4.17"`)), func(c *Cluster) {
 			c.ClusterVersions = nil
 		}), nil},
-		"NotCopied": {"A copy is not an operator.", running(openShift("4.17.3", `"4.17"`), func(c *Cluster) {
+		"NotCopied": {"A copy is not an operator.", running(openShift("4.17.3", limit(`"4.17"`)), func(c *Cluster) {
 			c.ClusterServiceVersions[0].Labels = map[string]string{olm.CopiedLabelKey: "other"}
 			c.ClusterServiceVersions[0].Status.Reason = olm.CSVReasonCopied
 		}), []string{"Broken by ClusterServiceVersion default/foo.v1: CSVMissing"}},
