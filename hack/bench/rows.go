@@ -27,6 +27,7 @@ var (
 	installAll        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallAll", flags: "-benchtime=1x"}
 	reckoning         = benchmark{pkg: "./internal/controller/clusteroperator", name: "BenchmarkReckoning"}
 	rollUp            = benchmark{pkg: "./internal/controller/clusteroperator", name: "BenchmarkStatus"}
+	list              = benchmark{pkg: "./e2e/peer", name: "BenchmarkList", flags: "-benchtime=1x"}
 	subscribeFifty    = benchmark{pkg: "./e2e/lifecycle", name: "BenchmarkSubscribeFifty", flags: "-benchtime=1x"}
 )
 
@@ -65,6 +66,9 @@ var rows = []row{
 	{work: "quiet cluster, all bundles installed: non-watch requests", against: "0", of: installAll, metric: "quiet-requests", goal: atMost(0)},
 	{work: "quiet cluster, all bundles installed: writes", against: "0", of: installAll, metric: "quiet-writes", goal: atMost(0)},
 	{work: "Subscriptions whose UpToDate is not the truth", against: "0", of: installAll, metric: "wrong-UpToDate", goal: atMost(0)},
+
+	{work: "kubectl operator-status get -A of 5,000 operators", against: "kubectl get -o json of the same kinds", of: list, metric: "x-of-kubectl", suffix: "x", goal: atMost(2)},
+	{work: "kubectl operator-status get -A of 5,000 operators, peak memory", of: list, metric: "peak-MB", suffix: " MB", goal: atMost(200)},
 
 	{work: "50 Subscriptions at once, 300 packages of 5 versions → settled", of: subscribeFifty, metric: "s", suffix: " s"},
 	{work: "50 Subscriptions at once, peak memory of the manager", of: subscribeFifty, metric: "peak-MiB", suffix: " MiB"},
