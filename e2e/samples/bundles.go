@@ -2,7 +2,7 @@
 // CustomResourceDefinition, direct writes its Probe. Both are real: they migrate Foos, and hold their updates meanwhile.
 //
 // Their bundles in registry+v1 form are in the folders annotated/bundle and direct/bundle. They refer to images that
-// nobody publishes; Write replaces the references. Both own the same CustomResourceDefinition, so that only one of them
+// are not published; Write replaces the references. Both own the same CustomResourceDefinition, so that only one of them
 // can be installed at a time.
 package samples
 

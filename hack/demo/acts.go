@@ -106,7 +106,7 @@ func (s *stage) subscribe(ctx context.Context) error {
 	if err := s.awaitRunning(ctx, first); err != nil {
 		return err
 	}
-	s.narrator.note("The Subscription said so %s after it was there.", duration(time.Since(began)))
+	s.narrator.note("The Subscription reported it %s after it was there.", duration(time.Since(began)))
 	p, err := s.awaitProbe(ctx, first, expression, "Upgradeable=True/NoResources Important=False/NothingImportant Synced=True/Synced")
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *stage) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.narrator.note("The Probe said so %s after foo-operator began to write.", duration(time.Since(wrote)))
+	s.narrator.note("The Probe reported it %s after foo-operator began to write.", duration(time.Since(wrote)))
 	s.narrator.show("of its status", v1alpha1.ProbeStatus{
 		Conditions:     only(p.Status.Conditions, v1alpha1.ConditionUpgradeable),
 		ProbeResources: p.Status.ProbeResources,
@@ -157,7 +157,7 @@ func (s *stage) checkReaders(context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.narrator.note("Of the manager's requests for Foos, the audit log says: as %s", strings.Join(users, ", "))
+	s.narrator.note("Of the manager's requests for Foos, the audit log has: as %s", strings.Join(users, ", "))
 	return expect("whom the manager reads Foos as", serviceaccount.MakeUsername(operatorAccount.Namespace, operatorAccount.Name), strings.Join(users, ", "))
 }
 
@@ -212,7 +212,7 @@ func (s *stage) startAgain(ctx context.Context) error {
 	if err := s.awaitRunning(ctx, second); err != nil {
 		return err
 	}
-	s.narrator.note("The Subscription said so %s after the managers were started.", duration(time.Since(began)))
+	s.narrator.note("The Subscription reported it %s after the managers were started.", duration(time.Since(began)))
 	for _, gone := range []client.Object{&v1alpha1.ClusterServiceVersion{}, &v1alpha1.Probe{}} {
 		if err := s.awaitGone(ctx, gone, csvOf(first)); err != nil {
 			return err

@@ -18,8 +18,8 @@ import (
 // patience is how long a step waits for something that should happen immediately.
 const patience = time.Minute
 
-// await watches an object until says returns want, and returns the object in that state.
-func await[T client.Object](ctx context.Context, s *stage, o T, want string, says func(T) string) (T, error) {
+// await watches an object until state returns want, and returns the object in that state.
+func await[T client.Object](ctx context.Context, s *stage, o T, want string, state func(T) string) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	failed := &unexpected{want: want, saw: "no such object"}
@@ -35,7 +35,7 @@ func await[T client.Object](ctx context.Context, s *stage, o T, want string, say
 				return false
 			}
 			o = now.(T)
-			failed.saw, failed.object = says(o), withoutNoise(o)
+			failed.saw, failed.object = state(o), withoutNoise(o)
 			return failed.saw == want
 		})
 		switch {

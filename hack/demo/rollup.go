@@ -105,7 +105,7 @@ func (s *stage) mendName(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.narrator.note("The ClusterOperator said so %s after that.", duration(time.Since(began)))
+	s.narrator.note("The ClusterOperator reported it %s after that.", duration(time.Since(began)))
 	if err := s.kubectl(ctx, "get", "clusteroperator", co.Name); err != nil {
 		return err
 	}
@@ -133,11 +133,11 @@ func (s *stage) awaitClusterOperator(ctx context.Context, want string, words ...
 	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.ClusterOperatorName}}
 	return await(ctx, s, co, want+telling(strings.Join(words, " "), words), func(co *configv1.ClusterOperator) string {
 		var conditions, versions []string
-		told := ""
+		message := ""
 		for _, c := range co.Status.Conditions {
 			conditions = append(conditions, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 			if c.Type == configv1.OperatorAvailable {
-				told = telling(c.Message, words)
+				message = telling(c.Message, words)
 			}
 		}
 		for _, v := range co.Status.Versions {
@@ -145,7 +145,7 @@ func (s *stage) awaitClusterOperator(ctx context.Context, want string, words ...
 				versions = append(versions, v.Name)
 			}
 		}
-		return fmt.Sprintf("%s, versions %v%s", strings.Join(conditions, " "), versions, told)
+		return fmt.Sprintf("%s, versions %v%s", strings.Join(conditions, " "), versions, message)
 	})
 }
 

@@ -38,25 +38,25 @@ var story = []step{
 		"the audit log shows whose rights it used", (*stage).checkReaders,
 	}, {
 		"The catalog offers foo-operator 1.1.0",
-		"the update is held, and says which Foo it waits for; nothing has changed yet", (*stage).offerUpdate,
+		"the update is held, and names the Foo it waits for; nothing has changed yet", (*stage).offerUpdate,
 	}, {
 		"The managers are killed with kill -9, and the migration ends meanwhile",
-		"the update still waits, for nobody has said otherwise", (*stage).killAndFinish,
+		"the update still waits, since nothing has allowed it", (*stage).killAndFinish,
 	}, {
 		"The managers start again, and remember nothing",
 		"the update goes through by itself: 1.1.0 runs, and 1.0.0 has been collected", (*stage).startAgain,
 	}, {
 		`Somebody mistypes the annotation on the CRD: "!Migrating &&"`,
-		"the Probe says that it cannot read it, and where; nothing is held", (*stage).mistype,
+		"the Probe reports that it cannot read it, and where; nothing is held", (*stage).mistype,
 	}, {
 		"And mends it",
 		"the Probe is as it was", (*stage).mend,
 	}, {
 		"The platform consists of operators: foo, which is there already, and bar, whose package is misspelt",
-		"foo is healthy; bar says what is wrong, and which package may have been meant", (*stage).declare,
+		"foo is healthy; bar reports what is wrong, and which package may have been meant", (*stage).declare,
 	}, {
 		"The ClusterOperator of all of them is created, as the Cluster Version Operator would",
-		"it is not available yet, and says what it waits for; there is no version", (*stage).rollUp,
+		"it is not available yet, and names what it waits for; there is no version", (*stage).rollUp,
 	}, {
 		"The name of a package cannot be changed: bar is deleted, and created with the right one",
 		"bar runs; the ClusterOperator is available, with the version that the Cluster Version Operator waits for", (*stage).mendName,

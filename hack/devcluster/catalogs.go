@@ -95,26 +95,26 @@ func (c *cluster) digest(ctx context.Context, name, source string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.shop.bin, opm), opmArgs(source, next, "--cache-only")...)
 	cmd.Dir = string(c.dir)
 	cmd.Env = componentEnvironment(string(c.dir))
-	said, err := cmd.CombinedOutput()
+	printed, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return fmt.Errorf("reading catalog %s: %w", name, ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("reading catalog %s from %s: opm refuses it (%w): %s", name, source, err, opmReason(said))
+		return fmt.Errorf("reading catalog %s from %s: opm refuses it (%w): %s", name, source, err, opmReason(printed))
 	}
 	return nil
 }
 
 // opmReason returns why opm failed: the unquoted message of its last log line, or else its last lines.
-func opmReason(said []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+func opmReason(printed []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(printed)), "\n")
 	_, message, _ := strings.Cut(lines[len(lines)-1], " level=fatal msg=")
 	if quoted, err := strconv.QuotedPrefix(message); err == nil {
 		if reason, err := strconv.Unquote(quoted); err == nil {
 			return reason
 		}
 	}
-	return "its last words:\n" + lastLines(said, 8)
+	return "its last words:\n" + lastLines(printed, 8)
 }
 
 // startCatalog starts the server of a catalog that has a cache, at its previous address or else at a free one.

@@ -11,7 +11,7 @@ import (
 const redacted = "REDACTED"
 
 // Redact removes from an object what may be secret: the values of environment variables and of Secrets that it embeds, and
-// credentials in arguments. It also removes what nobody reads.
+// credentials in arguments. It also removes managed fields.
 func Redact(o *unstructured.Unstructured) {
 	o.SetManagedFields(nil)
 	annotations := o.GetAnnotations()

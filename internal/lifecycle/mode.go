@@ -43,7 +43,7 @@ func ParseMode(s string) (Mode, error) {
 func Decide(flag Mode, subscriptions *apiextensions.CustomResourceDefinition, olmConfigs bool) (Mode, string) {
 	switch {
 	case flag == ModeOff || flag == ModeOLM:
-		return flag, fmt.Sprintf("the flag says --lifecycle=%s", flag)
+		return flag, fmt.Sprintf("the flag is --lifecycle=%s", flag)
 	case olmConfigs:
 		return ModeOLM, fmt.Sprintf("there is a CustomResourceDefinition %s, which only OLM brings", olmConfigsCRD)
 	case subscriptions == nil:

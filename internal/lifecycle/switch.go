@@ -156,7 +156,7 @@ func (s *Switch) Decided() error {
 // changes. A process that is not the leader decides it too: it is ready only once it has, and a rollout waits until the new
 // process is ready before it ends the leader.
 func (s *Switch) SetupWithManager(mgr ctrl.Manager) error {
-	tells := predicate.NewPredicateFuncs(func(o client.Object) bool {
+	relevant := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetName() == subscriptionsCRD || o.GetName() == olmConfigsCRD
 	})
 	one := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} }
@@ -168,7 +168,7 @@ func (s *Switch) SetupWithManager(mgr ctrl.Manager) error {
 		Named("lifecycle").
 		WithOptions(controller.Options{NeedLeaderElection: new(false)}).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(one)).
-		WithEventFilter(tells).
+		WithEventFilter(relevant).
 		WatchesRawSource(start).
 		Complete(s)
 }

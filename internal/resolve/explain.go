@@ -43,23 +43,23 @@ func (t story) String() string {
 
 // assumptions are what an explanation takes for granted: literals, and the offers that are being explained.
 type assumptions struct {
-	lits   []z.Lit
-	offers []*offer
-	told   map[*offer]bool
+	lits    []z.Lit
+	offers  []*offer
+	visited map[*offer]bool
 }
 
 func (c assumptions) with(o *offer, lit z.Lit) assumptions {
-	return assumptions{append(slices.Clip(c.lits), lit), append(slices.Clip(c.offers), o), c.told}
+	return assumptions{append(slices.Clip(c.lits), lit), append(slices.Clip(c.offers), o), c.visited}
 }
 
 // explain returns why an offer cannot be installed, together with the offers of the assumptions, if any. It follows
 // unsatisfiable needs to the first cause.
 func (s *search) explain(in assumptions, o *offer) story {
-	in.told = map[*offer]bool{}
+	in.visited = map[*offer]bool{}
 	t := s.tell(in, o)
 	if t.vague && o.blocked == "" {
 		// All needs lead back to the offer, so the offer itself may conflict with them.
-		in.told = map[*offer]bool{o: true}
+		in.visited = map[*offer]bool{o: true}
 		if closer, ok := s.firstUnmet(in.with(o, o.placed), o); ok && !closer.vague {
 			return closer
 		}
@@ -77,10 +77,10 @@ func (s *search) tell(in assumptions, o *offer) story {
 			return plain("%s", why)
 		}
 	}
-	if in.told[o] {
+	if in.visited[o] {
 		return vague("%s cannot be installed together with all that it needs", o.name)
 	}
-	in.told[o] = true
+	in.visited[o] = true
 	if s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
 		return s.lost(in, o)
 	}

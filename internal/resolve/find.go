@@ -65,7 +65,7 @@ func contentOf(sub Subscription, visible []catalog.Catalog) (*catalog.Content, *
 	}
 	if visible[i].Content == nil {
 		return nil, &Problem{Reason: v1alpha1.ReasonCatalogSourceUnreadable, Message: clip(fmt.Sprintf(
-			"CatalogSource %s has not been read yet: its status says why", sub.Catalog))}
+			"CatalogSource %s has not been read yet: see its status", sub.Catalog))}
 	}
 	return visible[i].Content, nil
 }

@@ -158,9 +158,9 @@ func readConstraint(value []byte, depth int) (need, error) {
 	if err := json.NewDecoder(bytes.NewReader(value)).Decode(&c); err != nil {
 		return need{}, err
 	}
-	var said string
+	var message string
 	if raw, ok := c[failureMessage]; ok {
-		if err := json.Unmarshal(raw, &said); err != nil {
+		if err := json.Unmarshal(raw, &message); err != nil {
 			return need{}, fmt.Errorf("%s: %w", failureMessage, err)
 		}
 		delete(c, failureMessage)
@@ -169,8 +169,8 @@ func readConstraint(value []byte, depth int) (need, error) {
 		return need{}, errors.New("a constraint has to be of one sort")
 	}
 	n, err := c.read(depth)
-	if said != "" && n.op != opFault {
-		n.text += fmt.Sprintf(" (%q)", messages.Clip(said, maxMessage/4))
+	if message != "" && n.op != opFault {
+		n.text += fmt.Sprintf(" (%q)", messages.Clip(message, maxMessage/4))
 	}
 	return n, err
 }

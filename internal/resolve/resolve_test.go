@@ -320,7 +320,7 @@ func TestNotFound(t *testing.T) {
 			reason: "A catalog that has not been read says nothing of its packages.",
 			in:     Surroundings{Catalogs: sources(unread)},
 			want: refused(v1alpha1.ReasonCatalogSourceUnreadable,
-				"CatalogSource olm/community has not been read yet: its status says why"),
+				"CatalogSource olm/community has not been read yet: see its status"),
 		},
 		"NoPackage": {
 			reason: "A typo is named.",

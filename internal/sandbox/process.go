@@ -246,13 +246,13 @@ func (p *Process) reason(err error) error {
 	p.Kill()
 	<-p.ended
 	state := p.command.ProcessState
-	switch said := p.errors.String(); {
+	switch output := p.errors.String(); {
 	case p.killed.Load() != nil:
 		return *p.killed.Load()
-	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || p.crashedForMemory():
+	case strings.Contains(output, "out of memory") || strings.Contains(output, "cannot allocate memory") || p.crashedForMemory():
 		return &MemoryError{Limit: p.memory}
 	case state.Exited():
-		return fmt.Errorf("the process that reads it ended, %s: %s", state, said)
+		return fmt.Errorf("the process that reads it ended, %s: %s", state, output)
 	default:
 		return fmt.Errorf("reading from the process that reads it: %w", err)
 	}

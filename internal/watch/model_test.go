@@ -33,7 +33,7 @@ type verdict struct {
 
 func (c *client) judge(conditions []Condition) Verdict {
 	v := c.decide(conditions)
-	return Verdict{Blocks: v.Blocks != "", Tells: v.Tells != "", Unknown: v.unknown}
+	return Verdict{Blocks: v.Blocks != "", Important: v.Important != "", Unknown: v.unknown}
 }
 
 func (c *client) explain(conditions []Condition) Explanation { return c.decide(conditions).Explanation }
@@ -53,7 +53,7 @@ func (c *client) decide(conditions []Condition) verdict {
 		v.Blocks = fmt.Sprint("blocks ", n%16)
 	}
 	if n%5 == 0 {
-		v.Tells = fmt.Sprint("tells ", n%3)
+		v.Important = fmt.Sprint("tells ", n%3)
 		v.Reasons = []string{fmt.Sprint(n % 7)}
 	}
 	v.unknown = n%3 == 0
@@ -76,13 +76,13 @@ func (c *client) want(objects map[string]string) Snapshot {
 		if v.Blocks != "" {
 			out.Blocking++
 		}
-		if v.Tells != "" {
+		if v.Important != "" {
 			out.Important++
 		}
 		if v.unknown {
 			out.Unknown++
 		}
-		if v.Blocks != "" || v.Tells != "" {
+		if v.Blocks != "" || v.Important != "" {
 			namespace, name, _ := strings.Cut(name, "/")
 			out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Explanation: v.Explanation})
 		}

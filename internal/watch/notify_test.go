@@ -78,7 +78,7 @@ func (s script) replace(pages int, objects map[string]string) {
 func judging(explain func([]Condition) Explanation) func([]Condition) Verdict {
 	return func(conditions []Condition) Verdict {
 		e := explain(conditions)
-		return Verdict{Blocks: e.Blocks != "", Tells: e.Tells != ""}
+		return Verdict{Blocks: e.Blocks != "", Important: e.Important != ""}
 	}
 }
 
@@ -176,7 +176,7 @@ func TestNotify(t *testing.T) {
 			case c.Type == "Blocks" && c.Status == True:
 				out.Blocks = "Blocks is True"
 			case c.Type == "Tells" && c.Status == True:
-				out.Tells = "Tells is True"
+				out.Important = "Tells is True"
 			}
 		}
 		return out
@@ -227,8 +227,8 @@ func TestAfterClose(t *testing.T) {
 			notified := 0
 			sub, err := engine.Subscribe(Request{
 				Target: foos, Types: []string{"A"}, Listed: 1, Notify: func(bool) { notified++ },
-				Judge:   func([]Condition) Verdict { return Verdict{Tells: true} },
-				Explain: func([]Condition) Explanation { return Explanation{Tells: "something"} },
+				Judge:   func([]Condition) Verdict { return Verdict{Important: true} },
+				Explain: func([]Condition) Explanation { return Explanation{Important: "something"} },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -243,7 +243,7 @@ func TestAfterClose(t *testing.T) {
 			if notified > 0 {
 				t.Errorf("notified %d times after the end", notified)
 			}
-			want := Snapshot{Filled: true, Counts: Counts{Total: 1, Important: 1}, Items: []Item{{"n", "a", Explanation{Tells: "something"}}}}
+			want := Snapshot{Filled: true, Counts: Counts{Total: 1, Important: 1}, Items: []Item{{"n", "a", Explanation{Important: "something"}}}}
 			if diff := gocmp.Diff(want, sub.Snapshot()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

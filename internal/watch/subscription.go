@@ -38,8 +38,8 @@ type Verdict struct {
 	// Blocks is true if the object blocks an update. Such objects are listed first.
 	Blocks bool
 
-	// Tells is true if the object has something important to report. Such objects are listed.
-	Tells bool
+	// Important is true if the object has something important to report. Such objects are listed.
+	Important bool
 
 	// Unknown is true if the object cannot be judged.
 	Unknown bool
@@ -50,15 +50,15 @@ type Explanation struct {
 	// Blocks is why the object blocks an update; empty if it does not.
 	Blocks string
 
-	// Tells is the important thing that the object reports; empty if there is none.
-	Tells string
+	// Important is the important thing that the object reports; empty if there is none.
+	Important string
 
 	// Reasons are the conditions that decided.
 	Reasons []string
 }
 
 func (e Explanation) equal(f Explanation) bool {
-	return e.Blocks == f.Blocks && e.Tells == f.Tells && slices.Equal(e.Reasons, f.Reasons)
+	return e.Blocks == f.Blocks && e.Important == f.Important && slices.Equal(e.Reasons, f.Reasons)
 }
 
 // bits is a Verdict in one byte. Each Subscription keeps one for each pattern, so size matters.
@@ -67,7 +67,7 @@ type bits uint8
 const (
 	exists bits = 1 << iota
 	blocks
-	tells
+	important
 	unknown
 )
 
@@ -76,8 +76,8 @@ func bitsOf(v Verdict) bits {
 	if v.Blocks {
 		out |= blocks
 	}
-	if v.Tells {
-		out |= tells
+	if v.Important {
+		out |= important
 	}
 	if v.Unknown {
 		out |= unknown
@@ -86,7 +86,7 @@ func bitsOf(v Verdict) bits {
 }
 
 func (b bits) has(c bits) bool { return b&c != 0 }
-func (b bits) listed() bool    { return b.has(blocks | tells) }
+func (b bits) listed() bool    { return b.has(blocks | important) }
 
 // state is the state of an object at one moment. The zero value means that it does not exist.
 type state struct {
@@ -106,7 +106,7 @@ func (c *Counts) add(b bits, n int) {
 	if b.has(blocks) {
 		c.Blocking += n
 	}
-	if b.has(tells) {
+	if b.has(important) {
 		c.Important += n
 	}
 	if b.has(unknown) {

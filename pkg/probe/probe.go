@@ -135,7 +135,7 @@ func (c *Client) Upgradeable(ctx context.Context) (*metav1.Condition, error) {
 
 // SetUpgradeable sets the condition Upgradeable of the operator's Probe, which it claims first: see Claim. False holds
 // updates of the operator; True and Unknown do not. The reason is a word in CamelCase, and the message is shown to
-// whoever asks why the update waits. It names the object and what ends the hold.
+// administrators as the cause of the hold. It names the object and what ends the hold.
 //
 // Nothing is written if the condition already is as it should be. The time of the last transition changes only with the
 // status, and other conditions stay as they are. If the Probe changes at the same time, the write is repeated.

@@ -55,12 +55,12 @@ func kindOf(scheme *runtime.Scheme, obj runtime.Object) (schema.GroupVersionKind
 	if len(kinds) == 1 {
 		return kinds[0], nil
 	}
-	said := obj.GetObjectKind().GroupVersionKind()
-	if said.Kind != "" && said.Version != "" {
-		return said, nil
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Kind != "" && gvk.Version != "" {
+		return gvk, nil
 	}
 	if err == nil {
 		err = errors.New("its Go type stands for several kinds, and the object does not say which")
 	}
-	return said, err
+	return gvk, err
 }

@@ -141,7 +141,7 @@ func weight(e declcfg.ChannelEntry) int64 {
 // count adds to the bytes that are kept. It returns an Error with reason TooLarge if they exceed the limit.
 func (b *builder) count(bytes int64) error {
 	if b.keptSize += bytes; b.keptSize > b.limits.Kept {
-		return catalog.Errorf(v1alpha1.ReasonTooLarge, "what is said of its bundles is larger than the limit of %s", messages.Size(b.limits.Kept))
+		return catalog.Errorf(v1alpha1.ReasonTooLarge, "the metadata of its bundles is larger than the limit of %s", messages.Size(b.limits.Kept))
 	}
 	return nil
 }
@@ -178,10 +178,10 @@ func (b *builder) note(name, message string) {
 // content converts the blobs to Content.
 func (b *builder) content() (*catalog.Content, error) {
 	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
-	said := false
+	found := false
 	for _, name := range slices.Sorted(maps.Keys(b.drafts)) {
 		d := b.drafts[name]
-		said = said || len(d.Packages) > 0
+		found = found || len(d.Packages) > 0
 		if len(d.problems) > 0 {
 			slices.Sort(d.problems)
 			out.Invalid[name] = catalog.Stable(messages.List(d.problems, 3, "; "))
@@ -198,7 +198,7 @@ func (b *builder) content() (*catalog.Content, error) {
 		}
 		out.Packages[name] = p
 	}
-	if !said {
+	if !found {
 		return nil, notACatalog(out.Invalid)
 	}
 	return out, nil

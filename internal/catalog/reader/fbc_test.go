@@ -237,7 +237,7 @@ func TestReadNothing(t *testing.T) {
 			reason: "Properties without end would fill the memory.",
 			files:  map[string]string{"catalog.yaml": catalogtest.FBC("foo", "1.0.0", "1.1.0", "1.2.0")},
 			limits: small,
-			want:   "what is said of its bundles is larger than the limit of 100B", because: v1alpha1.ReasonTooLarge,
+			want:   "the metadata of its bundles is larger than the limit of 100B", because: v1alpha1.ReasonTooLarge,
 		},
 	}
 	for name, tc := range tests {

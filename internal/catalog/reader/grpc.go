@@ -97,17 +97,17 @@ func (r *registry) list(ctx context.Context, registry *client.Client) (*catalog.
 }
 
 func (r *registry) failure(ctx context.Context, err error) error {
-	switch said, barred := status.Convert(err), r.barred.Load(); {
+	switch answer, barred := status.Convert(err), r.barred.Load(); {
 	case barred != nil:
 		return catalog.Errorf(barred.Reason, "the registry at %s: %w", r.address, errors.Unwrap(barred))
 	case catalog.AsError(err, "").Reason != "":
 		return err
 	case ctx.Err() != nil:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer in time: %w", r.address, ctx.Err())
-	case said.Code() == codes.Unimplemented:
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: %s", r.address, said.Message())
+	case answer.Code() == codes.Unimplemented:
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: %s", r.address, answer.Message())
 	default:
-		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: %s", r.address, unwrapped(said.Message()))
+		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: %s", r.address, unwrapped(answer.Message()))
 	}
 }
 
@@ -193,9 +193,9 @@ func apiProperties(in *api.Bundle) []property.Property {
 	return out
 }
 
-func (d *draft) deprecate(schema, name string, said *api.Deprecation) {
+func (d *draft) deprecate(schema, name string, deprecation *api.Deprecation) {
 	d.Deprecations = append(d.Deprecations, declcfg.Deprecation{Entries: []declcfg.DeprecationEntry{{
-		Reference: declcfg.PackageScopedReference{Schema: schema, Name: name}, Message: said.GetMessage(),
+		Reference: declcfg.PackageScopedReference{Schema: schema, Name: name}, Message: deprecation.GetMessage(),
 	}}})
 }
 
@@ -208,15 +208,15 @@ func packages(ctx context.Context, registry *client.Client, b *builder, channels
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.drafts)) {
 		d := b.drafts[name]
-		said, err := registry.GetPackage(ctx, name)
+		pkg, err := registry.GetPackage(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("asking for package %s: %w", name, err)
 		}
-		d.Packages = []declcfg.Package{{Name: name, DefaultChannel: said.DefaultChannelName}}
-		if said.Deprecation != nil {
-			d.deprecate(declcfg.SchemaPackage, "", said.Deprecation)
+		d.Packages = []declcfg.Package{{Name: name, DefaultChannel: pkg.DefaultChannelName}}
+		if pkg.Deprecation != nil {
+			d.deprecate(declcfg.SchemaPackage, "", pkg.Deprecation)
 		}
-		for _, c := range said.Channels {
+		for _, c := range pkg.Channels {
 			if c.Deprecation != nil {
 				d.deprecate(declcfg.SchemaChannel, c.Name, c.Deprecation)
 			}

@@ -103,9 +103,9 @@ func legacyObjects(files map[string][]byte, key string) (map[string][]legacyObje
 func (l *legacy) content() *catalog.Content {
 	out := &catalog.Content{Packages: map[string]*catalog.Package{}, Invalid: map[string]string{}}
 	for _, p := range l.packages {
-		said, err := l.convert(p)
+		config, err := l.convert(p)
 		if err == nil {
-			out.Packages[p.Name], err = newPackage(said)
+			out.Packages[p.Name], err = newPackage(config)
 		}
 		if err != nil {
 			delete(out.Packages, p.Name)

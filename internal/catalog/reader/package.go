@@ -18,20 +18,20 @@ import (
 )
 
 // newPackage converts the blobs of a package.
-func newPackage(said declcfg.DeclarativeConfig) (*catalog.Package, error) {
+func newPackage(config declcfg.DeclarativeConfig) (*catalog.Package, error) {
 	out := &catalog.Package{Channels: map[string]*catalog.Channel{}}
-	for _, p := range said.Packages {
+	for _, p := range config.Packages {
 		out.Name, out.DefaultChannel = p.Name, p.DefaultChannel
 	}
 	bundles := map[string]*catalog.Bundle{}
-	for _, b := range said.Bundles {
+	for _, b := range config.Bundles {
 		bundle, err := newBundle(b)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
 		bundles[b.Name] = bundle
 	}
-	for _, c := range said.Channels {
+	for _, c := range config.Channels {
 		if cycle := replacesCycle(c.Entries); cycle != nil {
 			return nil, fmt.Errorf("channel %s: its bundles replace each other in a circle: %s", c.Name, strings.Join(cycle, " → "))
 		}
@@ -44,7 +44,7 @@ func newPackage(said declcfg.DeclarativeConfig) (*catalog.Package, error) {
 		}
 		out.Channels[c.Name] = channel
 	}
-	for _, d := range said.Deprecations {
+	for _, d := range config.Deprecations {
 		for _, e := range d.Entries {
 			deprecate(out, bundles, e)
 		}
@@ -118,40 +118,40 @@ func replacesCycle(entries []declcfg.ChannelEntry) []string {
 
 // validate validates a package of a file-based catalog as strictly as opm does, with clearer messages for common
 // mistakes. It sorts channels and bundles, so that the same catalog causes the same message.
-func validate(name string, said *declcfg.DeclarativeConfig) error {
-	slices.SortFunc(said.Channels, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(said.Bundles, func(a, b declcfg.Bundle) int { return cmp.Compare(a.Name, b.Name) })
-	switch len(said.Packages) {
+func validate(name string, config *declcfg.DeclarativeConfig) error {
+	slices.SortFunc(config.Channels, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(config.Bundles, func(a, b declcfg.Bundle) int { return cmp.Compare(a.Name, b.Name) })
+	switch len(config.Packages) {
 	case 0:
 		return errors.New("there are channels or bundles of it, but no olm.package")
 	case 1:
 	default:
-		return fmt.Errorf("there are %d olm.package of that name", len(said.Packages))
+		return fmt.Errorf("there are %d olm.package of that name", len(config.Packages))
 	}
 	for _, check := range []func(*declcfg.DeclarativeConfig) error{bundlesOnce, defaultChannelThere, oneHead} {
-		if err := check(said); err != nil {
+		if err := check(config); err != nil {
 			return err
 		}
 	}
-	if _, err := declcfg.ConvertToModel(*said); err != nil {
+	if _, err := declcfg.ConvertToModel(*config); err != nil {
 		return errors.New(plain(name, err.Error()))
 	}
 	return nil
 }
 
-func bundlesOnce(said *declcfg.DeclarativeConfig) error {
-	for i := 1; i < len(said.Bundles); i++ {
-		if said.Bundles[i].Name == said.Bundles[i-1].Name {
-			return fmt.Errorf("there are two bundles %s", said.Bundles[i].Name)
+func bundlesOnce(config *declcfg.DeclarativeConfig) error {
+	for i := 1; i < len(config.Bundles); i++ {
+		if config.Bundles[i].Name == config.Bundles[i-1].Name {
+			return fmt.Errorf("there are two bundles %s", config.Bundles[i].Name)
 		}
 	}
 	return nil
 }
 
-func defaultChannelThere(said *declcfg.DeclarativeConfig) error {
-	want := said.Packages[0].DefaultChannel
+func defaultChannelThere(config *declcfg.DeclarativeConfig) error {
+	want := config.Packages[0].DefaultChannel
 	var names []string
-	for _, c := range said.Channels {
+	for _, c := range config.Channels {
 		if c.Name == want {
 			return nil
 		}
@@ -167,8 +167,8 @@ func defaultChannelThere(said *declcfg.DeclarativeConfig) error {
 }
 
 // oneHead returns an error unless each channel has exactly one head, which no other bundle replaces or skips.
-func oneHead(said *declcfg.DeclarativeConfig) error {
-	for _, c := range said.Channels {
+func oneHead(config *declcfg.DeclarativeConfig) error {
+	for _, c := range config.Channels {
 		if cycle := replacesCycle(c.Entries); cycle != nil {
 			return fmt.Errorf("channel %s: its bundles replace each other in a circle: %s", c.Name, strings.Join(cycle, " → "))
 		}

@@ -116,7 +116,7 @@ func unanswered(err error) error {
 		return catalog.Errorf(v1alpha1.ReasonTooLarge, "to read it, %w", over)
 	}
 	if errors.Is(err, sandbox.ErrTooMuch) {
-		return catalog.Errorf(v1alpha1.ReasonTooLarge, "what is said in it is longer than the limit")
+		return catalog.Errorf(v1alpha1.ReasonTooLarge, "its metadata is larger than the limit")
 	}
 	return err
 }

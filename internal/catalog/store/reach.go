@@ -172,7 +172,7 @@ func (r *Reach) plaintext(host string) error {
 	}
 	return catalog.Errorf(v1alpha1.ReasonPlaintextNotAllowed,
 		"%s would be spoken to without TLS, so that anybody on the way could say what is installed. To allow it: --catalog-plaintext=%s of the manager. "+
-			"A registry with TLS is connected to with it if annotation %s says how to know it", host, name, v1alpha1.AnnotationRegistryCA)
+			"A registry with TLS is connected to with it if annotation %s configures how to verify it", host, name, v1alpha1.AnnotationRegistryCA)
 }
 
 // plaintext returns an Error with reason PlaintextNotAllowed unless this catalog may connect to the host without TLS.

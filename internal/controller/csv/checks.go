@@ -39,7 +39,7 @@ func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error)
 func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, error) {
 	if len(s.targets) == 0 {
 		return fails(v1alpha1.CSVReasonNoTargetNamespaces, fmt.Sprintf(
-			"OperatorGroup %s selects no namespace: label one as its selector says", s.group.Name)), nil
+			"OperatorGroup %s selects no namespace: label one so that its selector matches", s.group.Name)), nil
 	}
 	modes := olm.InstallModeSet{}
 	for _, m := range s.csv.Spec.InstallModes {

@@ -65,7 +65,7 @@ func TestInstallModes(t *testing.T) {
 		"NotAll":          {"None but all will do for all.", []olm.InstallModeType{own, single, multi}, []string{""}, unsupported("AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces")},
 		"AllAndMore":      {"All beside others makes no sense.", []olm.InstallModeType{own, single, multi, all}, []string{"", "a"}, unsupported("operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1")},
 		"NoModes":         {"Who supports nothing cannot be installed.", nil, []string{"default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
-		"NoTargets":       {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil, "Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one as its selector says"},
+		"NoTargets":       {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil, "Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one so that its selector matches"},
 		"Twice":           {"A mode that is told twice may be told differently.", []olm.InstallModeType{own, own}, []string{"default"}, "Failed/InvalidInstallModes: Install mode OwnNamespace is given twice"},
 	}
 	for name, tc := range cases {

@@ -240,15 +240,15 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 		}
 		byKind[kind] = append(byKind[kind], strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"))
 	}
-	var said []string
+	var parts []string
 	for _, kind := range kinds {
-		said = append(said, kind+" "+named(byKind[kind]))
+		parts = append(parts, kind+" "+named(byKind[kind]))
 	}
 	if d.unread != "" {
-		said = append(said, d.unread)
+		parts = append(parts, d.unread)
 	}
 	return fmt.Sprintf("Waiting for users to delete what would go with the operator, or be left without it: %s. To uninstall the operator anyway, and leave that: "+
-		"kubectl annotate platformoperator %s %s=true", strings.Join(said, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
+		"kubectl annotate platformoperator %s %s=true", strings.Join(parts, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
 }
 
 // named joins the first few names, sorted.

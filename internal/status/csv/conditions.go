@@ -64,15 +64,15 @@ func upgradeable(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 		Type: v1alpha1.ConditionUpgradeable, Status: corev1.ConditionUnknown,
 		Reason: v1alpha1.ReasonNotRead, Message: "The custom resources have not been read yet",
 	}
-	said := in.Probe != nil
-	if said {
+	reported := in.Probe != nil
+	if reported {
 		if mirrored := meta.FindStatusCondition(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable); mirrored != nil {
 			c.Status, c.Reason, c.Message = corev1.ConditionStatus(mirrored.Status), olm.ConditionReason(mirrored.Reason), mirrored.Message
 		} else {
-			said = in.Probe.Spec != nil && in.Probe.Spec.Manager != v1alpha1.ManagerOperator
+			reported = in.Probe.Spec != nil && in.Probe.Spec.Manager != v1alpha1.ManagerOperator
 		}
 	}
-	if !said {
+	if !reported {
 		out.Conditions = slices.DeleteFunc(out.Conditions, func(c v1alpha1.ClusterServiceVersionCondition) bool {
 			return c.Type == v1alpha1.ConditionUpgradeable
 		})

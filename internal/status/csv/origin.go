@@ -36,8 +36,8 @@ func ownVersion(csv *v1alpha1.ClusterServiceVersion) v1alpha1.OperatorVersion {
 	if pkg.Version != "" {
 		version = pkg.Version
 	}
-	if said := csv.Spec.Version.Version; !said.Equals(semver.Version{}) || len(said.Build) > 0 {
-		version = said.String()
+	if declared := csv.Spec.Version.Version; !declared.Equals(semver.Version{}) || len(declared.Build) > 0 {
+		version = declared.String()
 	}
 	return v1alpha1.OperatorVersion{Name: name, Version: version}
 }
@@ -53,16 +53,16 @@ type olmPackage struct {
 
 // packageOf returns the package in the annotation of a ClusterServiceVersion; empty if it is missing or invalid.
 func packageOf(csv *v1alpha1.ClusterServiceVersion) olmPackage {
-	var said struct {
+	var annotation struct {
 		Properties []struct {
 			Type  string          `json:"type"`
 			Value json.RawMessage `json:"value"`
 		} `json:"properties"`
 	}
-	if err := json.Unmarshal([]byte(csv.Annotations[annotationProperties]), &said); err != nil {
+	if err := json.Unmarshal([]byte(csv.Annotations[annotationProperties]), &annotation); err != nil {
 		return olmPackage{}
 	}
-	for _, property := range said.Properties {
+	for _, property := range annotation.Properties {
 		var out olmPackage
 		if property.Type == "olm.package" && json.Unmarshal(property.Value, &out) == nil {
 			return out

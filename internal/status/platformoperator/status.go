@@ -346,8 +346,8 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		set(in, out, c)
 		return
 	}
-	said := subscriptionstatus.UpToDateOf(&in.Subscription.Status)
-	c.Status, c.Reason, c.Message = metav1.ConditionStatus(said.Status), readiness.ValidReason(said.Reason, string(said.Type)), said.Message
+	upToDate := subscriptionstatus.UpToDateOf(&in.Subscription.Status)
+	c.Status, c.Reason, c.Message = metav1.ConditionStatus(upToDate.Status), readiness.ValidReason(upToDate.Reason, string(upToDate.Type)), upToDate.Message
 	if c.Message == "" {
 		c.Message = in.waitingFor()
 	}
@@ -453,8 +453,8 @@ func (in Inputs) waitingFor() string {
 	if csv := in.CSVs[sub.Status.CurrentCSV]; csv != nil && csv.Status.Phase != olm.CSVPhaseSucceeded {
 		return subscriptionstatus.PhaseMessage(csv)
 	}
-	if said := subscriptionstatus.UpToDateOf(&sub.Status); said.Status != "True" && said.Message != "" {
-		return said.Message
+	if upToDate := subscriptionstatus.UpToDateOf(&sub.Status); upToDate.Status != "True" && upToDate.Message != "" {
+		return upToDate.Message
 	}
 	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)
 }

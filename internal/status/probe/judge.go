@@ -42,7 +42,7 @@ func (e Expressions) Judge(conditions []watch.Condition) watch.Verdict {
 		out.Blocks = value == expression.False
 		out.Unknown = out.Unknown || value == expression.Unknown
 	}
-	out.Tells = e.Important != nil && e.Important.Evaluate(lookup) == expression.True
+	out.Important = e.Important != nil && e.Important.Evaluate(lookup) == expression.True
 	return out
 }
 
@@ -57,7 +57,7 @@ func (e Expressions) Explain(conditions []watch.Condition) (out watch.Explanatio
 	}
 	if e.Important != nil && e.Important.Evaluate(lookup) == expression.True {
 		literals := e.Important.Decisive(lookup)
-		out.Tells = sentence(conditions, literals)
+		out.Important = sentence(conditions, literals)
 		decisive = append(decisive, literals...)
 	}
 	out.Reasons = inOrderOf(conditions, decisive)

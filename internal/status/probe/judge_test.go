@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 			expressions: parsed("!Migrating", "BadConnectivity || UnhealthyDatabase"),
 			conditions:  conditions("Migrating", watch.True, "UnhealthyDatabase", watch.True, "BadConnectivity", watch.True),
 			want: watch.Explanation{
-				Blocks: "Migrating is True", Tells: "UnhealthyDatabase is True, BadConnectivity is True",
+				Blocks: "Migrating is True", Important: "UnhealthyDatabase is True, BadConnectivity is True",
 				Reasons: []string{"!Migrating", "UnhealthyDatabase", "BadConnectivity"},
 			},
 		},
@@ -59,18 +59,18 @@ func TestJudge(t *testing.T) {
 			expressions: parsed("A B", "Bad"),
 			conditions:  conditions("Bad", watch.True),
 			unknown:     true,
-			want:        watch.Explanation{Tells: "Bad is True", Reasons: []string{"Bad"}},
+			want:        watch.Explanation{Important: "Bad is True", Reasons: []string{"Bad"}},
 		},
 		"SameLiteralTwice": {
 			reason:      "A reason is told once.",
 			expressions: Expressions{Upgradeable: valid(expression.Parse("!A")), Important: valid(expression.ParseAny("A"))},
 			conditions:  conditions("A", watch.True),
-			want:        watch.Explanation{Blocks: "A is True", Tells: "A is True", Reasons: []string{"!A", "A"}},
+			want:        watch.Explanation{Blocks: "A is True", Important: "A is True", Reasons: []string{"!A", "A"}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Tells: tc.want.Tells != "", Unknown: tc.unknown}
+			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Important: tc.want.Important != "", Unknown: tc.unknown}
 			diff := cmp.Diff(tc.want, tc.expressions.Explain(tc.conditions)) + cmp.Diff(verdict, tc.expressions.Judge(tc.conditions))
 			if diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)

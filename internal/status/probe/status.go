@@ -154,7 +154,7 @@ type findings struct {
 // finding is an item of the status, with what messages report about it.
 type finding struct {
 	v1alpha1.ProbeResourceStatus
-	blocks, tells string
+	blocks, important string
 }
 
 // gather combines the resources. For an unknown resource it carries over the findings of the previous status.
@@ -176,8 +176,8 @@ func gather(in Inputs) findings {
 			}
 		}
 	}
-	if said := in.Probe.Status.Summary; said != nil && out.allUnread {
-		out.summary = *said
+	if summary := in.Probe.Status.Summary; summary != nil && out.allUnread {
+		out.summary = *summary
 	}
 	slices.SortStableFunc(out.listed, compareFindings)
 	if cut := len(out.listed) - v1alpha1.MaxStatusProbeResources; cut > 0 {
@@ -216,8 +216,8 @@ func (f *findings) add(in Inputs, r Resource, s Read) {
 				Resource: r.CRD, Kind: r.Kind, Namespace: item.Namespace, Name: item.Name,
 				Blocking: item.Blocks != "", Reasons: item.Reasons,
 			},
-			blocks: item.Blocks,
-			tells:  item.Tells,
+			blocks:    item.Blocks,
+			important: item.Important,
 		})
 	}
 	if !unnamed {
@@ -281,7 +281,7 @@ func carriedOver(item v1alpha1.ProbeResourceStatus) finding {
 	if item.Blocking {
 		out.blocks = strings.Join(item.Reasons, ", ")
 	} else {
-		out.tells = strings.Join(item.Reasons, ", ")
+		out.important = strings.Join(item.Reasons, ", ")
 	}
 	return out
 }
@@ -339,7 +339,7 @@ func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	switch n := f.summary; {
 	case n.Important > 0:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonConditionsTrue
-		c.Message = f.name(n.Important, func(f finding) string { return f.tells })
+		c.Message = f.name(n.Important, func(f finding) string { return f.important })
 	case f.unread && !Known(out, c.Type):
 		notRead(&c)
 	default:

@@ -30,7 +30,7 @@ func blocking(name string) watch.Item {
 }
 
 func telling(name string) watch.Item {
-	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Tells: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
+	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Important: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
 }
 
 // unreadable returns a resource that cannot be read.

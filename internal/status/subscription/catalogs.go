@@ -163,18 +163,18 @@ func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if in.Resolution == nil {
 		return // keep the previous conditions
 	}
-	said := in.Resolution.Deprecations
+	deprecations := in.Resolution.Deprecations
 	if in.spec().Channel == "" {
-		said.Channel = ""
+		deprecations.Channel = ""
 	}
 	var all []string
 	for _, level := range []struct {
 		conditionType v1alpha1.SubscriptionConditionType
 		message       string
 	}{
-		{v1alpha1.SubscriptionPackageDeprecated, said.Package},
-		{v1alpha1.SubscriptionChannelDeprecated, said.Channel},
-		{v1alpha1.SubscriptionBundleDeprecated, said.Bundle},
+		{v1alpha1.SubscriptionPackageDeprecated, deprecations.Package},
+		{v1alpha1.SubscriptionChannelDeprecated, deprecations.Channel},
+		{v1alpha1.SubscriptionBundleDeprecated, deprecations.Bundle},
 		{v1alpha1.SubscriptionDeprecated, ""},
 	} {
 		message := level.message
@@ -193,12 +193,12 @@ func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 // health returns the condition Healthy of the catalog; Unknown if there is none, or it is being read for the first
 // time.
 func (c CatalogSource) health() metav1.Condition {
-	said := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionHealthy)
-	if said == nil || said.Reason == v1alpha1.ReasonConnecting ||
-		said.Status != metav1.ConditionTrue && said.Status != metav1.ConditionFalse {
+	healthy := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionHealthy)
+	if healthy == nil || healthy.Reason == v1alpha1.ReasonConnecting ||
+		healthy.Status != metav1.ConditionTrue && healthy.Status != metav1.ConditionFalse {
 		return metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
 	}
-	return *said
+	return *healthy
 }
 
 // source returns the CatalogSource that the spec names; nil if the Subscription cannot see it.

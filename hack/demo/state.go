@@ -52,17 +52,17 @@ func (s *stage) awaitRunning(ctx context.Context, version string) error {
 		return fmt.Errorf("getting the Deployment of what is up to date: %w", err)
 	}
 	want := fmt.Sprintf("runs example.com/foo-operator:v%s for %s, 1 of 1 available", version, csv)
-	if saw := sightOf(d); saw != want {
+	if saw := stateOf(d); saw != want {
 		return &unexpected{what: "Deployment " + d.Name, want: want, saw: saw, object: withoutNoise(d)}
 	}
 	return nil
 }
 
-func sightOf(d *appsv1.Deployment) string {
+func stateOf(d *appsv1.Deployment) string {
 	if d.Status.ObservedGeneration != d.Generation {
-		return "a spec that nobody has looked at yet"
+		return "a spec that has not been reconciled yet"
 	}
-	owner := "nobody"
+	owner := "no owner"
 	if len(d.OwnerReferences) > 0 {
 		owner = d.OwnerReferences[0].Name
 	}
@@ -161,7 +161,7 @@ func (s *stage) updatable(ctx context.Context) (string, error) {
 	for _, csv := range csvs.Items {
 		fmt.Fprintf(&out, "ClusterServiceVersion %s generation %d, ", csv.Name, csv.Generation)
 	}
-	fmt.Fprintf(&out, "Deployment generation %d %s, CRD resourceVersion %s", d.Generation, sightOf(d), crd.ResourceVersion)
+	fmt.Fprintf(&out, "Deployment generation %d %s, CRD resourceVersion %s", d.Generation, stateOf(d), crd.ResourceVersion)
 	return out.String(), nil
 }
 
