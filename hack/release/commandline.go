@@ -85,7 +85,10 @@ func buildCommandLine(ctx context.Context, o options, t target) ([]byte, error) 
 	if _, err := w.Write(files); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), w.Close()
+	if err := w.Close(); err != nil { // it writes the rest
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 // plugin is the manifest of a plugin of kubectl: https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/

@@ -437,12 +437,19 @@ func TestSigned(t *testing.T) {
 
 // TestKrew verifies that krew accepts the manifest of the command line and installs what it names.
 func TestKrew(t *testing.T) {
-	out := releaseOf(t, 0).out
 	if *krew == "" {
 		t.Skip("without -krew; `make test-images` sets it")
 	}
-	manifest := filepath.Join(out, "operator-status.yaml")
-	archive := filepath.Join(out, fmt.Sprintf("%s-%s-%s-%s.tar.gz", program, version, runtime.GOOS, runtime.GOARCH))
+	project, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{dir: project, out: t.TempDir(), version: version}
+	if err := commandLineTo(t.Context(), o, target{runtime.GOOS, runtime.GOARCH}); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(o.out, "operator-status.yaml")
+	archive := filepath.Join(o.out, fmt.Sprintf("%s-%s-%s-%s.tar.gz", program, version, runtime.GOOS, runtime.GOARCH))
 	root := t.TempDir()
 	for _, args := range [][]string{
 		{filepath.Join(*krew, "validate-krew-manifest"), "-manifest", manifest, "-skip-install"},
