@@ -74,7 +74,7 @@ func (a *Archive) readFolder(name string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it is only read
 	return fs.WalkDir(root.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func (a *Archive) readFolder(name string) error {
 		if err != nil {
 			return err
 		}
-		defer content.Close()
+		defer func() { _ = content.Close() }() // it is only read
 		return a.readFile(file, info.Size(), content)
 	})
 }
@@ -100,7 +100,7 @@ func (a *Archive) readTar(name string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it is only read
 	content, err := uncompressed(file)
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func images(t *testing.T, w *world) {
 		for i := range 20 { // more than the connections that a process may have at a time
 			versions = append(versions, fmt.Sprintf("1.%d.0", i))
 		}
-		text := strings.Split(catalogtest.FBC("foo", versions...), "---\nschema: olm.bundle")[0]
+		text, _, _ := strings.Cut(catalogtest.FBC("foo", versions...), "---\nschema: olm.bundle")
 		for _, v := range versions {
 			bundle, _ := registry.Push(t, "foo-bundle-"+v, map[string]string{"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1"},
 				catalogtest.Files("manifests/csv.yaml", catalogtest.CSV("foo.v"+v, v)))
