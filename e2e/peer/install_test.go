@@ -80,9 +80,10 @@ func BenchmarkInstallAll(b *testing.B) {
 		var parts map[string][]*unstructured.Unstructured
 		alone(b, func(b testing.TB) {
 			c := builtIn(b)
-			c.offer(b, offered...)
+			reading := c.memoryOfReading(b, offered)
 			before := c.read(b)
 			ours = c.installAll(b, subscribed(offered), nil)
+			ours.reading = reading
 			for _, p := range subscribed(offered) {
 				if ours.verdicts[p.Name].succeeded() {
 					packages = append(packages, p)
@@ -101,8 +102,9 @@ func BenchmarkInstallAll(b *testing.B) {
 		})
 		alone(b, func(b testing.TB) {
 			c := realOLM(b)
-			c.offer(b, offered...)
+			reading := c.memoryOfReading(b, offered)
 			theirs = c.installAll(b, subscribed(offered), ours.verdicts)
+			theirs.reading = reading
 			theirs.idle = c.memory(b)
 			b.Logf("Subscriptions on which OLM says AtLatestKnown, and the newest does not run: %d", c.wrongAtLatestKnown(b, theirs.verdicts))
 		})
@@ -113,6 +115,14 @@ func BenchmarkInstallAll(b *testing.B) {
 		b.ReportMetric(theirs.took.Seconds()/ours.took.Seconds(), "x-faster-than-OLM")
 		b.ReportMetric(float64(ours.memory)/float64(theirs.memory), "x-of-OLM-memory")
 		b.ReportMetric(float64(ours.idle)/float64(theirs.idle), "x-of-OLM-memory-afterwards")
+		const mebibyte = 1 << 20
+		b.ReportMetric(float64(ours.reading.before)/mebibyte, "MiB-before-reading")
+		b.ReportMetric(float64(ours.reading.peak)/mebibyte, "MiB-reading")
+		b.ReportMetric(float64(ours.reading.after)/mebibyte, "MiB-after-reading")
+		b.ReportMetric(float64(ours.memory)/mebibyte, "MiB")
+		b.ReportMetric(float64(ours.idle)/mebibyte, "MiB-afterwards")
+		b.ReportMetric(float64(theirs.memory)/mebibyte, "MiB-of-OLM")
+		b.ReportMetric(float64(theirs.idle)/mebibyte, "MiB-of-OLM-afterwards")
 		b.ReportMetric(float64(ours.requests)/float64(theirs.requests), "x-of-OLM-requests")
 		b.ReportMetric(float64(ours.quietRequests), "quiet-requests")
 		b.ReportMetric(float64(ours.quietWrites), "quiet-writes")
@@ -163,11 +173,27 @@ type effort struct {
 	took          time.Duration
 	processors    map[string]time.Duration // by process of the cluster
 	memory, idle  int64                    // bytes, at the peak and afterwards
+	reading       reading
 	requests      int
 	verdicts      map[string]verdict
 	wrong         int
 	quietRequests int
 	quietWrites   int
+}
+
+// reading is the memory before a catalog is offered, at the peak while it is read, and afterwards, in bytes.
+type reading struct{ before, peak, after int64 }
+
+// memoryOfReading offers a catalog of all packages and returns the memory that it takes to read it.
+func (c *contender) memoryOfReading(t testing.TB, offered []testcatalog.Package) reading {
+	t.Helper()
+	const settled = 5 * time.Second // the processes that read catalogs end 3 seconds after the last read
+	c.cluster.AwaitIdle(t, settled, c.agents...)
+	out := reading{before: c.memory(t)}
+	c.offer(t, offered...)
+	c.cluster.AwaitIdle(t, settled, c.agents...)
+	out.peak, out.after = c.peakMemory(t), c.memory(t)
+	return out
 }
 
 // installAll subscribes to all packages and returns the cost until they have settled.
@@ -316,6 +342,9 @@ func efforts(applied, ours, theirs effort) string {
 	return printed("\tdirect apply\toperator-status\tOLM", func(line func(string, ...any)) {
 		line("seconds\t%.1f\t%.1f\t%.1f", applied.took.Seconds(), ours.took.Seconds(), theirs.took.Seconds())
 		line("requests\t%d\t%d\t%d", applied.requests, ours.requests, theirs.requests)
+		line("memory before the catalog is read, MiB\t\t%d\t%d", ours.reading.before>>20, theirs.reading.before>>20)
+		line("peak memory while it is read, MiB\t\t%d\t%d", ours.reading.peak>>20, theirs.reading.peak>>20)
+		line("memory after it is read, MiB\t\t%d\t%d", ours.reading.after>>20, theirs.reading.after>>20)
 		line("peak memory, MiB\t\t%d\t%d", ours.memory>>20, theirs.memory>>20)
 		line("memory afterwards, MiB\t\t%d\t%d", ours.idle>>20, theirs.idle>>20)
 		for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "manager", "manager of the loops", "olm", "catalog"} {
