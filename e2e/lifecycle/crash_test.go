@@ -264,9 +264,9 @@ func line(o client.Object) string {
 	case *rbacv1.ClusterRole:
 		state = fmt.Sprint(o.Rules)
 	}
-	for _, said := range []string{o.GetAnnotations()["content"], o.GetLabels()["content"]} {
-		if said != "" {
-			state += " content=" + said
+	for _, got := range []string{o.GetAnnotations()["content"], o.GetLabels()["content"]} {
+		if got != "" {
+			state += " content=" + got
 		}
 	}
 	return strings.TrimSpace(fmt.Sprintf("%T %s %v %v %s", o, generated.ReplaceAllString(o.GetName(), "$1$2"), owners, o.GetLabels()["olm.owner"], state))

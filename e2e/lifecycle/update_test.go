@@ -176,11 +176,11 @@ func (s *stage) runs(t *testing.T, name, image, csv string) {
 		t.Fatal(err)
 	}
 	container := d.Spec.Template.Spec.Containers[0]
-	told := false
+	got := false
 	for _, e := range container.Env {
-		told = told || e.Name == "OPERATOR_CONDITION_NAME" && e.Value == csv
+		got = got || e.Name == "OPERATOR_CONDITION_NAME" && e.Value == csv
 	}
-	if container.Image != image || !told || len(d.OwnerReferences) != 1 || d.OwnerReferences[0].Name != csv {
+	if container.Image != image || !got || len(d.OwnerReferences) != 1 || d.OwnerReferences[0].Name != csv {
 		t.Errorf("Deployment %s runs %s, owners %+v, env %+v", name, container.Image, d.OwnerReferences, container.Env)
 	}
 }

@@ -185,10 +185,10 @@ spec:
 	if err := n.List(t.Context(), plans, client.InNamespace(n.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	said := fmt.Sprintf("%+v %+v", sub.Status, plans.Items)
+	got := fmt.Sprintf("%+v %+v", sub.Status, plans.Items)
 	for _, secret := range []string{"hunter2", "prod", victim} {
-		if strings.Contains(said, secret) {
-			t.Errorf("the tenant reads %q in\n%s", secret, said)
+		if strings.Contains(got, secret) {
+			t.Errorf("the tenant reads %q in\n%s", secret, got)
 		}
 	}
 }

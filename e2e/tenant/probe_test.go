@@ -110,7 +110,7 @@ spec:
 	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: late.example.com/v1\nkind: Deal\nmetadata: {name: merger}\nstatus: {conditions: [{type: Solvent, status: \"False\"}]}\n")
 	late := probe("late", "Solvent")
 	cluster.Await(t, late, func() string { return testcluster.Lacking(late.Status.Conditions, "Synced=False/Forbidden") })
-	if said := fmt.Sprintf("%+v", late.Status); strings.Contains(said, "merger") {
-		t.Errorf("it tells of what the account may not read: %s", said)
+	if got := fmt.Sprintf("%+v", late.Status); strings.Contains(got, "merger") {
+		t.Errorf("it tells of what the account may not read: %s", got)
 	}
 }

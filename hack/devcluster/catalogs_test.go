@@ -49,7 +49,7 @@ func TestCatalogNeedsACluster(t *testing.T) {
 func TestOpmReason(t *testing.T) {
 	const before = `time="2026-01-02T03:04:05Z" level=info msg="building cache" cache=/x` + "\n"
 	cases := map[string]struct {
-		reason, said, want string
+		reason, got, want string
 	}{
 		"a message":  {"The message alone is what matters, with its lines.", before + `time="2026-01-02T03:04:05Z" level=fatal msg="invalid package \"foo\":\n└── no image" cache=/x`, "invalid package \"foo\":\n└── no image"},
 		"no message": {"A panic is no message.", before + "panic: oh no\n", "its last words:\n  " + before + "  panic: oh no"},
@@ -57,7 +57,7 @@ func TestOpmReason(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, opmReason([]byte(tc.said))); diff != "" {
+			if diff := cmp.Diff(tc.want, opmReason([]byte(tc.got))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -67,10 +67,10 @@ func TestRealNodes(t *testing.T) {
 
 	running := c.startPod(t, "running", corev1.Container{Image: kubectl, Args: []string{"proxy"}})
 	c.waitForPod(t, running.Name, ready)
-	said, err := exec.CommandContext(ctx, filepath.Join(c.shop.bin, "kubectl"), "--kubeconfig="+c.dir.path("kubeconfig"),
+	got, err := exec.CommandContext(ctx, filepath.Join(c.shop.bin, "kubectl"), "--kubeconfig="+c.dir.path("kubeconfig"),
 		"exec", running.Name, "--", "/kubectl", "version", "--client").CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "Client Version: v1.") {
-		t.Errorf("exec: %v, %s", err, said)
+	if err != nil || !strings.Contains(string(got), "Client Version: v1.") {
+		t.Errorf("exec: %v, %s", err, got)
 	}
 	c.freeze(t, running) // down must end it nevertheless
 
@@ -361,9 +361,9 @@ func output(t *testing.T, program string, args ...string) []string {
 	t.Helper()
 	path, err := node.Find(program)
 	must(t, err)
-	said, err := exec.CommandContext(t.Context(), path, args...).Output()
+	got, err := exec.CommandContext(t.Context(), path, args...).Output()
 	must(t, err)
-	return strings.Split(string(said), "\n")
+	return strings.Split(string(got), "\n")
 }
 
 // rules leaves out comments, which contain the time, and counters.

@@ -16,7 +16,7 @@ import (
 // transcript records the output of a command and calls heard once the output contains await.
 type transcript struct {
 	mu    sync.Mutex
-	said  bytes.Buffer
+	got   bytes.Buffer
 	await string
 	heard func()
 }
@@ -24,8 +24,8 @@ type transcript struct {
 func (l *transcript) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.said.Write(p)
-	if l.heard != nil && strings.Contains(l.said.String(), l.await) {
+	l.got.Write(p)
+	if l.heard != nil && strings.Contains(l.got.String(), l.await) {
 		l.heard()
 		l.heard = nil
 	}
@@ -35,7 +35,7 @@ func (l *transcript) Write(p []byte) (int, error) {
 func (l *transcript) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.said.String()
+	return l.got.String()
 }
 
 // realCluster returns a cluster in a temporary folder with real binaries: those in DEVCLUSTER_BIN, or those in

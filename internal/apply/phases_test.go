@@ -24,7 +24,7 @@ func TestInPhases(t *testing.T) {
 		"InOrder":  {reason: "One wave waits for the one before it.", items: []string{"b1", "a1", "a2"}, waves: [][]string{{"b1"}, {"a1", "a2"}}},
 		"Again":    {reason: "The order of the items is kept: what comes later is a wave of its own.", items: []string{"a1", "b1", "a2"}, waves: [][]string{{"a1"}, {"b1"}, {"a2"}}},
 		"Fails":    {reason: "Those beside it are done, those after it are not.", items: []string{"a1", "a2", "b1"}, fails: []string{"a1"}, waves: [][]string{{"a1", "a2"}}, err: "a1"},
-		"FailsOft": {reason: "The first in order is told of, whichever failed first.", items: []string{"a1", "a2", "a3"}, fails: []string{"a3", "a2"}, waves: [][]string{{"a1", "a2", "a3"}}, err: "a2"},
+		"FailsOft": {reason: "The first in order is reported, whichever failed first.", items: []string{"a1", "a2", "a3"}, fails: []string{"a3", "a2"}, waves: [][]string{{"a1", "a2", "a3"}}, err: "a2"},
 		"Wide": {reason: "Not more is begun than the API server answers at once.", items: []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
 			waves: [][]string{{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}, {"a9"}}},
 	}
@@ -43,12 +43,12 @@ func TestInPhases(t *testing.T) {
 					}
 					return nil
 				})
-				var told string
+				var got string
 				if err != nil {
-					told = err.Error()
+					got = err.Error()
 				}
-				if told != tc.err {
-					t.Errorf("%s\nerror %q, want %q", tc.reason, told, tc.err)
+				if got != tc.err {
+					t.Errorf("%s\nerror %q, want %q", tc.reason, got, tc.err)
 				}
 				if diff := cmp.Diff(tc.waves, inOrder(done)); diff != "" {
 					t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)

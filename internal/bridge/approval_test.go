@@ -420,7 +420,7 @@ func TestWaiver(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
-			if told := sub != nil && sub.Name == "foo"; told != (tc.want != nil) {
+			if got := sub != nil && sub.Name == "foo"; got != (tc.want != nil) {
 				t.Errorf("%s\nthe Subscription that says so is %v", tc.reason, sub)
 			}
 		})

@@ -152,11 +152,11 @@ func withProbes(n Namespace, probes ...*v1alpha1.Probe) Namespace {
 // objecting sets Upgradeable in the OperatorCondition of foo.v1, as the operator does, or an administrator if override.
 func objecting(n Namespace, status metav1.ConditionStatus, override bool) Namespace {
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
-	said := []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: status, Reason: "Busy", Message: "it is busy."}}
+	got := []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: status, Reason: "Busy", Message: "it is busy."}}
 	if override {
-		condition.Spec.Overrides = said
+		condition.Spec.Overrides = got
 	} else {
-		condition.Spec.Conditions = said
+		condition.Spec.Conditions = got
 	}
 	n.OperatorConditions["foo.v1"] = condition
 	return n

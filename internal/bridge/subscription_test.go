@@ -33,13 +33,13 @@ func TestConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Conditions(tc.in)
 			statuses.Check(t, name, got)
-			said := map[string]string{}
+			actual := map[string]string{}
 			for _, c := range got {
 				conditionType := string(c.Type)
 				if _, ours := conditions()[conditionType]; !ours {
 					continue
 				}
-				said[conditionType] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+				actual[conditionType] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 				seen[fmt.Sprintf("%s=%s", conditionType, c.Status)] = true
 				if c.Message == "" || c.LastTransitionTime == nil {
 					t.Errorf("%s has message %q and lastTransitionTime %v", conditionType, c.Message, c.LastTransitionTime)
@@ -48,7 +48,7 @@ func TestConditions(t *testing.T) {
 					t.Errorf("%s\nmessage of %s: -want +got\n%s", tc.reason, conditionType, cmp.Diff(want, c.Message))
 				}
 			}
-			if diff := cmp.Diff(tc.conditions, said); diff != "" {
+			if diff := cmp.Diff(tc.conditions, actual); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			checkFixed(t, tc.in, got)
@@ -513,23 +513,23 @@ func TestUpgradeHeld(t *testing.T) {
 // TestForeign verifies that conditions of others stay as they are, and that ours follow in a fixed order. A transition
 // time changes only with the status.
 func TestForeign(t *testing.T) {
-	said := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus) v1alpha1.SubscriptionCondition {
+	actual := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus) v1alpha1.SubscriptionCondition {
 		return v1alpha1.SubscriptionCondition{
 			Type: conditionType, Status: status, Reason: "Theirs", Message: "Said by others.", LastHeartbeatTime: &past, LastTransitionTime: &past,
 		}
 	}
 	theirs := []v1alpha1.SubscriptionCondition{
-		said("Zebra", corev1.ConditionTrue),
-		said("CatalogSourcesUnhealthy", corev1.ConditionTrue),
-		said("InstallPlanPending", corev1.ConditionTrue),
+		actual("Zebra", corev1.ConditionTrue),
+		actual("CatalogSourcesUnhealthy", corev1.ConditionTrue),
+		actual("InstallPlanPending", corev1.ConditionTrue),
 		{Type: "BundleUnpacking", Status: corev1.ConditionFalse},
-		said("InstallPlanMissing", corev1.ConditionTrue),
-		said("InstallPlanFailed", corev1.ConditionTrue),
-		said("ResolutionFailed", corev1.ConditionFalse),
+		actual("InstallPlanMissing", corev1.ConditionTrue),
+		actual("InstallPlanFailed", corev1.ConditionTrue),
+		actual("ResolutionFailed", corev1.ConditionFalse),
 		{Type: "Ape", Status: corev1.ConditionUnknown},
 	}
-	stale := said("UpToDate", corev1.ConditionFalse)
-	same := said("CatalogSourceInvalid", corev1.ConditionFalse)
+	stale := actual("UpToDate", corev1.ConditionFalse)
+	same := actual("CatalogSourceInvalid", corev1.ConditionFalse)
 	in := settled()
 	in.Subscription.Status.Conditions = slices.Concat([]v1alpha1.SubscriptionCondition{stale}, theirs[:3], []v1alpha1.SubscriptionCondition{same}, theirs[3:])
 	got := Conditions(in)
@@ -604,15 +604,15 @@ func TestRandom(t *testing.T) {
 }
 
 func TestChange(t *testing.T) {
-	said := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, reason, message string) v1alpha1.SubscriptionCondition {
+	actual := func(conditionType v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, reason, message string) v1alpha1.SubscriptionCondition {
 		return v1alpha1.SubscriptionCondition{Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: &past}
 	}
 	list := func(conditions ...v1alpha1.SubscriptionCondition) []v1alpha1.SubscriptionCondition { return conditions }
-	upToDate := said("UpToDate", corev1.ConditionFalse, "NewestDoesNotRun", "Waiting for one")
-	held := said("UpgradeHeld", corev1.ConditionFalse, "NotHeld", "No update is held")
+	upToDate := actual("UpToDate", corev1.ConditionFalse, "NewestDoesNotRun", "Waiting for one")
+	held := actual("UpgradeHeld", corev1.ConditionFalse, "NotHeld", "No update is held")
 	later := upToDate
 	later.LastTransitionTime, later.LastHeartbeatTime = &now, &now
-	reworded := said("UpToDate", corev1.ConditionFalse, "NewestDoesNotRun", "Waiting for two")
+	reworded := actual("UpToDate", corev1.ConditionFalse, "NewestDoesNotRun", "Waiting for two")
 
 	cases := map[string]struct {
 		reason        string
@@ -623,14 +623,14 @@ func TestChange(t *testing.T) {
 		"Nothing":       {"Where there is nothing there is nothing to write.", nil, nil, "nothing"},
 		"Order":         {"In another order it says the same.", list(upToDate, held), list(held, upToDate), "nothing"},
 		"Time":          {"Times alone say nothing.", list(upToDate), list(later), "nothing"},
-		"Theirs":        {"What others say is theirs to write.", list(upToDate), list(said("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
+		"Theirs":        {"What others say is theirs to write.", list(upToDate), list(actual("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
 		"Message":       {"Other words are told from news.", list(upToDate, held), list(reworded, held), "words"},
-		"Reason":        {"Another reason is news.", list(upToDate), list(said("UpToDate", corev1.ConditionFalse, "NewestNotKnown", "Waiting for one")), "news"},
-		"Status":        {"So is another status.", list(upToDate), list(said("UpToDate", corev1.ConditionTrue, "NewestDoesNotRun", "Waiting for one")), "news"},
-		"WordsAndNews":  {"News beside other words are news.", list(upToDate, held), list(reworded, said("UpgradeHeld", corev1.ConditionTrue, "ProbeNotRead", "Held")), "news"},
+		"Reason":        {"Another reason is news.", list(upToDate), list(actual("UpToDate", corev1.ConditionFalse, "NewestNotKnown", "Waiting for one")), "news"},
+		"Status":        {"So is another status.", list(upToDate), list(actual("UpToDate", corev1.ConditionTrue, "NewestDoesNotRun", "Waiting for one")), "news"},
+		"WordsAndNews":  {"News beside other words are news.", list(upToDate, held), list(reworded, actual("UpgradeHeld", corev1.ConditionTrue, "ProbeNotRead", "Held")), "news"},
 		"First":         {"So is what was not said before.", list(upToDate), list(upToDate, held), "news"},
 		"TakenBack":     {"And what is not said any more.", list(upToDate, held), list(upToDate), "news"},
-		"OverwrittenBy": {"When OLM has overwritten ours they are written again.", list(said("ResolutionFailed", corev1.ConditionTrue, "", "")), list(upToDate), "news"},
+		"OverwrittenBy": {"When OLM has overwritten ours they are written again.", list(actual("ResolutionFailed", corev1.ConditionTrue, "", "")), list(upToDate), "news"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

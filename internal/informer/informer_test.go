@@ -123,11 +123,11 @@ func TestOneByOne(t *testing.T) {
 	event("DELETED", item("typed", "16", typed))
 	has(0, "good:c")
 	close(recorder.Events)
-	var told []string
+	var got []string
 	for e := range recorder.Events {
-		told = append(told, e)
+		got = append(got, e)
 	}
-	if len(told) != 4 || !strings.Contains(told[0], "Warning Undecodable It cannot be decoded") {
-		t.Errorf("Events: %q", told)
+	if len(got) != 4 || !strings.Contains(got[0], "Warning Undecodable It cannot be decoded") {
+		t.Errorf("Events: %q", got)
 	}
 }

@@ -120,12 +120,12 @@ func TestWebhooksNotGranted(t *testing.T) {
 			if len(out.Conversions) > 0 {
 				t.Errorf("%s is converted", out.Conversions[0].CRD)
 			}
-			said := map[string]bool{}
+			got := map[string]bool{}
 			for _, left := range out.LeftOut {
-				said[left] = true
+				got[left] = true
 			}
 			for _, left := range []string{"webhook vfoo.example.com", "webhook cfoo.example.com", "webhooks of deployment foo-manager checking who asks"} {
-				if !said[left] {
+				if !got[left] {
 					t.Errorf("%q is left out, but only %q is said to be", left, out.LeftOut)
 				}
 			}

@@ -287,8 +287,8 @@ func conditionRows() map[string]readinessRow {
 
 // invalidRows cover invalid checks. The CRD rejects them.
 func invalidRows() map[string]readinessRow {
-	invalid := func(reason string, c v1alpha1.ReadinessCheck, says string) readinessRow {
-		want := doomed("CheckInvalid", "readinessChecks[0]."+says)
+	invalid := func(reason string, c v1alpha1.ReadinessCheck, message string) readinessRow {
+		want := doomed("CheckInvalid", "readinessChecks[0]."+message)
 		return readinessRow{reason: reason, o: builder.FooWithConditions("Ready=True"), checks: builder.Checks(c), want: want}
 	}
 	return map[string]readinessRow{

@@ -248,7 +248,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 			is:     apierrors.IsTooManyRequests, message: "later",
 		},
 		"internal": {
-			reason: "What the API server failed at is told.",
+			reason: "What the API server failed at is reported.",
 			object: `{"status":"Failure","message":"etcd \"is\" away","reason":"InternalError","code":500}`,
 			is:     apierrors.IsInternalError, message: `etcd "is" away`,
 		},
@@ -272,10 +272,10 @@ func TestDecodeErrorEvent(t *testing.T) {
 				if err != nil || kind != apiwatch.Error {
 					t.Fatalf("%s\nwant an ERROR event, got %q, %v", tc.reason, kind, err)
 				}
-				told := apierrors.FromObject(o)
+				got := apierrors.FromObject(o)
 				var status *apierrors.StatusError
-				if !errors.As(told, &status) || !tc.is(told) {
-					t.Errorf("%s\ngot %T: %#v", tc.reason, told, told)
+				if !errors.As(got, &status) || !tc.is(got) {
+					t.Errorf("%s\ngot %T: %#v", tc.reason, got, got)
 				} else if diff := cmp.Diff(tc.message, status.ErrStatus.Message); diff != "" {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 				}

@@ -119,11 +119,11 @@ func TestUnpack(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
-			said := ""
+			message := ""
 			if err != nil {
-				said = err.Error()
+				message = err.Error()
 			}
-			if diff := cmp.Diff(tc.err, said); diff != "" {
+			if diff := cmp.Diff(tc.err, message); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

@@ -126,15 +126,15 @@ func await(t testing.TB, c *testcluster.Cluster, want ...string) *configv1.Clust
 	t.Helper()
 	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: platformv1alpha1.ClusterOperatorName}}
 	c.Await(t, co, func() string {
-		var said []string
+		var texts []string
 		for _, condition := range co.Status.Conditions {
-			said = append(said, fmt.Sprintf("%s=%s/%s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+			texts = append(texts, fmt.Sprintf("%s=%s/%s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
 		}
 		for _, v := range co.Status.Versions {
-			said = append(said, v.Name+"="+v.Version)
+			texts = append(texts, v.Name+"="+v.Version)
 		}
 		for _, w := range want {
-			if all := strings.Join(said, "\n"); !strings.Contains(all, w) {
+			if all := strings.Join(texts, "\n"); !strings.Contains(all, w) {
 				return "want " + w + ", got\n" + all
 			}
 		}

@@ -96,7 +96,7 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 				t.Errorf("%s: the error is %v", tc.reason, err)
 			}
 			resolved := p.Status.GetCondition(olm.InstallPlanResolved)
-			if said := resolved.Status == corev1.ConditionFalse; said != (tc.want[0] != "") {
+			if got := resolved.Status == corev1.ConditionFalse; got != (tc.want[0] != "") {
 				t.Errorf("Resolved is %s", resolved.Status)
 			}
 			if diff := cmp.Diff(tc.want, []string{string(p.Status.Phase), string(resolved.Reason), p.Status.Message}); diff != "" {

@@ -159,7 +159,7 @@ func TestServiceAccount(t *testing.T) {
 		reason string
 		change func() error
 		ref    *corev1.ObjectReference
-		told   bool
+		got    bool
 	}{
 		{"One that does not exist is told.", func() error { return nil }, nil, true},
 		{"One that is created is referred to.", func() error { return r.Client.Create(t.Context(), account) },
@@ -186,8 +186,8 @@ func TestServiceAccount(t *testing.T) {
 		if diff := cmp.Diff(step.ref, got.Status.ServiceAccountRef); diff != "" {
 			t.Errorf("%s\n(-want +got):\n%s", step.reason, diff)
 		}
-		if told := meta.IsStatusConditionTrue(got.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition); told != step.told || writes != 1 {
-			t.Errorf("%s\nit is told: %v, in %d writes; want %v in 1", step.reason, told, writes, step.told)
+		if got := meta.IsStatusConditionTrue(got.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition); got != step.got || writes != 1 {
+			t.Errorf("%s\nit is told: %v, in %d writes; want %v in 1", step.reason, got, writes, step.got)
 		}
 	}
 }

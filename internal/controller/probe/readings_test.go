@@ -29,7 +29,7 @@ func TestOverdraws(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason                    string
 		own, beside, others, want int
-		says                      string // empty if allowed
+		message                   string // empty if allowed
 	}{
 		"First":          {"What fits is read.", 0, 0, 0, 10, ""},
 		"Own":            {"What it has already it need not have twice.", 10, 0, 0, 10, ""},
@@ -46,7 +46,7 @@ func TestOverdraws(t *testing.T) {
 				{Namespace: "elsewhere", Name: "foo"}: kept(tc.others),
 			}}
 			got := r.overdraws(probe, tc.want)
-			if (got == nil) != (tc.says == "") || got != nil && (got.Reason != v1alpha1.ReasonTooManyWatches || !strings.Contains(got.Message, tc.says)) {
+			if (got == nil) != (tc.message == "") || got != nil && (got.Reason != v1alpha1.ReasonTooManyWatches || !strings.Contains(got.Message, tc.message)) {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 		})

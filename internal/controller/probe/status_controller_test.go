@@ -67,7 +67,7 @@ func TestMissingNamespaces(t *testing.T) {
 // TestBlind verifies that a missing permission or account causes one Event once it has lasted.
 func TestBlind(t *testing.T) {
 	start := metav1.Unix(1000, 0)
-	said := func(status metav1.ConditionStatus, reason string, since metav1.Time) v1alpha1.ProbeStatus {
+	got := func(status metav1.ConditionStatus, reason string, since metav1.Time) v1alpha1.ProbeStatus {
 		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{Type: "Synced", Status: status, Reason: reason, Message: "grant it", LastTransitionTime: since}}}
 	}
 	recorder := events.NewFakeRecorder(9)
@@ -79,14 +79,14 @@ func TestBlind(t *testing.T) {
 		events int
 		again  time.Duration
 	}{
-		{"It has just begun.", 0, said("False", "Forbidden", start), 0, time.Second},
-		{"It may pass.", 9 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
-		{"It lasts.", 10 * time.Minute, said("False", "Forbidden", start), 1, 30 * time.Second},
-		{"Once is enough.", 11 * time.Minute, said("False", "Forbidden", start), 0, 30 * time.Second},
-		{"All is well.", 12 * time.Minute, said("True", "Synced", start), 0, 0},
-		{"Another trouble is not about rights.", 30 * time.Minute, said("False", "InvalidExpression", start), 0, 0},
-		{"It is as bad as before.", 30 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
-		{"And has just begun again.", 31 * time.Minute, said("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
+		{"It has just begun.", 0, got("False", "Forbidden", start), 0, time.Second},
+		{"It may pass.", 9 * time.Minute, got("False", "Forbidden", start), 0, 30 * time.Second},
+		{"It lasts.", 10 * time.Minute, got("False", "Forbidden", start), 1, 30 * time.Second},
+		{"Once is enough.", 11 * time.Minute, got("False", "Forbidden", start), 0, 30 * time.Second},
+		{"All is well.", 12 * time.Minute, got("True", "Synced", start), 0, 0},
+		{"Another trouble is not about rights.", 30 * time.Minute, got("False", "InvalidExpression", start), 0, 0},
+		{"It is as bad as before.", 30 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
+		{"And has just begun again.", 31 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
 	} {
 		now := start.Add(step.after)
 		r.reportBlind(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)

@@ -675,8 +675,8 @@ func TestSources(t *testing.T) {
 // their contents.
 func TestStands(t *testing.T) {
 	problem := &resolve.Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable}
-	told := subscribe("foo", "foo", 1)
-	told.Status.SetCondition(v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionResolutionFailed, Status: "True", Reason: problem.Reason})
+	got := subscribe("foo", "foo", 1)
+	got.Status.SetCondition(v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionResolutionFailed, Status: "True", Reason: problem.Reason})
 	read := offer("foo.v1.0.0")
 	read.Tried = true
 	unread := catalog.Catalog{Key: types.NamespacedName{Namespace: "olm", Name: "unread"}}
@@ -687,11 +687,11 @@ func TestStands(t *testing.T) {
 		problem  *resolve.Problem
 		want     bool
 	}{
-		"Unread":  {"Another catalog may have what is missing.", told, []catalog.Catalog{read, unread}, problem, true},
-		"AllRead": {"Now it is known.", told, []catalog.Catalog{read}, problem, false},
+		"Unread":  {"Another catalog may have what is missing.", got, []catalog.Catalog{read, unread}, problem, true},
+		"AllRead": {"Now it is known.", got, []catalog.Catalog{read}, problem, false},
 		"New":     {"A catalog that is never read keeps no news back.", subscribe("foo", "foo", 1), []catalog.Catalog{read, unread}, problem, false},
-		"Another": {"Nor what is another problem.", told, []catalog.Catalog{read, unread}, &resolve.Problem{Reason: v1alpha1.ReasonPackageNotFound}, false},
-		"None":    {"Nor that there is none any more.", told, []catalog.Catalog{read, unread}, nil, false},
+		"Another": {"Nor what is another problem.", got, []catalog.Catalog{read, unread}, &resolve.Problem{Reason: v1alpha1.ReasonPackageNotFound}, false},
+		"None":    {"Nor that there is none any more.", got, []catalog.Catalog{read, unread}, nil, false},
 	} {
 		if got := (&namespace{catalogs: tc.catalogs}).stands(tc.sub, tc.problem); got != tc.want {
 			t.Errorf("%s: %v. %s", name, got, tc.reason)

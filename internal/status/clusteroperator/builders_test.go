@@ -108,7 +108,7 @@ func reader(status configv1.ClusterOperatorStatus) string {
 }
 
 // said maps conditions to text that their messages must contain.
-type said map[configv1.ClusterStatusConditionType]string
+type texts map[configv1.ClusterStatusConditionType]string
 
 func message(status configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) string {
 	if i := Find(&status, t); i >= 0 {

@@ -138,14 +138,14 @@ func TestMany(t *testing.T) {
 	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	got := checked(t, Inputs{Operators: shuffled, Cluster: Cluster{Release: "1.0.0"}, Now: now})
 	for _, conditionType := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded"} {
-		said := message(got, conditionType)
-		if !strings.HasSuffix(said, " é…; and 4980 more: kubectl get platformoperators") {
-			t.Errorf("%s ends: %s", conditionType, said[len(said)-100:])
+		texts := message(got, conditionType)
+		if !strings.HasSuffix(texts, " é…; and 4980 more: kubectl get platformoperators") {
+			t.Errorf("%s ends: %s", conditionType, texts[len(texts)-100:])
 		}
-		if !strings.Contains(said, ": po-0000 (") || !strings.Contains(said, "; po-0019 (") || strings.Contains(said, "po-0020") {
+		if !strings.Contains(texts, ": po-0000 (") || !strings.Contains(texts, "; po-0019 (") || strings.Contains(texts, "po-0020") {
 			t.Errorf("%s does not name the first twenty", conditionType)
 		}
-		if n := len([]rune(said)); n > 7000 {
+		if n := len([]rune(texts)); n > 7000 {
 			t.Errorf("%s says %d letters", conditionType, n)
 		}
 	}
@@ -173,7 +173,7 @@ func TestNamesOfOthers(t *testing.T) {
 			t.Errorf("%s tells of a tenant's object: %s", c.Type, c.Message)
 		}
 	}
-	if said := message(got, configv1.OperatorUpgradeable); !strings.Contains(said, "foo (NotUpgradeable), as its condition Upgradeable explains") {
-		t.Errorf("it does not tell which PlatformOperator waits: %s", said)
+	if texts := message(got, configv1.OperatorUpgradeable); !strings.Contains(texts, "foo (NotUpgradeable), as its condition Upgradeable explains") {
+		t.Errorf("it does not tell which PlatformOperator waits: %s", texts)
 	}
 }

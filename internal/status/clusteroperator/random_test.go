@@ -357,8 +357,8 @@ func (g *game) checkNames(t *testing.T) {
 		}
 		there = append(there, p.Name)
 		o := read(&p)
-		if said := message(g.co.Status, configv1.OperatorProgressing); !o.isInstalled() && !strings.Contains(said, p.Name) {
-			t.Errorf("Progressing does not name %s: %s", p.Name, said)
+		if texts := message(g.co.Status, configv1.OperatorProgressing); !o.isInstalled() && !strings.Contains(texts, p.Name) {
+			t.Errorf("Progressing does not name %s: %s", p.Name, texts)
 		}
 	}
 	if g.installing {

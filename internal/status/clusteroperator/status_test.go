@@ -27,13 +27,13 @@ func TestCompute(t *testing.T) {
 		reason       string
 		bar          platformv1alpha1.PlatformOperator
 		first, later string
-		words        said // contained in the messages, at either time
+		words        texts // contained in the messages, at either time
 	}{
 		"package does not exist": {
 			reason: "A package that does not exist fails the installation of the cluster, and says so.",
 			bar:    healthy("bar", broken(noPackage)),
 			first:  installing + fails, later: moving + fails + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
 				"Degraded":    "Failing for 2m or longer: bar (PackageNotFound): There is no package bar in catalog olm/operators",
 			},
@@ -42,7 +42,7 @@ func TestCompute(t *testing.T) {
 			reason: "A bundle that cannot be unpacked fails the installation of the cluster, and says so.",
 			bar:    healthy("bar", broken(noUnpack)),
 			first:  installing + fails, later: moving + fails + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (BundleInvalid): Bundle bar.v1 cannot be unpacked",
 				"Degraded":    "bar (BundleInvalid): Bundle bar.v1 cannot be unpacked: its manifests have no ClusterServiceVersion",
 			},
@@ -51,7 +51,7 @@ func TestCompute(t *testing.T) {
 			reason: "Manifests that do not pass the API server's validation fail the installation of the cluster.",
 			bar:    healthy("bar", broken(refused)),
 			first:  installing + fails, later: moving + fails + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (InstallPlanFailed): InstallPlan bar/install-1: the API server refuses Service bar",
 				"Degraded":    "bar (InstallPlanFailed): InstallPlan bar/install-1: the API server refuses Service bar: spec.ports: Required value",
 			},
@@ -60,7 +60,7 @@ func TestCompute(t *testing.T) {
 			reason: "A rollout that does not become available fails the installation of the cluster.",
 			bar:    healthy("bar", broken(noRollout)),
 			first:  installing + fails, later: moving + fails + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
 				"Degraded":    "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available: back-off pulling image",
 			},
@@ -69,7 +69,7 @@ func TestCompute(t *testing.T) {
 			reason: "What fails for less than two minutes may be transient. It is not Degraded, but its words are there.",
 			bar:    healthy("bar", broken(noPackage), failing(time.Minute, noPackage)),
 			first:  installing + fine, later: moving + fine + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
 				"Degraded":    "No PlatformOperator has been failing for as long as 2m",
 			},
@@ -78,19 +78,19 @@ func TestCompute(t *testing.T) {
 			reason: "One that is on its way is waited for, and does not fail.",
 			bar:    healthy("bar", withCondition("Installed", "False/"+onItsWay)),
 			first:  installing + fine, later: moving + fine + release,
-			words: said{"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete"},
+			words: texts{"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete"},
 		},
 		"not looked at yet": {
 			reason: "One that has just been created has no status, and is not installed.",
 			bar:    healthy("bar", unread),
 			first:  installing + fine, later: moving + fine + release,
-			words: said{"Progressing": "PlatformOperators: bar has not been reconciled yet"},
+			words: texts{"Progressing": "PlatformOperators: bar has not been reconciled yet"},
 		},
 		"updating": {
 			reason: "One that is being updated is installed: it does not hold the version up, and the cluster sees the update.",
 			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved)),
 			first:  moving + fine + release, later: moving + fine + release,
-			words: said{
+			words: texts{
 				"Available":   "Every PlatformOperator is installed",
 				"Progressing": "bar (Updating): bar.v2 is being installed",
 			},
@@ -99,13 +99,13 @@ func TestCompute(t *testing.T) {
 			reason: "Nobody knows yet what a changed spec brings. What was installed still is.",
 			bar:    healthy("bar", outdated),
 			first:  moving + fine + release, later: moving + fine + release,
-			words: said{"Progressing": "PlatformOperators: bar has changed and has not been reconciled since"},
+			words: texts{"Progressing": "PlatformOperators: bar has changed and has not been reconciled since"},
 		},
 		"healthy": {
 			reason: "The installation of the cluster succeeds with the last of them: that is when the version is written.",
 			bar:    healthy("bar"),
 			first:  settled + fine + release, later: settled + fine + release,
-			words: said{
+			words: texts{
 				"Available":   "Every PlatformOperator is installed",
 				"Progressing": "Every PlatformOperator is installed, and none is being updated",
 				"Degraded":    "No PlatformOperator has been failing for as long as 2m",
@@ -115,13 +115,13 @@ func TestCompute(t *testing.T) {
 			reason: "One that runs badly is not Progressing: nothing is being done about it.",
 			bar:    healthy("bar", failing(10*time.Minute, noRollout)),
 			first:  settled + fails + release, later: settled + fails + release,
-			words: said{"Degraded": "longer: bar (InstallCheckFailed): Deployment bar/bar-operator"},
+			words: texts{"Degraded": "longer: bar (InstallCheckFailed): Deployment bar/bar-operator"},
 		},
 		"update fails": {
 			reason: "The words of what fails say more than that an update is on its way.",
 			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved), failing(2*time.Minute, noRollout)),
 			first:  moving + fails + release, later: moving + fails + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
 				"Degraded":    "bar (InstallCheckFailed): Deployment bar/bar-operator has 0 of 1 pods available",
 			},
@@ -130,7 +130,7 @@ func TestCompute(t *testing.T) {
 			reason: "A registry that can be reached now and then is not well for being reached now.",
 			bar:    healthy("bar", failing(10*time.Minute, noPackage), quiet(time.Minute)),
 			first:  settled + fails + release, later: settled + fails + release,
-			words: said{
+			words: texts{
 				"Degraded": "bar, not just now but until a moment ago (PackageNotFound): There is no package bar in catalog olm/operators",
 			},
 		},
@@ -138,7 +138,7 @@ func TestCompute(t *testing.T) {
 			reason: "While it is quiet, what it waits for now is what keeps it from being installed.",
 			bar:    healthy("bar", withCondition("Installed", "False/"+onItsWay), failing(10*time.Minute, noPackage), quiet(time.Second)),
 			first:  installing + fails, later: moving + fails + release,
-			words: said{
+			words: texts{
 				"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
 				"Degraded":    "bar, not just now but until a moment ago (PackageNotFound): There is no package bar",
 			},
@@ -147,7 +147,7 @@ func TestCompute(t *testing.T) {
 			reason: "The first bad moment counts, however often it was good since.",
 			bar:    healthy("bar", broken(noPackage), failing(2*time.Minute, noPackage)),
 			first:  installing + fails, later: moving + fails + release,
-			words: said{"Degraded": "longer: bar (PackageNotFound): There is no package bar"},
+			words: texts{"Degraded": "longer: bar (PackageNotFound): There is no package bar"},
 		},
 		"a short trouble": {
 			reason: "What was over before two minutes is forgotten, and was never Degraded.",

@@ -84,12 +84,12 @@ func TestUpgradeable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
-			said := ""
+			texts := ""
 			if i := Find(&got, "Upgradeable"); i >= 0 {
-				said = string(got.Conditions[i].Status) + "/" + got.Conditions[i].Reason
+				texts = string(got.Conditions[i].Status) + "/" + got.Conditions[i].Reason
 			}
-			if said != tc.want || message(got, "Upgradeable") != tc.words {
-				t.Errorf("%s\nwant %s: %s\ngot  %s: %s", tc.reason, tc.want, tc.words, said, message(got, "Upgradeable"))
+			if texts != tc.want || message(got, "Upgradeable") != tc.words {
+				t.Errorf("%s\nwant %s: %s\ngot  %s: %s", tc.reason, tc.want, tc.words, texts, message(got, "Upgradeable"))
 			}
 		})
 	}

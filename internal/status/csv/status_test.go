@@ -276,7 +276,7 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionSt
 }
 
 func TestUpgradeable(t *testing.T) {
-	said := func(status metav1.ConditionStatus) v1alpha1.ProbeStatus {
+	got := func(status metav1.ConditionStatus) v1alpha1.ProbeStatus {
 		return v1alpha1.ProbeStatus{Conditions: []metav1.Condition{{Type: "Upgradeable", Status: status, Reason: "NotUpgradeable", Message: "Waiting for Foo"}}}
 	}
 	cases := map[string]struct {
@@ -285,15 +285,15 @@ func TestUpgradeable(t *testing.T) {
 		want   string
 	}{
 		"NoProbe":   {"Without a Probe nothing is said.", nil, ""},
-		"No":        {"A Probe is repeated word for word.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: said("False")}, "Upgradeable=False/NotUpgradeable: Waiting for Foo"},
-		"Yes":       {"Whatever it says.", &v1alpha1.Probe{Status: said("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
+		"No":        {"A Probe is repeated word for word.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")}, "Upgradeable=False/NotUpgradeable: Waiting for Foo"},
+		"Yes":       {"Whatever it says.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
 		"NotRead":   {"Before it says anything that is said.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}}, "Upgradeable=Unknown/NotRead: The custom resources have not been read yet"},
 		"OwnStatus": {"An operator that is to say it itself has not, and nothing is made up.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, ""},
 		"NoSpec":    {"Nor where there is no spec.", &v1alpha1.Probe{}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			before := Inputs{CSV: etcd("1.0.0"), Decision: succeeded, Now: past, Probe: &v1alpha1.Probe{Status: said("Unknown")}}
+			before := Inputs{CSV: etcd("1.0.0"), Decision: succeeded, Now: past, Probe: &v1alpha1.Probe{Status: got("Unknown")}}
 			before.CSV.Status = Compute(before)
 			in := Inputs{CSV: before.CSV, Decision: succeeded, Now: now, Probe: tc.probe}
 			got := Compute(in)

@@ -58,11 +58,11 @@ func TestWaitingForUsers(t *testing.T) {
 	in := runs()
 	in.Operator.Status, _ = Compute(in)
 	got := WaitingForUsers(in.Operator, "Waiting for Foo a/one", in.Now)
-	said := map[string]string{}
+	conditions := map[string]string{}
 	for _, c := range got.Conditions {
-		said[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+		conditions[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 	}
-	if diff := cmp.Diff(how("Synced=False/UsersData", "Ready=False/UsersData"), said); diff != "" {
+	if diff := cmp.Diff(how("Synced=False/UsersData", "Ready=False/UsersData"), conditions); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if len(got.Resources) != len(in.Operator.Status.Resources) || got.FailingSince != nil {

@@ -74,10 +74,10 @@ func subscribed(current, installed, message string, conditions ...string) given 
 			},
 		}
 		for _, c := range conditions {
-			said := conditionOf(c)
+			actual := conditionOf(c)
 			in.Subscription.Status.Conditions = append(in.Subscription.Status.Conditions, operatorsv1alpha1.SubscriptionCondition{
-				Type: operatorsv1alpha1.SubscriptionConditionType(said.Type), Status: corev1.ConditionStatus(said.Status),
-				Reason: said.Reason, Message: said.Message,
+				Type: operatorsv1alpha1.SubscriptionConditionType(actual.Type), Status: corev1.ConditionStatus(actual.Status),
+				Reason: actual.Reason, Message: actual.Message,
 			})
 		}
 	}
@@ -230,7 +230,7 @@ type statusRow struct {
 	reason    string
 	in        Inputs
 	want      map[string]string
-	says      map[string]string // messages of the conditions that the row is about
+	messages  map[string]string // messages of the conditions that the row is about
 	version   string
 	resources []string // each as "entry (Reason): Message", or the entry alone if it is ready
 	failing   string   // failingReason
@@ -248,15 +248,15 @@ func TestCompute(t *testing.T) {
 				before := copied(tc.in)
 				got, _ := Compute(tc.in)
 				statuses.Check(t, of+"/"+name, got)
-				said := map[string]string{}
+				actual := map[string]string{}
 				for _, c := range got.Conditions {
-					said[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+					actual[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 					seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
-					if want, ok := tc.says[c.Type]; ok && c.Message != want {
+					if want, ok := tc.messages[c.Type]; ok && c.Message != want {
 						t.Errorf("%s\nmessage of %s: -want +got\n%s", tc.reason, c.Type, cmp.Diff(want, c.Message))
 					}
 				}
-				if diff := cmp.Diff(tc.want, said); diff != "" {
+				if diff := cmp.Diff(tc.want, actual); diff != "" {
 					t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 				}
 				if diff := cmp.Diff(tc.resources, formatResources(got.Resources)); diff != "" {
@@ -349,7 +349,7 @@ func installRows() map[string]statusRow {
 	failed := func(reason, message string, changes ...given) statusRow {
 		return statusRow{
 			in: beginning(changes...), want: onItsWay("Ready=False/Failed", "Installed=False/"+reason),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready":     fmt.Sprintf("Subscription foo/foo is not ready (%s): %s", reason, message),
 				"Installed": message, "Progressing": message,
 			},
@@ -359,7 +359,7 @@ func installRows() map[string]statusRow {
 	waiting := func(message string, changes ...given) statusRow {
 		return statusRow{
 			in: beginning(changes...), want: onItsWay(),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready":     "Subscription foo/foo is not ready (Installing): " + message,
 				"Installed": message, "Progressing": message, "UpToDate": message,
 			},
@@ -423,7 +423,7 @@ func installRows() map[string]statusRow {
 				csvs(installing("foo.v1", "")),
 			),
 			want: onItsWay(),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready": "Subscription foo/foo is not ready (Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
 					"0 of 1 pods are available",
 				"Progressing": "ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
@@ -453,7 +453,7 @@ func runRows() map[string]statusRow {
 		"Running": {
 			reason: "All is well: the message says what runs.",
 			in:     runs(), want: how(), version: "1.0.0", resources: whole(""),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed", "UpToDate": "foo.v1 is the newest, and runs",
 				"Progressing": "Nothing is being installed or updated",
 			},
@@ -469,7 +469,7 @@ func runRows() map[string]statusRow {
 				"Important=True/ConditionsTrue: BadConnectivity is True of Foo foo/example")),
 			want:    how("Upgradeable=True/AllUpgradeable", "Important=True/ConditionsTrue"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"Upgradeable": "2 of 2 allow it", "Important": "BadConnectivity is True of Foo foo/example"},
+			messages: map[string]string{"Upgradeable": "2 of 2 allow it", "Important": "BadConnectivity is True of Foo foo/example"},
 		},
 		"ProbeSaysNo": {
 			reason: "An operator that must not be updated just now is well, with or without an update.",
@@ -477,13 +477,13 @@ func runRows() map[string]statusRow {
 				"Important=False/NothingImportant: Nothing is")),
 			want:    how("Upgradeable=False/NotUpgradeable", "Important=False/NothingImportant"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"Upgradeable": "Foo foo/example: Migrating is True"},
+			messages: map[string]string{"Upgradeable": "Foo foo/example: Migrating is True"},
 		},
 		"ProbeSilent": {
 			reason: "Of one that has not spoken yet nobody knows what it will say.",
 			in:     runs(probed()), want: how("Upgradeable=Unknown/NotRead", "Important=Unknown/NotRead"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not report it yet"},
+			messages: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not report it yet"},
 		},
 	}
 }
@@ -507,7 +507,7 @@ func updateRows() map[string]statusRow {
 				probe),
 			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable="+upgradeable),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"UpToDate": message, "Progressing": message, "Ready": "foo.v1 runs"},
+			messages: map[string]string{"UpToDate": message, "Progressing": message, "Ready": "foo.v1 runs"},
 		}
 	}
 	none := func(*Inputs) {}
@@ -518,7 +518,7 @@ func updateRows() map[string]statusRow {
 			in:      runs(subscribed("foo.v1", "foo.v1", "Waiting for an InstallPlan for foo.v2", available)),
 			want:    how("UpToDate=False/NewestDoesNotRun"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"UpToDate": "Waiting for an InstallPlan for foo.v2"},
+			messages: map[string]string{"UpToDate": "Waiting for an InstallPlan for foo.v2"},
 		},
 		"Held": waits("An update that the operator holds is no trouble, and it is known who holds it.",
 			"UpgradeHeld", "ProbeNotUpgradeable", held, busy, "False/NotUpgradeable"),
@@ -536,7 +536,7 @@ func updateRows() map[string]statusRow {
 				csvs(givingWay(), installing("foo.v2", "foo.v1"))),
 			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready": "foo.v1 runs",
 				"Progressing": "foo.v1 is being updated to foo.v2: ClusterServiceVersion foo/foo.v2 is Installing (InstallWaiting): " +
 					"0 of 1 pods are available",
@@ -551,7 +551,7 @@ func updateRows() map[string]statusRow {
 			want:      how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=False/Degraded"),
 			version:   "1.0.0",
 			resources: whole("(CSVFailed): " + broken), failing: "CSVFailed",
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready":     "Subscription foo/foo is not ready (CSVFailed): " + broken,
 				"Installed": "foo.v1 is installed",
 			},
@@ -560,24 +560,24 @@ func updateRows() map[string]statusRow {
 			reason: "One whose update cannot be had runs on; but it is failing.",
 			in: runs(subscribed("foo.v2", "foo.v1", refused, available, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
 				csvs(succeeded("foo.v1", ""))),
-			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
-			says:    map[string]string{"Ready": "foo.v1 runs, but: " + refused},
-			version: "1.0.0", resources: whole(""), failing: "InstallPlanFailed",
+			want:     how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			messages: map[string]string{"Ready": "foo.v1 runs, but: " + refused},
+			version:  "1.0.0", resources: whole(""), failing: "InstallPlanFailed",
 		},
 		"CatalogGone": {
 			reason: "So it is with one whose catalog nobody can read any more.",
 			in: runs(subscribed("foo.v1", "foo.v1", "CatalogSource global/operators is away",
 				"CatalogSourceInvalid=True/CatalogSourceUnreadable: CatalogSource global/operators is away"), csvs(succeeded("foo.v1", ""))),
-			want:    how("UpToDate=False/NewestNotKnown"),
-			says:    map[string]string{"Ready": "foo.v1 runs, but: CatalogSource global/operators is away"},
-			version: "1.0.0", resources: whole(""), failing: "CatalogSourceUnreadable",
+			want:     how("UpToDate=False/NewestNotKnown"),
+			messages: map[string]string{"Ready": "foo.v1 runs, but: CatalogSource global/operators is away"},
+			version:  "1.0.0", resources: whole(""), failing: "CatalogSourceUnreadable",
 		},
 		"Updated": {
 			reason: "Once the new one has Succeeded it is what runs.",
 			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(givingWay(), installing("foo.v2", "foo.v1"))),
 				subscribed("foo.v2", "foo.v2", ""), csvs(givingWay(), succeeded("foo.v2", "foo.v1"))),
 			want: how(), version: "2.0.0", resources: whole(""),
-			says: map[string]string{"Ready": "foo.v2 runs"},
+			messages: map[string]string{"Ready": "foo.v2 runs"},
 		},
 		"HeldAndIll": {
 			reason: "That an update is held does not make an operator well that has stopped running.",
@@ -587,7 +587,7 @@ func updateRows() map[string]statusRow {
 				"Ready=False/Degraded"),
 			version: "1.0.0", failing: "NeedsReinstall",
 			resources: whole("(NeedsReinstall): ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone"),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready": "Subscription foo/foo is not ready (NeedsReinstall): " +
 					"ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone",
 			},
@@ -627,14 +627,14 @@ func regressRows() map[string]statusRow {
 				csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
 			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
 			resources: whole("(CSVFailed): " + ill), failing: "CSVFailed",
-			says: map[string]string{"Ready": "Subscription foo/foo is not ready (CSVFailed): " + ill},
+			messages: map[string]string{"Ready": "Subscription foo/foo is not ready (CSVFailed): " + ill},
 		},
 		"FailedButNotToldYet": {
 			reason: "Before its Subscription says so the operator itself does.",
 			in:     after(runs(), csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
 			want:   how("Ready=False/Degraded"), version: "1.0.0",
 			resources: whole("(ComponentUnhealthy): " + ill), failing: "ComponentUnhealthy",
-			says: map[string]string{"Ready": "Subscription foo/foo is not ready (ComponentUnhealthy): " + ill},
+			messages: map[string]string{"Ready": "Subscription foo/foo is not ready (ComponentUnhealthy): " + ill},
 		},
 		"PendingAgain": {
 			reason: "What ran once is never being created.",
@@ -738,7 +738,7 @@ func resourceRows() map[string]statusRow {
 			reason: "It is installed once everything is ready, and until then the object's own reason comes up.",
 			in:     neverReady(waiting), want: notYet("Creating"), version: "1.0.0",
 			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready":     "Foo example is not ready (Provisioning): 1 of 3 nodes are there",
 				"Installed": "Foo example is not ready (Provisioning): 1 of 3 nodes are there",
 			},
@@ -747,7 +747,7 @@ func resourceRows() map[string]statusRow {
 			reason: "What says that it has failed makes the whole fail, in its words.",
 			in:     neverReady(crashed), want: notYet("Failed"), version: "1.0.0",
 			resources: whole("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
-			says: map[string]string{"Ready": "Foo example is not ready (CrashLoop): node 2 does not start"},
+			messages: map[string]string{"Ready": "Foo example is not ready (CrashLoop): node 2 does not start"},
 		},
 		"FailingBesideWaiting": {
 			reason: "The trouble is that of what fails, not of what only takes its time.",
@@ -755,7 +755,7 @@ func resourceRows() map[string]statusRow {
 			want:   notYet("Failed"), version: "1.0.0",
 			resources: whole("", "example (Provisioning): 1 of 3 nodes are there", "other (CrashLoop): node 2 does not start"),
 			failing:   "CrashLoop",
-			says: map[string]string{"Ready": "Foo example is not ready (Provisioning): 1 of 3 nodes are there; " +
+			messages: map[string]string{"Ready": "Foo example is not ready (Provisioning): 1 of 3 nodes are there; " +
 				"Foo other is not ready (CrashLoop): node 2 does not start"},
 		},
 		"WasReady": {
@@ -793,7 +793,7 @@ func resourceRows() map[string]statusRow {
 			want:   onItsWay("Synced=False/KindNotFound"),
 			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
 				"example (KindNotFound): "+kindless),
-			says: map[string]string{"Synced": kindless},
+			messages: map[string]string{"Synced": kindless},
 		},
 		"KindDoesNotCome": {
 			reason:    "Where it has not, somebody has to see to it.",
@@ -814,7 +814,7 @@ func resourceRows() map[string]statusRow {
 			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: whole("(Conflict): " + conflicts), failing: "Conflict",
-			says: map[string]string{
+			messages: map[string]string{
 				"Synced": conflicts, "Installed": conflicts, "Ready": "Subscription foo/foo is not ready (Conflict): " + conflicts,
 			},
 		},
@@ -825,8 +825,8 @@ func resourceRows() map[string]statusRow {
 			}),
 			want: onItsWay("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
 				"UpToDate=False/SubscriptionNotFound"),
-			failing: "NamespaceReserved",
-			says:    map[string]string{"Synced": "It is reserved", "Installed": "It is reserved"},
+			failing:  "NamespaceReserved",
+			messages: map[string]string{"Synced": "It is reserved", "Installed": "It is reserved"},
 		},
 		"ConflictAndKindNotFound": {
 			reason: "All that is wrong is told, under the reason that will not go away by itself.",
@@ -837,8 +837,8 @@ func resourceRows() map[string]statusRow {
 				"namespace", "operatorgroup (Conflict): " + taken, "subscription (Installing): Waiting for a Subscription to package foo",
 				"example (KindNotFound): " + kindless,
 			},
-			failing: "Conflict",
-			says:    map[string]string{"Synced": taken + "; " + kindless},
+			failing:  "Conflict",
+			messages: map[string]string{"Synced": taken + "; " + kindless},
 		},
 		"KindNotFoundFirst": {
 			reason: "Whatever comes first.",
@@ -859,14 +859,14 @@ func resourceRows() map[string]statusRow {
 			want:      how("Synced=False/Forbidden", "Ready=False/Failed", "Installed=False/Forbidden", "Progressing=True/Installing"),
 			version:   "1.0.0",
 			resources: whole("", "example (Forbidden): "+forbidden), failing: "Forbidden",
-			says: map[string]string{"Synced": forbidden, "Installed": forbidden},
+			messages: map[string]string{"Synced": forbidden, "Installed": forbidden},
 		},
 		"Refused": {
 			reason: "So is what the API server refuses, which is no better for having been there.",
 			in:     after(runs(example("Ready=True")), problem("example", "ApplyFailed", refused)),
 			want:   how("Synced=False/ApplyFailed", "Ready=False/Degraded"), version: "1.0.0",
 			resources: whole("", "example (ApplyFailed): "+refused), failing: "ApplyFailed",
-			says: map[string]string{"Synced": refused},
+			messages: map[string]string{"Synced": refused},
 		},
 		"Leaving": {
 			reason: "What is on its way out is told, and does not count.",
@@ -897,7 +897,7 @@ func observeRows() map[string]statusRow {
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionNotFound",
-			says: map[string]string{
+			messages: map[string]string{
 				"Synced":    "Nothing is made or changed, since managementPolicy is Observe",
 				"Ready":     "The operator is not ready (SubscriptionNotFound): There is no Subscription to package foo to observe",
 				"Installed": "There is no Subscription to package foo to observe",
@@ -907,15 +907,15 @@ func observeRows() map[string]statusRow {
 			reason: "One is reported on as if it were our own.",
 			in:     beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
 			want:   how("Synced=True/ObserveOnly"), version: "1.0.0",
-			says: map[string]string{"Ready": "foo.v1 runs"},
+			messages: map[string]string{"Ready": "foo.v1 runs"},
 		},
 		"OneInTrouble": {
 			reason: "Also of what is wrong with it.",
 			in: beginning(asked(observing), nothingMade, observed(1),
 				subscribed("", "", "No", "ResolutionFailed=True/ChannelNotFound: No channel")),
-			want:    onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/ChannelNotFound"),
-			failing: "ChannelNotFound",
-			says:    map[string]string{"Ready": "The operator is not ready (ChannelNotFound): No channel"},
+			want:     onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/ChannelNotFound"),
+			failing:  "ChannelNotFound",
+			messages: map[string]string{"Ready": "The operator is not ready (ChannelNotFound): No channel"},
 		},
 		"Several": {
 			reason: "Of several nobody knows which is meant.",
@@ -923,7 +923,7 @@ func observeRows() map[string]statusRow {
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionAmbiguous",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionAmbiguous",
-			says: map[string]string{
+			messages: map[string]string{
 				"Installed": "There are 2 Subscriptions to package foo: set spec.namespace to select one",
 			},
 		},
@@ -961,7 +961,7 @@ func othersRows() map[string]statusRow {
 			reason: "Who was first goes on, and says that there is another.",
 			in:     runs(duplicates("bar", "baz")),
 			want:   how("Synced=False/DuplicatePackage"), version: "1.0.0", resources: whole(""),
-			says: map[string]string{"Synced": "Package foo is also that of PlatformOperator bar, baz: delete all but one. " +
+			messages: map[string]string{"Synced": "Package foo is also that of PlatformOperator bar, baz: delete all but one. " +
 				"This one is the oldest, and goes on"},
 		},
 		"OlderInstalling": {
@@ -975,7 +975,7 @@ func othersRows() map[string]statusRow {
 			want: onItsWay("Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "DuplicatePackage",
-			says: map[string]string{
+			messages: map[string]string{
 				"Synced": younger, "Installed": younger, "Ready": "The operator is not ready (DuplicatePackage): " + younger,
 			},
 		},
@@ -988,16 +988,16 @@ func othersRows() map[string]statusRow {
 				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
 				"subscription (OLMNotFound): " + install,
 			},
-			failing: "OLMNotFound",
-			says:    map[string]string{"Installed": install, "Progressing": install},
+			failing:  "OLMNotFound",
+			messages: map[string]string{"Installed": install, "Progressing": install},
 		},
 		"NoOLMToObserve": {
 			reason: "Also for who only observes.",
 			in:     beginning(noOLM, asked(observing), nothingMade),
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
-			failing: "OLMNotFound",
-			says:    map[string]string{"Ready": "The operator is not ready (OLMNotFound): " + install},
+			failing:  "OLMNotFound",
+			messages: map[string]string{"Ready": "The operator is not ready (OLMNotFound): " + install},
 		},
 		"OLMGone": {
 			reason: "Where it is gone the operator is degraded, and stays so however often one looks.",
@@ -1034,7 +1034,7 @@ func olmRows() map[string]statusRow {
 		"UpToDate": {
 			reason: "There the condition says it, since the schema has no field for it.",
 			in:     running, want: how(), version: "1.0.0", resources: whole(""),
-			says: map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
+			messages: map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
 		},
 		"NotToldYet": {
 			reason: "Until we have said so, it is not.",
@@ -1047,7 +1047,7 @@ func olmRows() map[string]statusRow {
 				byOLM(because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), "RequirementsNotMet", "CRD bars.example.com is missing")))),
 			want:    how("Ready=True/Updating", "Progressing=True/Updating", "UpToDate=False/NewestDoesNotRun"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{
+			messages: map[string]string{
 				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed",
 				"Progressing": "foo.v1 is being updated to foo.v2: ClusterServiceVersion foo/foo.v2 is Pending (RequirementsNotMet): " +
 					"CRD bars.example.com is missing",
@@ -1060,7 +1060,7 @@ func olmRows() map[string]statusRow {
 			want: how("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun",
 				"Upgradeable=False/OperatorConditionNotUpgradeable"),
 			version: "1.0.0", resources: whole(""),
-			says: map[string]string{"Progressing": "It is busy", "Upgradeable": "It is busy", "Ready": "foo.v1 runs"},
+			messages: map[string]string{"Progressing": "It is busy", "Upgradeable": "It is busy", "Ready": "foo.v1 runs"},
 		},
 		"FirstIsInstalled": {
 			reason: "A first one that does not run yet is not installed, whatever OLM calls it.",
@@ -1072,21 +1072,21 @@ func olmRows() map[string]statusRow {
 		"FirstAwaitsApproval": {
 			reason: "Whom a first install waits for is known by the condition alone.",
 			in:     beginning(bridged("foo.v1", "", "InstallPlanAwaitingManualApproval=True/RequiresApproval: Approve it")),
-			want:   onItsWay(), says: map[string]string{"Installed": "Approve it", "UpToDate": "Approve it"},
+			want:   onItsWay(), messages: map[string]string{"Installed": "Approve it", "UpToDate": "Approve it"},
 			resources: whole("(Installing): Approve it"),
 		},
 		"UnpackFailed": {
-			reason: "A bundle that cannot be unpacked is told, though no other condition does.",
-			in:     beginning(bridged("", "", "BundleUnpackFailed=True/BundleUnpackFailed: "+unpack)),
-			want:   onItsWay("Ready=False/Failed", "Installed=False/BundleUnpackFailed"),
-			says:   map[string]string{"Installed": unpack}, failing: "BundleUnpackFailed",
+			reason:   "A bundle that cannot be unpacked is told, though no other condition does.",
+			in:       beginning(bridged("", "", "BundleUnpackFailed=True/BundleUnpackFailed: "+unpack)),
+			want:     onItsWay("Ready=False/Failed", "Installed=False/BundleUnpackFailed"),
+			messages: map[string]string{"Installed": unpack}, failing: "BundleUnpackFailed",
 			resources: whole("(BundleUnpackFailed): " + unpack),
 		},
 		"WithoutReason": {
 			reason: "OLM leaves out reasons: then the type is the word.",
 			in:     beginning(bridged("", "", "ResolutionFailed=True: "+conflict)),
 			want:   onItsWay("Ready=False/Failed", "Installed=False/ResolutionFailed"),
-			says: map[string]string{
+			messages: map[string]string{
 				"Installed": conflict, "Ready": "Subscription foo/foo is not ready (ResolutionFailed): " + conflict,
 			},
 			failing: "ResolutionFailed", resources: whole("(ResolutionFailed): " + conflict),
@@ -1521,8 +1521,8 @@ func TestDeleting(t *testing.T) {
 			for _, conditionType := range []string{"Synced", "Ready"} {
 				c := meta.FindStatusCondition(got.Conditions, conditionType)
 				want := "False/Deleting: Waiting until these are gone: Namespace foo, OperatorGroup foo/foo"
-				if said := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); said != want {
-					t.Errorf("%s is %s; want %s", conditionType, said, want)
+				if actual := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); actual != want {
+					t.Errorf("%s is %s; want %s", conditionType, actual, want)
 				}
 			}
 			if got.FailingSince != nil || got.QuietSince != nil || got.FailingReason != "" || got.FailingMessage != "" {

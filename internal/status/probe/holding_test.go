@@ -54,23 +54,23 @@ func TestHeldBy(t *testing.T) {
 
 func TestHolding(t *testing.T) {
 	held := []Held{{Gate: v1alpha1.ReasonApprovalGate, Subscription: "foo", Target: "foo.v2", Since: since}}
-	says := func(status metav1.ConditionStatus) *v1alpha1.ProbeStatus {
+	message := func(status metav1.ConditionStatus) *v1alpha1.ProbeStatus {
 		return &v1alpha1.ProbeStatus{Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionUpgradeable, Status: status, Message: "Waiting for Foo a/b: Migrating is True"},
 			{Type: v1alpha1.ConditionHolding, Status: metav1.ConditionTrue, Reason: "Before", LastTransitionTime: metav1.Unix(100, 0)},
 		}}
 	}
 	in := Inputs{Probe: &v1alpha1.Probe{}, Held: held, Now: metav1.Unix(1000, 0)}
-	out := says(metav1.ConditionFalse)
+	out := message(metav1.ConditionFalse)
 	out.Conditions = out.Conditions[:1]
 	holding(in, findings{}, out)
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHolding)
 	if c == nil || c.Reason != v1alpha1.ReasonApprovalGate || c.LastTransitionTime != since || !strings.Contains(c.Message, "foo.v2: Waiting for Foo a/b") {
 		t.Errorf("it should say which update waits, for what, and since when: %+v", c)
 	}
-	allowed := says(metav1.ConditionTrue)
+	allowed := message(metav1.ConditionTrue)
 	holding(in, findings{}, allowed)
-	none := says(metav1.ConditionFalse)
+	none := message(metav1.ConditionFalse)
 	holding(Inputs{Probe: in.Probe, Now: in.Now}, findings{}, none)
 	for what, out := range map[string]*v1alpha1.ProbeStatus{"a Probe that allows the update": allowed, "one that nothing waits for": none} {
 		if meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHolding) != nil {

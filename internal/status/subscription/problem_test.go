@@ -127,7 +127,7 @@ func TestTroubleAndWait(t *testing.T) {
 // TestTroubleOrWait verifies that each of the worst conditions is either trouble or a wait, alone and before those that
 // follow it. InstallPlanMissing is neither, because the plan is created again.
 func TestTroubleOrWait(t *testing.T) {
-	var told []string
+	var got []string
 	for _, conditionType := range worst {
 		name := string(conditionType)
 		if conditionType == v1alpha1.SubscriptionInstallPlanMissing {
@@ -141,7 +141,7 @@ func TestTroubleOrWait(t *testing.T) {
 		if trouble == nil {
 			continue
 		}
-		told = append(told, name)
+		got = append(got, name)
 		var all []string
 		for _, later := range slices.Backward(worst[slices.Index(worst, conditionType):]) {
 			all = append(all, string(later)+"=True/"+string(later)+": says so")
@@ -154,7 +154,7 @@ func TestTroubleOrWait(t *testing.T) {
 		"InstalledCSVFailed", "InstallPlanFailed", "CatalogSourceInvalid", "PackageChannelInvalid", "ResolutionFailed",
 		"InstalledCSVMissing",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("these are troubles, the worst first: -want +got\n%s", diff)
 	}
 }

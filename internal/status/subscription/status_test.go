@@ -175,17 +175,17 @@ func TestCompute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Compute(tc.in)
 			statuses.Check(t, name, got)
-			said := map[string]string{}
+			conditions := map[string]string{}
 			for _, c := range got.Conditions {
 				if c.Type != v1alpha1.SubscriptionUpToDate {
-					said[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
+					conditions[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 				}
 				seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
 				if c.Message == "" && (c.Type != v1alpha1.SubscriptionInstallPlanPending || !goesOn[c.Reason]) {
 					t.Errorf("%s says nothing", c.Type)
 				}
 			}
-			if diff := gocmp.Diff(tc.conditions, said); diff != "" {
+			if diff := gocmp.Diff(tc.conditions, conditions); diff != "" {
 				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 			}
 			checkUpToDate(t, got, tc)
