@@ -59,6 +59,23 @@ func why(t *testing.T, sub *v1alpha1.Subscription, want int, words ...string) st
 	return text
 }
 
+// awaitResolved waits until nothing blocks a Subscription, and does what the command line says if OLM has not resolved it
+// since the update.
+func awaitResolved(t *testing.T, sub *v1alpha1.Subscription) {
+	t.Helper()
+	const resolve = "To have OLM resolve it now"
+	cluster.Await(t, sub, func() string {
+		text, code := run(t, filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "why", "-n", sub.Namespace, sub.Name)
+		if strings.Contains(text, resolve) {
+			follow(t, text, resolve)
+		}
+		if code != 0 {
+			return fmt.Sprintf("it exits with %d: %s", code, text)
+		}
+		return ""
+	})
+}
+
 // follow runs the command that an explanation prints for a step.
 func follow(t *testing.T, text, step string) {
 	t.Helper()
@@ -160,6 +177,7 @@ func TestCommandLineActs(t *testing.T) {
 	command(2, "audit until Friday", "check", "acts")
 	checkArchive(t, s, "acts")
 	command(0, condition+" released", "release", "acts")
+	awaitResolved(t, sub)
 	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
 
 	command(1, "there is no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")

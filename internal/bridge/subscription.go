@@ -3,6 +3,7 @@ package bridge
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -233,27 +234,32 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 		out.Message = held.Message
 	case in.Verdict.Ours && in.Verdict.Gate.Held:
 		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
-	case in.resolvedWith() != "":
-		out.Message = fmt.Sprintf("Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion %s, which does not exist any more", in.resolvedWith())
+	case OutdatedFailure(in.Subscription, in.CSVs) != "":
+		out.Message = fmt.Sprintf("Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion %s, which does not exist any more",
+			OutdatedFailure(in.Subscription, in.CSVs))
 	case r == nil && status.GetCondition(v1alpha1.SubscriptionCatalogSourceInvalid).Status == corev1.ConditionFalse:
 		out.Message = "Waiting for OLM to resolve it"
 	}
 	return out
 }
 
-// resolvedWith returns the CSV that the current one replaces if OLM's resolution failed because of it and it has been
-// deleted since; otherwise "". OLM does not retry an unsatisfiable resolution, and the deletion does not trigger its
-// resolver. If both versions existed at the last resolution, ResolutionFailed outlives the hold (seen with v0.46 for
-// more than two minutes; its resync is after 15). Our write of a message about it is an event of the Subscription, and
-// triggers the resolver.
-func (in Inputs) resolvedWith() string {
-	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
-	current := in.CSVs[in.Subscription.Status.CurrentCSV]
-	if failed.Status != corev1.ConditionTrue || current == nil {
+// existed matches what OLM's resolver reports of each ClusterServiceVersion that no Subscription refers to.
+var existed = regexp.MustCompile(`clusterserviceversion (\S+) exists and is not referenced by a subscription`)
+
+// OutdatedFailure returns a ClusterServiceVersion because of which OLM's resolution of a namespace failed, and that has been
+// deleted since; "" if there is none. OLM does not retry an unsatisfiable resolution, and the deletion does not trigger its
+// resolver. If the versions before and after an update existed at the last resolution, ResolutionFailed outlives the
+// update (seen with v0.46 until its resync, which is after 15 minutes). Any change of a Subscription triggers the
+// resolver, such as that of our message about it.
+func OutdatedFailure(sub *v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) string {
+	failed := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
+	if failed.Status != corev1.ConditionTrue {
 		return ""
 	}
-	if before := current.Spec.Replaces; in.CSVs[before] == nil && containsPhrase(failed.Message, "clusterserviceversion "+before) {
-		return before
+	for _, match := range existed.FindAllStringSubmatch(failed.Message, -1) {
+		if name := match[1]; csvs[name] == nil {
+			return name
+		}
 	}
 	return ""
 }

@@ -54,7 +54,11 @@ type Step struct {
 // anyway separates the cause of a hold from the command that overrides it.
 const anyway = ". " + toUpdateAnyway + ": "
 
-const toUpdateAnyway = "To update anyway"
+// What steps do.
+const (
+	toUpdateAnyway = "To update anyway"
+	toResolveAnew  = "To have OLM resolve it now" // any change of a Subscription triggers OLM's resolver
+)
 
 // broken are the conditions of a Subscription that a user has to end, in the order of their stages.
 var broken = []v1alpha1.SubscriptionConditionType{
@@ -73,15 +77,12 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	var out []Blocker
 	for _, t := range broken {
 		c := status.GetCondition(t)
-		if c.Status == corev1.ConditionTrue && t == v1alpha1.SubscriptionResolutionFailed {
-			if by := n.holdThatFails(c.Message); by != nil {
-				out = append(out, unresolved(sub, c, by)...)
-				continue
-			}
-		}
-		if c.Status == corev1.ConditionTrue {
-			by, step := origin(sub, t)
-			out = append(out, Blocker{Impact: Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []Step{step}})
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case t == v1alpha1.SubscriptionResolutionFailed:
+			out = append(out, unresolvable(sub, c, n)...)
+		default:
+			out = append(out, brokenBy(sub, c))
 		}
 	}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
@@ -111,17 +112,33 @@ func (n *namespace) holdThatFails(message string) *v1alpha1.Subscription {
 	return nil
 }
 
-// unresolved returns the blocker of a Subscription that OLM cannot resolve while it holds the update of another. For the
-// one that is held it is no blocker: the hold is.
-func unresolved(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, by *v1alpha1.Subscription) []Blocker {
-	if by.Name == sub.Name {
-		return nil
+// brokenBy returns the blocker of a condition that a user has to end.
+func brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) Blocker {
+	by, step := origin(sub, c.Type)
+	return Blocker{Impact: Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []Step{step}}
+}
+
+// unresolvable returns what a failed resolution of OLM means for a Subscription: OLM reports one for the whole namespace
+// while it holds an update in it, and for up to 15 minutes after an update.
+func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace) []Blocker {
+	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c)}
+	if by := n.holdThatFails(c.Message); by != nil {
+		if by.Name == sub.Name {
+			return nil // the hold is its blocker
+		}
+		out.By = "Subscription " + by.Namespace + "/" + by.Name
+		out.Cause = fmt.Sprintf("OLM resolves nothing in namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
+		out.Steps = []Step{{"To see what that waits for", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
+		return []Blocker{out}
 	}
-	return []Blocker{{
-		Impact: Held, By: "Subscription " + by.Namespace + "/" + by.Name, Reason: c.Reason, Since: since(c),
-		Cause: fmt.Sprintf("OLM resolves nothing in namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV),
-		Steps: []Step{{"To see what that waits for", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}},
-	}}
+	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" {
+		out.Cause = fmt.Sprintf("OLM has not resolved namespace %s since ClusterServiceVersion %s, because of which it failed, was deleted; it does so within 15 minutes",
+			sub.Namespace, csv)
+		out.Steps = []Step{{toResolveAnew, fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s operatorstatus.io/resolve-anew=$(date +%%s)",
+			sub.Namespace, sub.Name)}}
+		return []Blocker{out}
+	}
+	return []Blocker{brokenBy(sub, c)}
 }
 
 // distinct removes blockers that report the same as an earlier one, which keeps since when.

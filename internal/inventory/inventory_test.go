@@ -222,6 +222,22 @@ func TestOperators(t *testing.T) {
 				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
 			},
 		},
+		"OutdatedFailure": {
+			reason: "OLM does not resolve anew when it has deleted the version because of which the resolution failed.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v2", "foo.v2", condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue,
+					"ConstraintsNotSatisfiable", "clusterserviceversion foo.v1 exists and is not referenced by a subscription, subscription foo exists"))},
+				CatalogSources:         []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v2", "foo.v1", succeeded)},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v2", Version: "2.0.0", UpToDate: no, Upgradeable: yes, Since: 1000,
+				Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
+				Steps: []string{"To have OLM resolve it now: kubectl annotate --overwrite subscription.operators.coreos.com -n default foo " +
+					"operatorstatus.io/resolve-anew=$(date +%s)"},
+			},
+		},
 		"Unsubscribed": {
 			reason: "A ClusterServiceVersion that was applied by hand is an operator, too.",
 			in:     Cluster{ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseFailed)}},
@@ -277,6 +293,22 @@ func TestUnresolvedNeighbor(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, inBrief(got[0])); diff != "" {
 		t.Errorf("-want +got\n%s\n%+v", diff, got[0].Blockers)
+	}
+}
+
+// TestOutdatedNeighbor verifies that a Subscription is not broken by a failure of the whole namespace that is outdated.
+func TestOutdatedNeighbor(t *testing.T) {
+	failed := condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, "ConstraintsNotSatisfiable",
+		"clusterserviceversion foo.v1 exists and is not referenced by a subscription, subscription foo exists")
+	neighbor := sub("", "", failed)
+	neighbor.Name, neighbor.Spec.Package = "bar", "bar"
+	got := Operators(Cluster{
+		Subscriptions:          []v1alpha1.Subscription{neighbor},
+		CatalogSources:         []olm.CatalogSource{catalog()},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v2", "foo.v1", olm.CSVPhaseSucceeded)},
+	})
+	if want := []string{"Held by Subscription default/bar: ConstraintsNotSatisfiable"}; !slices.Equal(inBrief(got[0]).Blockers, want) {
+		t.Errorf("got %v, want %v", inBrief(got[0]).Blockers, want)
 	}
 }
 
