@@ -191,19 +191,33 @@ func TestCommandLineActs(t *testing.T) {
 	command(1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
 }
 
-// checkArchive verifies that an archive of the cluster gives the same answers as the cluster, and has no secrets.
+// checkArchive verifies that an archive of the cluster gives the same answers as the cluster.
 func checkArchive(t *testing.T, s *stage, name string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cluster.tar.gz")
-	if out, code := run(t, "kubectl", "operator-status", "gather", "--output="+file); code != 0 || !strings.Contains(out, "subscriptions") {
-		t.Fatalf("gather exits with %d: %s", code, out)
-	}
-	for _, args := range [][]string{{"get", "-o", "yaml"}, {"why", name}, {"tree", name}, {"check", "-o", "yaml"}} {
-		live, wanted := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
-		archived, code := run(t, filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), slices.Concat([]string{args[0], "-n", s.namespace, "--from=" + file, "--kubeconfig=/dev/null"}, args[1:])...)
-		if ages.ReplaceAllString(live, "") != ages.ReplaceAllString(archived, "") || code != wanted {
-			t.Errorf("%s of the archive exits with %d, of the cluster with %d: %s\n%s", strings.Join(args, " "), code, wanted, archived, live)
+	answers := func(program string, flags ...string) string {
+		var out strings.Builder
+		for _, args := range [][]string{{"get", "-o", "yaml"}, {"why", name}, {"tree", name}, {"check", "-o", "yaml"}} {
+			text, code := run(t, program, slices.Concat(args, []string{"-n", s.namespace}, flags)...)
+			fmt.Fprintf(&out, "%s\n%sexit code %d\n", strings.Join(args, " "), ages.ReplaceAllString(text, ""), code)
 		}
+		return out.String()
+	}
+	program := filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status")
+	kubeconfig := "--kubeconfig=" + filepath.Join(clusterDir, "kubeconfig")
+	var live string
+	cluster.Await(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, func() string {
+		live = answers(program, kubeconfig)
+		if out, code := run(t, "kubectl", "operator-status", "gather", "--output="+file); code != 0 || !strings.Contains(out, "subscriptions") {
+			t.Fatalf("gather exits with %d: %s", code, out)
+		}
+		if live != answers(program, kubeconfig) {
+			return "the cluster changed while it was gathered"
+		}
+		return ""
+	})
+	if archived := answers(program, "--from="+file, "--kubeconfig=/dev/null"); archived != live {
+		t.Errorf("the answers of the archive are\n%s\nwant those of the cluster:\n%s", archived, live)
 	}
 	if out, code := run(t, "kubectl", "operator-status", "approve", name, "--from="+file); code != 1 || !strings.Contains(out, "takes no --from") {
 		t.Errorf("approve of an archive exits with %d: %s", code, out)
