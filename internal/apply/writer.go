@@ -41,6 +41,24 @@ func (w Writer) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return w.apply(ctx, o, false)
 }
 
+// Update applies an object that exists. Unlike Apply, it transfers OLM's fields before: after an error or a crash in
+// between, the object does not have the annotations of the desired one yet, of which a hash of its content means that
+// nothing is left to do.
+func (w Writer) Update(ctx context.Context, o *unstructured.Unstructured) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(o.GroupVersionKind())
+	switch err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), live); {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return w.Apply(ctx, o)
+	case err != nil:
+		return fmt.Errorf("getting %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if _, err := w.takeOver(ctx, live); err != nil {
+		return err
+	}
+	return w.Apply(ctx, o)
+}
+
 // byOLM holds the field managers of OLM's two processes for updates.
 var byOLM = sets.New("olm", "catalog")
 

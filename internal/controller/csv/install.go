@@ -166,7 +166,11 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 	if err != nil {
 		return err
 	}
-	return apply.Writer{Client: as, Owner: FieldOwner}.Apply(ctx, sealed)
+	writer := apply.Writer{Client: as, Owner: FieldOwner}
+	if actual == nil {
+		return writer.Apply(ctx, sealed)
+	}
+	return writer.Update(ctx, sealed)
 }
 
 // share adds the other operators of the namespace that run as a service account to its owners, so that it is deleted

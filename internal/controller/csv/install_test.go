@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/internal/install"
 )
@@ -119,12 +122,15 @@ func TestSame(t *testing.T) {
 			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar"})
 			d.OwnerReferences = append(d.OwnerReferences, owner("w1", nil))
 		}), true},
-		"Changed":      {"What others change is put right.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil:1" }), false},
-		"Removed":      {"What others remove comes back.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Env = nil }), false},
-		"Scaled":       {"A number is a value like any other.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) }), false},
-		"LabelLost":    {"A label that is gone comes back.", desiredDeployment(), with(func(d *appsv1.Deployment) { delete(d.Labels, install.LabelOwner) }), false},
-		"NoMore":       {"What is wanted no more is seen to be gone by the hash of what was applied.", fewer, applied(t, desiredDeployment(), running), false},
-		"HashLost":     {"Without the hash it is applied again.", desiredDeployment(), with(func(d *appsv1.Deployment) { delete(d.Annotations, install.AnnotationApplied) }), false},
+		"Changed": {"What others change is put right.", desiredDeployment(),
+			with(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil:1" }), false},
+		"Removed": {"What others remove comes back.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Env = nil }),
+			false},
+		"Scaled":    {"A number is a value like any other.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) }), false},
+		"LabelLost": {"A label that is gone comes back.", desiredDeployment(), with(func(d *appsv1.Deployment) { delete(d.Labels, install.LabelOwner) }), false},
+		"NoMore":    {"What is wanted no more is seen to be gone by the hash of what was applied.", fewer, applied(t, desiredDeployment(), running), false},
+		"HashLost": {"Without the hash it is applied again.", desiredDeployment(),
+			with(func(d *appsv1.Deployment) { delete(d.Annotations, install.AnnotationApplied) }), false},
 		"OwnerMissing": {"It has to belong to its ClusterServiceVersion.", desiredDeployment(), with(func(d *appsv1.Deployment) { d.OwnerReferences = nil }), false},
 		"OwnerMoved": {"An earlier version's owner of the same name is another.", desiredDeployment(), with(func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].UID = "uid-earlier"
@@ -133,9 +139,11 @@ func TestSame(t *testing.T) {
 			d.OwnerReferences = append(d.OwnerReferences, owner("v0", nil))
 			d.Labels[install.LabelOwner] = "v0"
 		}), false},
-		"Account":         {"Of service accounts the cache holds the metadata alone.", desiredAccount(), metadata(desiredAccount()), true},
-		"AccountLabelled": {"Of which labels count.", desiredAccount(), func() client.Object { out := metadata(desiredAccount()); out.Labels = nil; return out }(), false},
-		"AccountOwner":    {"And owners.", desiredAccount(), func() client.Object { out := metadata(desiredAccount()); out.OwnerReferences = nil; return out }(), false},
+		"Account": {"Of service accounts the cache holds the metadata alone.", desiredAccount(), metadata(desiredAccount()), true},
+		"AccountLabelled": {"Of which labels count.", desiredAccount(), func() client.Object { out := metadata(desiredAccount()); out.Labels = nil; return out }(),
+			false},
+		"AccountOwner": {"And owners.", desiredAccount(), func() client.Object { out := metadata(desiredAccount()); out.OwnerReferences = nil; return out }(),
+			false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +201,8 @@ func unseen(d *appsv1.Deployment) *appsv1.Deployment {
 }
 
 func TestRollout(t *testing.T) {
-	gaveUp := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "it has timed out progressing"}
+	gaveUp := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded",
+		Message: "it has timed out progressing"}
 	progressing := appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Message: "progressing"}
 	quota := appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"}
 	cases := map[string]struct {
@@ -202,17 +211,20 @@ func TestRollout(t *testing.T) {
 		available, stuck bool
 		why              string
 	}{
-		"Absent":       {reason: "One that the cache does not have yet has just been applied.", deployment: &appsv1.Deployment{}, why: "it has just been applied"},
-		"Unseen":       {reason: "What a controller says of an earlier spec says nothing of this one.", deployment: unseen(deployment(new(int32(1)), 1, 1, 1)), why: "it has just been applied"},
-		"UnseenStuck":  {reason: "Nor that it gave up.", deployment: unseen(deployment(new(int32(1)), 1, 1, 0, gaveUp)), why: "it has just been applied"},
-		"Starting":     {reason: "Its pod is not ready.", deployment: deployment(new(int32(1)), 1, 1, 0, progressing), why: "1 of 1 pods are updated, 0 are available"},
+		"Absent": {reason: "One that the cache does not have yet has just been applied.", deployment: &appsv1.Deployment{}, why: "it has just been applied"},
+		"Unseen": {reason: "What a controller says of an earlier spec says nothing of this one.", deployment: unseen(deployment(new(int32(1)), 1, 1, 1)),
+			why: "it has just been applied"},
+		"UnseenStuck": {reason: "Nor that it gave up.", deployment: unseen(deployment(new(int32(1)), 1, 1, 0, gaveUp)), why: "it has just been applied"},
+		"Starting": {reason: "Its pod is not ready.", deployment: deployment(new(int32(1)), 1, 1, 0, progressing),
+			why: "1 of 1 pods are updated, 0 are available"},
 		"Available":    {reason: "All pods are there.", deployment: deployment(new(int32(2)), 2, 2, 2, progressing), available: true},
 		"ByDefault":    {reason: "One pod is the default.", deployment: deployment(nil, 0, 0, 0), why: "0 of 1 pods are updated, 0 are available"},
 		"ScaledToZero": {reason: "None of none is all, for an operator that is switched off.", deployment: deployment(new(int32(0)), 0, 0, 0), available: true},
 		"SomeMissing":  {reason: "Two of three are not all.", deployment: deployment(new(int32(3)), 3, 3, 2), why: "3 of 3 pods are updated, 2 are available"},
 		"OldPodRuns": {reason: "While the old pod does the work, the new one is not available: an update that cannot start has not Succeeded.",
 			deployment: deployment(new(int32(1)), 2, 1, 1, progressing), why: "pods"},
-		"Refused":   {reason: "What the API server says of its pods is told.", deployment: deployment(new(int32(1)), 0, 0, 0, quota, progressing), why: "exceeded quota"},
+		"Refused": {reason: "What the API server says of its pods is told.", deployment: deployment(new(int32(1)), 0, 0, 0, quota, progressing),
+			why: "exceeded quota"},
 		"GaveUp":    {reason: "One that gave up is stuck.", deployment: deployment(new(int32(1)), 1, 1, 0, gaveUp), stuck: true, why: "it has timed out progressing"},
 		"Recovered": {reason: "One that gave up and came up all the same is available.", deployment: deployment(new(int32(1)), 1, 1, 1, gaveUp), available: true},
 	}
@@ -254,15 +266,22 @@ func TestHealth(t *testing.T) {
 		there  []client.Object
 		want   string
 	}{
-		"Up":          {"All are available.", nil, []client.Object{up("a"), up("b")}, "Succeeded/InstallSucceeded: Every deployment is available"},
-		"Waits":       {"One is not yet.", []option{phase("Installing")}, []client.Object{down("a"), up("b")}, "Installing/InstallWaiting: " + waits},
-		"Absent":      {"One is not even there.", nil, []client.Object{up("a")}, "Installing/InstallWaiting: Deployment b is not available: it has just been applied"},
-		"WaitsForTwo": {"Both are named, always in the same order.", nil, []client.Object{down("b"), down("a")}, "Installing/InstallWaiting: " + waits + "; " + strings.Replace(waits, " a ", " b ", 1)},
-		"GoesDown":    {"One that was available is so no more.", []option{phase("Succeeded")}, []client.Object{down("a"), up("b")}, "Failed/ComponentUnhealthy: " + waits},
-		"StaysDown":   {"And stays so: this is no install.", []option{phase("Failed"), reason("ComponentUnhealthy")}, []client.Object{down("a"), up("b")}, "Failed/ComponentUnhealthy: " + waits},
-		"ComesBack":   {"Until it comes back.", []option{phase("Failed"), reason("ComponentUnhealthy")}, []client.Object{up("a"), up("b")}, "Succeeded/InstallSucceeded: Every deployment is available"},
-		"Stuck":       {"One that gave up fails the install.", []option{phase("Installing")}, []client.Object{down("a"), stuck("b")}, "Failed/InstallCheckFailed: Deployment b makes no progress: it has timed out progressing"},
-		"GetsUnstuck": {"And no more once it goes on.", []option{phase("Failed"), reason("InstallCheckFailed")}, []client.Object{down("a"), up("b")}, "Installing/InstallWaiting: " + waits},
+		"Up":    {"All are available.", nil, []client.Object{up("a"), up("b")}, "Succeeded/InstallSucceeded: Every deployment is available"},
+		"Waits": {"One is not yet.", []option{phase("Installing")}, []client.Object{down("a"), up("b")}, "Installing/InstallWaiting: " + waits},
+		"Absent": {"One is not even there.", nil, []client.Object{up("a")},
+			"Installing/InstallWaiting: Deployment b is not available: it has just been applied"},
+		"WaitsForTwo": {"Both are named, always in the same order.", nil, []client.Object{down("b"), down("a")},
+			"Installing/InstallWaiting: " + waits + "; " + strings.Replace(waits, " a ", " b ", 1)},
+		"GoesDown": {"One that was available is so no more.", []option{phase("Succeeded")}, []client.Object{down("a"), up("b")},
+			"Failed/ComponentUnhealthy: " + waits},
+		"StaysDown": {"And stays so: this is no install.", []option{phase("Failed"), reason("ComponentUnhealthy")}, []client.Object{down("a"), up("b")},
+			"Failed/ComponentUnhealthy: " + waits},
+		"ComesBack": {"Until it comes back.", []option{phase("Failed"), reason("ComponentUnhealthy")}, []client.Object{up("a"), up("b")},
+			"Succeeded/InstallSucceeded: Every deployment is available"},
+		"Stuck": {"One that gave up fails the install.", []option{phase("Installing")}, []client.Object{down("a"), stuck("b")},
+			"Failed/InstallCheckFailed: Deployment b makes no progress: it has timed out progressing"},
+		"GetsUnstuck": {"And no more once it goes on.", []option{phase("Failed"), reason("InstallCheckFailed")}, []client.Object{down("a"), up("b")},
+			"Installing/InstallWaiting: " + waits},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -316,7 +335,8 @@ func TestRefused(t *testing.T) {
 		switch {
 		case tc.reason == "" && (verdict != nil || !errors.Is(err, tc.err)):
 			t.Errorf("%s: %s, %v; want it tried again", name, word(verdict), err)
-		case tc.reason != "" && (err != nil || verdict == nil || verdict.Phase != olm.CSVPhaseFailed || verdict.Reason != tc.reason || !strings.Contains(verdict.Message, "the deployment foo: ")):
+		case tc.reason != "" && (err != nil || verdict == nil || verdict.Phase != olm.CSVPhaseFailed || verdict.Reason != tc.reason ||
+			!strings.Contains(verdict.Message, "the deployment foo: ")):
 			t.Errorf("%s: %s, %v; want a verdict", name, word(verdict), err)
 		case tc.reason == "InstallComponentFailed" && verdict.Again == 0:
 			t.Errorf("%s: it is never tried again", name)
@@ -334,5 +354,41 @@ func TestBackOff(t *testing.T) {
 		if got := r.backOff(about(c)); got != want {
 			t.Errorf("after %s it is tried again in %s; want %s", since, got, want)
 		}
+	}
+}
+
+// TestTakeOverInterrupted verifies that what OLM wrote to a Deployment and the ClusterServiceVersion does not have is
+// removed, even if another writes the Deployment meanwhile.
+func TestTakeOverInterrupted(t *testing.T) {
+	s := about(csv("v1"))
+	r := reconciler(t, s.csv)
+	interrupted := 0
+	c := interceptor.NewClient(fake.NewClientBuilder().WithReturnManagedFields().Build(), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if interrupted++; interrupted == 1 {
+				return apierrors.NewConflict(schema.GroupResource{Group: "apps", Resource: "deployments"}, o.GetName(), errors.New("it has been modified"))
+			}
+			return c.Patch(ctx, o, patch, options...)
+		},
+	})
+	r.Client, s.installer = c, func() (client.Client, error) { return c, nil }
+	olms := desiredDeployment()
+	olms.Spec.Template.Labels = map[string]string{"of": "before"}
+	if err := c.Create(t.Context(), olms, client.FieldOwner("olm")); err != nil {
+		t.Fatal(err)
+	}
+	desired := install.Object{Object: desiredDeployment()}
+	if err := r.ensure(t.Context(), s, desired); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	if err := r.ensure(t.Context(), s, desired); err != nil {
+		t.Error(err)
+	}
+	got := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(olms), got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Spec.Template.Labels) > 0 {
+		t.Errorf("it keeps %v, which OLM wrote", got.Spec.Template.Labels)
 	}
 }
