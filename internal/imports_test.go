@@ -16,7 +16,8 @@ const module = "github.com/operator-status/operator-status/"
 
 // Packages that read or write the cluster, and those that only the resolver and the readers of catalogs need.
 var (
-	clients  = []string{"sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/reconcile", "k8s.io/client-go/kubernetes/typed", "k8s.io/client-go/dynamic"}
+	clients = []string{"sigs.k8s.io/controller-runtime/pkg/client", "sigs.k8s.io/controller-runtime/pkg/reconcile", "k8s.io/client-go/kubernetes/typed",
+		"k8s.io/client-go/dynamic"}
 	registry = []string{"github.com/operator-framework/operator-registry", "github.com/google/go-containerregistry", "github.com/go-air/gini"}
 )
 
@@ -41,7 +42,8 @@ func TestImports(t *testing.T) {
 		},
 		"Pure": {
 			reason: "What decides and what computes a status reads nothing: its inputs are collected before.",
-			of: []string{"internal/bridge", "internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/inventory", "internal/messages",
+			of: []string{"internal/bridge", "internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/inventory",
+				"internal/messages",
 				"internal/resolve", "internal/status"},
 			// What a PlatformOperator reports links the field paths of crossplane-runtime, which link a client.
 			except: []string{"internal/catalog/reader", "internal/catalog/store", "internal/status/platformoperator"},
@@ -49,10 +51,12 @@ func TestImports(t *testing.T) {
 		},
 		"Mechanisms": {
 			reason: "Mechanisms know no controller, and no status of ours.",
-			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/isolation", "internal/lifecycle",
+			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/isolation",
+				"internal/lifecycle",
 				"internal/operand", "internal/operatorgroup", "internal/readiness", "internal/record", "internal/sandbox", "internal/watch"},
 			never: []string{module + "internal/controller", module + "internal/manager", module + "internal/status/subscription",
-				module + "internal/status/csv", module + "internal/status/installplan", module + "internal/status/operatorgroup", module + "internal/status/probe", module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},
+				module + "internal/status/csv", module + "internal/status/installplan", module + "internal/status/operatorgroup", module + "internal/status/probe",
+				module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},
 		},
 		"BesideOLM": {
 			reason: "Only the built-in loops need the resolver and the registry.",

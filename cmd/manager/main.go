@@ -75,7 +75,8 @@ func run() error {
 	flag.StringVar(&o.CatalogPlaintext, "catalog-plaintext", "",
 		"Hosts, as <host> or <host>:<port>, that catalogs and images are read from without TLS. Services in the catalog's own namespace are always allowed as spec.address.")
 	flag.StringVar(&o.Namespace, "namespace", "",
-		"Namespace in which the manager stores data that tenants must not change; the namespace of its pod if empty, or "+manager.DefaultNamespace+" outside a cluster.")
+		"Namespace in which the manager stores data that tenants must not change; the namespace of its pod if empty, or "+manager.DefaultNamespace+
+			" outside a cluster.")
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
 		"Default catalog of PlatformOperators, as <namespace>/<name>; "+manager.DefaultCatalog+" in the global catalog namespace if empty.")
 	flag.StringVar(&o.DefaultResourcesAccount, "default-resources-account", "",

@@ -215,7 +215,8 @@ func podOf(t *testing.T, lease *coordinationv1.Lease, image string) string {
 // manifests returns the objects of a folder of config.
 func manifests(t *testing.T, folder string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kustomize"), "build", filepath.Join(testcluster.Root(), "config", folder)).Output()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kustomize"), "build",
+		filepath.Join(testcluster.Root(), "config", folder)).Output()
 	if err != nil {
 		t.Fatalf("building config/%s (`make tools` builds kustomize): %v", folder, err)
 	}
@@ -239,7 +240,8 @@ func applyPolicies(t *testing.T) {
 // uninstall releases all updates and deletes what a user has created to install operator-status. Nothing that acts is left.
 func uninstall(t *testing.T, self subscription) {
 	t.Helper()
-	release := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "manager"), "release", "--kubeconfig="+filepath.Join(clusterDir, "kubeconfig"))
+	release := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "manager"), "release",
+		"--kubeconfig="+filepath.Join(clusterDir, "kubeconfig"))
 	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -274,7 +276,8 @@ func uninstall(t *testing.T, self subscription) {
 	}
 	for name := range strings.FieldsSeq(leftovers(t)) {
 		kind, _, _ := strings.Cut(name, ".")
-		if !slices.Contains([]string{"customresourcedefinition", "clusterrole", "clusterrolebinding", "priorityclass", "validatingadmissionpolicy", "validatingadmissionpolicybinding"}, kind) {
+		if !slices.Contains([]string{"customresourcedefinition", "clusterrole", "clusterrolebinding", "priorityclass", "validatingadmissionpolicy",
+			"validatingadmissionpolicybinding"}, kind) {
 			t.Errorf("%s is left", name)
 		}
 	}
@@ -322,7 +325,8 @@ func leftovers(t *testing.T) string {
 // describe logs what runs in a namespace.
 func describe(t *testing.T, namespace string) {
 	t.Helper()
-	for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.DeploymentList{}, &v1alpha1.SubscriptionList{}, &olm.InstallPlanList{}, &v1alpha1.ClusterServiceVersionList{}, &olm.CatalogSourceList{}} {
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.DeploymentList{}, &v1alpha1.SubscriptionList{}, &olm.InstallPlanList{},
+		&v1alpha1.ClusterServiceVersionList{}, &olm.CatalogSourceList{}} {
 		if err := cluster.Client.List(context.Background(), list, client.InNamespace(namespace)); err != nil && !apierrors.IsNotFound(err) {
 			t.Log(err)
 			continue

@@ -155,7 +155,8 @@ func TestOversizedCatalog(t *testing.T) {
 		"hidden": {
 			reason: "The same in a lower layer, whose files an upper one removes.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
-				layers := [][]testcatalog.Entry{{{Name: "var/zeros", Zeros: 3 << 10}}, append(testcatalog.Files("var/.wh.zeros", ""), testcatalog.Files("configs/a.yaml", "x")...)}
+				layers := [][]testcatalog.Entry{{{Name: "var/zeros", Zeros: 3 << 10}},
+					append(testcatalog.Files("var/.wh.zeros", ""), testcatalog.Files("configs/a.yaml", "x")...)}
 				return polled(imageSpec(in.registry.push(t, in.name, image(t, layers...)))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 			},
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
@@ -212,7 +213,8 @@ func TestOversizedCatalog(t *testing.T) {
 		"aliases": {
 			reason: "YAML that says again and again what it said once, 20 GB in all.",
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
-				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")
+				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,",
+					20000)+"]\n")
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},

@@ -89,7 +89,8 @@ func TestTakenOverFromOLM(t *testing.T) {
 		t.Fatal(err)
 	}
 	template := deployment.Spec.Template
-	if env := template.Spec.Containers[0].Env; template.Labels["of"] != "" || slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == "OF_BEFORE" }) {
+	if env := template.Spec.Containers[0].Env; template.Labels["of"] != "" ||
+		slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == "OF_BEFORE" }) {
 		t.Errorf("it keeps what OLM wrote: %v %v", template.Labels, env)
 	}
 }

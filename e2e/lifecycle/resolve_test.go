@@ -49,7 +49,8 @@ func versionOf(b *declcfg.Bundle) (string, error) {
 func TestLockStep(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := func(versions ...string) declcfg.DeclarativeConfig {
-		return requiring(t, configOf(t, publish(t, testcatalog.Holding("left", versions...)...), publish(t, testcatalog.Holding("right", versions...)...)), "left", "right")
+		return requiring(t, configOf(t, publish(t, testcatalog.Holding("left", versions...)...), publish(t, testcatalog.Holding("right", versions...)...)), "left",
+			"right")
 	}
 	s := newStage(t, "lockstep")
 	s.offerConfig(t, versions("1.0.0"))
@@ -146,7 +147,8 @@ func TestDeprecated(t *testing.T) {
 // TestBareService verifies that a bundle whose Service has no apiVersion is installed, as in OLM.
 func TestBareService(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	v1 := testcatalog.Foo{Name: "bare", Version: "1.0.0", More: []string{"{kind: Service, metadata: {name: bare}, spec: {ports: [{port: 80}], selector: {app: bare-operator}}}"}}
+	v1 := testcatalog.Foo{Name: "bare", Version: "1.0.0",
+		More: []string{"{kind: Service, metadata: {name: bare}, spec: {ports: [{port: 80}], selector: {app: bare-operator}}}"}}
 	s := newStage(t, "bare", publish(t, v1))
 	s.installed(t, s.subscribe(t, "bare"), v1.CSV())
 	service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}

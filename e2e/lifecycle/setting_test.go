@@ -78,7 +78,8 @@ const memoryLimit = 512
 // checkWritten fails the test if files exist outside the manager's folder or an unusable catalog left any in it.
 func checkWritten(t *testing.T, around, folder, victim string) {
 	t.Helper()
-	for dir, want := range map[string][]string{around: {filepath.Base(folder)}, folder: {"content", "new", "used"}, filepath.Join(folder, "new"): nil, victim: nil} {
+	for dir, want := range map[string][]string{around: {filepath.Base(folder)}, folder: {"content", "new", "used"}, filepath.Join(folder, "new"): nil,
+		victim: nil} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +187,8 @@ func (s *stage) unharmed(t *testing.T, sub *v1alpha1.Subscription, csv, unwell s
 	t.Helper()
 	s.await(t, sub, func() string {
 		c := sub.Status.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy)
-		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, unwell) || sub.Status.Message != c.Message {
+		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, unwell) ||
+			sub.Status.Message != c.Message {
 			return fmt.Sprintf("installedCSV is %q, UpToDate %v, message %q", sub.Status.InstalledCSV, sub.Status.UpToDate, sub.Status.Message)
 		}
 		return ""

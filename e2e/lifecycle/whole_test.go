@@ -144,7 +144,8 @@ func TestSelectorChanged(t *testing.T) {
 		return fmt.Sprintf("its report does not say that the Deployment was replaced: %+v", csv.Status.LastTransitions)
 	})
 	pods := &corev1.PodList{}
-	if err := cluster.Client.List(t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{"version": "1.0.0"}); err != nil || len(pods.Items) > 0 {
+	if err := cluster.Client.List(t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{"version": "1.0.0"}); err != nil ||
+		len(pods.Items) > 0 {
 		t.Errorf("pods of the old version are left: %v %+v", err, pods.Items)
 	}
 }

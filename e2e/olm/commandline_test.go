@@ -194,7 +194,6 @@ func TestCommandLineActs(t *testing.T) {
 // checkArchive verifies that an archive of the cluster gives the same answers as the cluster.
 func checkArchive(t *testing.T, s *stage, name string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "cluster.tar.gz")
 	answers := func(program string, flags ...string) string {
 		var out strings.Builder
 		for _, args := range [][]string{{"get", "-o", "yaml"}, {"why", name}, {"tree", name}, {"check", "-o", "yaml"}} {
@@ -205,9 +204,9 @@ func checkArchive(t *testing.T, s *stage, name string) {
 	}
 	program := filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status")
 	kubeconfig := "--kubeconfig=" + filepath.Join(clusterDir, "kubeconfig")
-	var live string
+	var live, file string
 	cluster.Await(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, func() string {
-		live = answers(program, kubeconfig)
+		live, file = answers(program, kubeconfig), filepath.Join(t.TempDir(), "cluster.tar.gz")
 		if out, code := run(t, "kubectl", "operator-status", "gather", "--output="+file); code != 0 || !strings.Contains(out, "subscriptions") {
 			t.Fatalf("gather exits with %d: %s", code, out)
 		}

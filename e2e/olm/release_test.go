@@ -27,10 +27,12 @@ func TestRelease(t *testing.T) {
 	s.runs(t, sub, csvOf("released", "1.1.0"))
 	gatedSub := s.subscribe(t, "waiting", gated)
 	s.runs(t, gatedSub, csvOf("waiting", "1.0.0"))
-	if out, code := run(t, "kubectl", "operator-status", "release", "--all", "--dry-run=server"); code != 0 || !strings.Contains(out, "Nothing is changed (server dry run)") {
+	if out, code := run(t, "kubectl", "operator-status", "release", "--all", "--dry-run=server"); code != 0 ||
+		!strings.Contains(out, "Nothing is changed (server dry run)") {
 		t.Errorf("it exits with %d and does not tell that nothing is changed:\n%s", code, out)
 	}
-	if out, code := run(t, "kubectl", "operator-status", "release", "--all"); code != 0 || !strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
+	if out, code := run(t, "kubectl", "operator-status", "release", "--all"); code != 0 ||
+		!strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
 		t.Errorf("it exits with %d and does not tell who is left waiting:\n%s", code, out)
 	}
 	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {

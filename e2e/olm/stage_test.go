@@ -249,7 +249,8 @@ func (s *stage) tell(t *testing.T) {
 		}
 	}
 	for _, i := range subs.Items {
-		t.Logf("Subscription %s current=%s installed=%s state=%s plan=%v", i.Name, i.Status.CurrentCSV, i.Status.InstalledCSV, i.Status.State, i.Status.InstallPlanRef)
+		t.Logf("Subscription %s current=%s installed=%s state=%s plan=%v", i.Name, i.Status.CurrentCSV, i.Status.InstalledCSV, i.Status.State,
+			i.Status.InstallPlanRef)
 		for _, c := range i.Status.Conditions {
 			t.Logf("    %s=%s (%s) %s", c.Type, c.Status, c.Reason, c.Message)
 		}

@@ -76,7 +76,8 @@ func (c *contender) moment(t *testing.T, before state, start time.Time, packages
 	out := moment{verdicts: c.settle(t, start, others, packages...)}
 	out.objects = c.atRest(t).since(before)
 	out.rights = c.readRights(t, packages...)
-	t.Logf("%s: %d packages, %d objects, rights of %d accounts and namespaces, %.1f s", c.name, len(packages), len(out.objects), len(out.rights), time.Since(start).Seconds())
+	t.Logf("%s: %d packages, %d objects, rights of %d accounts and namespaces, %.1f s", c.name, len(packages), len(out.objects), len(out.rights),
+		time.Since(start).Seconds())
 	return out
 }
 

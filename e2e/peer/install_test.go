@@ -348,7 +348,8 @@ func efforts(applied, ours, theirs effort) string {
 		line("peak memory, MiB\t\t%d\t%d", ours.memory>>20, theirs.memory>>20)
 		line("memory afterwards, MiB\t\t%d\t%d", ours.idle>>20, theirs.idle>>20)
 		for _, name := range []string{"kube-apiserver", "kube-controller-manager", "etcd", "manager", "manager of the loops", "olm", "catalog"} {
-			line("processor seconds of %s\t%.1f\t%.1f\t%.1f", name, applied.processors[name].Seconds(), ours.processors[name].Seconds(), theirs.processors[name].Seconds())
+			line("processor seconds of %s\t%.1f\t%.1f\t%.1f", name, applied.processors[name].Seconds(), ours.processors[name].Seconds(),
+				theirs.processors[name].Seconds())
 		}
 	})
 }

@@ -89,7 +89,8 @@ func TestUsersData(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.Await(t, op, func() string {
-		if c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionSynced); strings.Contains(c.Message, "Kept") || !strings.Contains(c.Message, "ConfigMap kept/notes") {
+		if c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionSynced); strings.Contains(c.Message, "Kept") ||
+			!strings.Contains(c.Message, "ConfigMap kept/notes") {
 			return "it does not wait for the ConfigMap alone: " + c.Message
 		}
 		return ""

@@ -65,8 +65,9 @@ func (f *foos) probe(t *testing.T, change ...func(*v1alpha1.ProbeSpec)) *v1alpha
 // migrating creates a Foo that is Migrating.
 func (f *foos) migrating(t *testing.T, name string) {
 	t.Helper()
-	cluster.Rediscovered(t).Apply(t, f.namespace, fmt.Sprintf("apiVersion: %s/v1\nkind: Foo\nmetadata: {name: %s}\nstatus: {conditions: [{type: Migrating, status: \"True\"}]}\n",
-		f.group, name))
+	cluster.Rediscovered(t).Apply(t, f.namespace,
+		fmt.Sprintf("apiVersion: %s/v1\nkind: Foo\nmetadata: {name: %s}\nstatus: {conditions: [{type: Migrating, status: \"True\"}]}\n",
+			f.group, name))
 }
 
 func (f *foos) await(t *testing.T, p *v1alpha1.Probe, want ...string) {

@@ -193,7 +193,8 @@ func awaitUpgradeable(t *testing.T, key types.NamespacedName, status metav1.Cond
 	gate := &operatorsv2.OperatorCondition{ObjectMeta: probe.ObjectMeta}
 	cluster.Await(t, gate, func() string {
 		// A gate that never had to hold has no condition.
-		if c := meta.FindStatusCondition(gate.Spec.Conditions, operatorsv2.Upgradeable); c != nil && c.Status != status || c == nil && status == metav1.ConditionFalse {
+		if c := meta.FindStatusCondition(gate.Spec.Conditions, operatorsv2.Upgradeable); c != nil && c.Status != status || c == nil &&
+			status == metav1.ConditionFalse {
 			return "want Upgradeable=" + string(status)
 		}
 		return ""

@@ -43,7 +43,8 @@ func TestPointedInside(t *testing.T) {
 		"name":      {"By name too.", image(strings.Replace(at, "127.0.0.1", "localhost", 1)), nil, v1alpha1.ReasonAddressNotAllowed, false},
 		"address":   {"So it is of a registry's address.", address(at), nil, v1alpha1.ReasonAddressNotAllowed, false},
 		"plaintext": {"Without TLS nobody is asked.", address(at), []string{"--catalog-plaintext="}, v1alpha1.ReasonPlaintextNotAllowed, false},
-		"allowed":   {"Where the admin lets it be asked, the answer stays there.", image(at), []string{"--catalog-allow-cidr=127.0.0.0/8"}, v1alpha1.ReasonImagePullFailed, true},
+		"allowed": {"Where the admin lets it be asked, the answer stays there.", image(at), []string{"--catalog-allow-cidr=127.0.0.0/8"},
+			v1alpha1.ReasonImagePullFailed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for len(asked) > 0 {

@@ -78,7 +78,8 @@ func author(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) cl
 }
 
 // impersonates is the right to impersonate the service account `installer`.
-var impersonates = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"installer"}, Verbs: []string{"impersonate"}}
+var impersonates = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"installer"},
+	Verbs: []string{"impersonate"}}
 
 // installer creates a service account that has no rights yet.
 func installer(t *testing.T, namespace string) (*corev1.ServiceAccount, rbacv1.Subject) {
@@ -122,7 +123,8 @@ const (
 	settings = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}`
 	reader   = `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: reader}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`
 	takeover = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: takeover},
-  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: author}]}`
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin},
+  subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: author}]}`
 )
 
 // TestNamesAccount verifies that a user who may write PlatformOperators can name a service account, or change what is
@@ -138,14 +140,20 @@ func TestNamesAccount(t *testing.T) {
 		change func(*platformv1alpha1.PlatformOperator)
 		want   []string
 	}{
-		"name":     {"It would have the account's rights.", mayNot, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
-		"allowed":  {"He has them already.", may, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, nil},
-		"other":    {"He may impersonate that account alone.", may, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "default" }, []string{"serviceaccounts default"}},
-		"another":  {"What it applies is what its rights are used for.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Resources = nil }, refused},
-		"channel":  {"That is none of the account's.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Package.Channel = "beta" }, nil},
-		"manager":  {"The manager would name it on behalf of any author.", as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager"), "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
-		"no more":  {"Without the account there is nothing to be had of it.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "" }, nil},
-		"created":  {"It is no matter how it comes to be.", mayNot, "-", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
+		"name": {"It would have the account's rights.", mayNot, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" },
+			refused},
+		"allowed": {"He has them already.", may, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, nil},
+		"other": {"He may impersonate that account alone.", may, "", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "default" },
+			[]string{"serviceaccounts default"}},
+		"another": {"What it applies is what its rights are used for.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Resources = nil },
+			refused},
+		"channel": {"That is none of the account's.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Package.Channel = "beta" }, nil},
+		"manager": {"The manager would name it on behalf of any author.", as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager"),
+			"", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
+		"no more": {"Without the account there is nothing to be had of it.", mayNot, "installer",
+			func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "" }, nil},
+		"created": {"It is no matter how it comes to be.", mayNot, "-", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" },
+			refused},
 		"creating": {"Nor here.", may, "-", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +233,8 @@ func TestResourcesOfAccount(t *testing.T) {
 	synced(t, op, platformv1alpha1.ReasonServiceAccountMissing, "service account "+namespace+"/installer")
 	_, subject := installer(t, namespace)
 	user := "system:serviceaccount:" + namespace + ":installer"
-	synced(t, op, platformv1alpha1.ReasonForbidden, "ConfigMap "+namespace+"/settings", user, "Role "+namespace+"/reader", "service account "+namespace+"/installer")
+	synced(t, op, platformv1alpha1.ReasonForbidden, "ConfigMap "+namespace+"/settings", user, "Role "+namespace+"/reader",
+		"service account "+namespace+"/installer")
 	made := []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}},
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}},

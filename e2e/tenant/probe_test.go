@@ -78,7 +78,8 @@ spec:
   group: late.example.com
   scope: Namespaced
   names: {plural: deals, singular: deal, kind: Deal, listKind: DealList}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}, subresources: {status: {}}}]
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}, subresources: {status: {}}}
 `)
 	namespace, victim := cluster.Namespace(t, "late"), cluster.Namespace(t, "victim")
 	account := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
@@ -107,7 +108,8 @@ spec:
 		}
 		return ""
 	})
-	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: late.example.com/v1\nkind: Deal\nmetadata: {name: merger}\nstatus: {conditions: [{type: Solvent, status: \"False\"}]}\n")
+	cluster.Rediscovered(t).Apply(t, victim,
+		"apiVersion: late.example.com/v1\nkind: Deal\nmetadata: {name: merger}\nstatus: {conditions: [{type: Solvent, status: \"False\"}]}\n")
 	late := probe("late", "Solvent")
 	cluster.Await(t, late, func() string { return testcluster.Lacking(late.Status.Conditions, "Synced=False/Forbidden") })
 	if got := fmt.Sprintf("%+v", late.Status); strings.Contains(got, "merger") {

@@ -81,10 +81,11 @@ PASS
 		},
 		"failed": {
 			reason: "What was logged last before a benchmark failed is why, in its first line.",
-			output: head + "BenchmarkFoo\n    foo_test.go:3: a note\n    foo_test.go:4: broken:\n        in two\n--- FAIL: BenchmarkFoo\nFAIL\nexit status 1\nFAIL\texample.com/foo\t0.004s\nFAIL\n",
-			exit:   failed,
-			want:   outcome{ran: true},
-			err:    "broken:",
+			output: head +
+				"BenchmarkFoo\n    foo_test.go:3: a note\n    foo_test.go:4: broken:\n        in two\n--- FAIL: BenchmarkFoo\nFAIL\nexit status 1\nFAIL\texample.com/foo\t0.004s\nFAIL\n",
+			exit: failed,
+			want: outcome{ran: true},
+			err:  "broken:",
 		},
 		"failed, silently": {
 			reason: "FailNow has no message.",
@@ -102,10 +103,11 @@ PASS
 		},
 		"panic": {
 			reason: "A panic speaks for itself; so does a timeout, which is one.",
-			output: head + "BenchmarkFoo\npanic: test timed out after 1h0m0s\n\ngoroutine 5 [running]:\nmain.main()\nexit status 2\nFAIL\texample.com/foo\t0.009s\nFAIL\n",
-			exit:   failed,
-			want:   outcome{ran: true},
-			err:    "panic: test timed out after 1h0m0s",
+			output: head +
+				"BenchmarkFoo\npanic: test timed out after 1h0m0s\n\ngoroutine 5 [running]:\nmain.main()\nexit status 2\nFAIL\texample.com/foo\t0.009s\nFAIL\n",
+			exit: failed,
+			want: outcome{ran: true},
+			err:  "panic: test timed out after 1h0m0s",
 		},
 		"does not build": {
 			reason: "The compiler's first complaint is why.",

@@ -33,32 +33,42 @@ var (
 
 // rows lists all figures. A benchmark runs once for all its rows.
 var rows = []row{
-	{work: "condition flips → Probe status visible, p50", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p50", suffix: "x", goal: atMost(1.15)},
-	{work: "condition flips → Probe status visible, p99", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p99", suffix: "x", goal: atMost(1.5)},
+	{work: "condition flips → Probe status visible, p50", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p50", suffix: "x",
+		goal: atMost(1.15)},
+	{work: "condition flips → Probe status visible, p99", against: "bare watch → patch → observed", of: flipToStatus, metric: "x-of-bare-p99", suffix: "x",
+		goal: atMost(1.5)},
 	{work: "condition flips → Probe status visible, p50", of: flipToStatus, metric: "p50-us", suffix: " µs"},
 	{work: "condition flips → Probe status visible, p99", of: flipToStatus, metric: "p99-us", suffix: " µs"},
 	{work: "condition flips → watch engine knows, p50", against: "bare watch → observed", of: flip, metric: "x-of-bare-watch-p50", suffix: "x"},
 	{work: "condition flips → watch engine knows, p99", against: "bare watch → observed", of: flip, metric: "x-of-bare-watch-p99", suffix: "x"},
 
-	{work: "resident memory per watched CR, 10k → 100k", against: "the retained (key, bits)", of: residentPerObject, metric: "settled-B/CR", suffix: " B", goal: atMost(100)},
+	{work: "resident memory per watched CR, 10k → 100k", against: "the retained (key, bits)", of: residentPerObject, metric: "settled-B/CR", suffix: " B",
+		goal: atMost(100)},
 	{work: "the same, peak while all are read", against: "settled", of: residentPerObject, metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
-	{work: "heap per watched CR, 10k", against: "the retained (key, bits)", of: memoryPerObject, sub: "10000", metric: "settled-B/CR", suffix: " B", goal: atMost(100)},
+	{work: "heap per watched CR, 10k", against: "the retained (key, bits)", of: memoryPerObject, sub: "10000", metric: "settled-B/CR", suffix: " B",
+		goal: atMost(100)},
 	{work: "the same, peak while all are read", against: "settled", of: memoryPerObject, sub: "10000", metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
-	{work: "heap per watched CR, 100k", against: "the retained (key, bits)", of: memoryPerObject, sub: "100000", metric: "settled-B/CR", suffix: " B", goal: atMost(100)},
+	{work: "heap per watched CR, 100k", against: "the retained (key, bits)", of: memoryPerObject, sub: "100000", metric: "settled-B/CR", suffix: " B",
+		goal: atMost(100)},
 	{work: "the same, peak while all are read", against: "settled", of: memoryPerObject, sub: "100000", metric: "peak/settled", suffix: "x", goal: atMost(1.5)},
 
-	{work: "irrelevant update of a watched CR, CPU", against: "decode into a slim struct and drop", of: irrelevantUpdate, metric: "x-of-slim", suffix: "x", goal: atMost(1.2)},
+	{work: "irrelevant update of a watched CR, CPU", against: "decode into a slim struct and drop", of: irrelevantUpdate, metric: "x-of-slim", suffix: "x",
+		goal: atMost(1.2)},
 	{work: "irrelevant update of a watched CR, CPU", against: "decode into unstructured and drop", of: irrelevantUpdate, metric: "x-of-unstructured", suffix: "x"},
 	{work: "irrelevant update of a watched CR, CPU", against: "skip its tokens, decode nothing", of: irrelevantUpdate, metric: "x-of-skip", suffix: "x"},
 	{work: "irrelevant update of a watched CR, CPU", of: irrelevantUpdate, metric: "engine-ns/event", suffix: " ns"},
 
-	{work: "Subscription → CSV Succeeded, one", against: "direct apply of the same manifests", of: installOne, metric: "x-of-direct-apply", suffix: "x", goal: atMost(1.5)},
+	{work: "Subscription → CSV Succeeded, one", against: "direct apply of the same manifests", of: installOne, metric: "x-of-direct-apply", suffix: "x",
+		goal: atMost(1.5)},
 	{work: "Subscription → CSV Succeeded, one: times faster", against: "OLM v0", of: installOne, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(3)},
 	{work: "Subscription → CSV Succeeded, one", of: installOne, metric: "s", suffix: " s"},
 
-	{work: "all bundles subscribed at once → settled", against: "direct apply of the same manifests", of: installAll, metric: "x-of-direct-apply", suffix: "x", goal: atMost(1.3)},
-	{work: "all bundles subscribed at once → settled", against: "dry run and apply of the same manifests", of: installAll, metric: "x-of-dry-run-and-apply", suffix: "x"},
-	{work: "all bundles subscribed at once → settled: times faster", against: "OLM v0", of: installAll, metric: "x-faster-than-OLM", suffix: "x", goal: atLeast(10)},
+	{work: "all bundles subscribed at once → settled", against: "direct apply of the same manifests", of: installAll, metric: "x-of-direct-apply", suffix: "x",
+		goal: atMost(1.3)},
+	{work: "all bundles subscribed at once → settled", against: "dry run and apply of the same manifests", of: installAll, metric: "x-of-dry-run-and-apply",
+		suffix: "x"},
+	{work: "all bundles subscribed at once → settled: times faster", against: "OLM v0", of: installAll, metric: "x-faster-than-OLM", suffix: "x",
+		goal: atLeast(10)},
 	{work: "all bundles subscribed at once → settled", of: installAll, metric: "s", suffix: " s"},
 	{work: "memory while all bundles are installed", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory", suffix: "x", goal: atMost(0.15)},
 	{work: "memory afterwards", against: "OLM v0", of: installAll, metric: "x-of-OLM-memory-afterwards", suffix: "x"},
@@ -74,7 +84,8 @@ var rows = []row{
 	{work: "quiet cluster, all bundles installed: writes", against: "0", of: installAll, metric: "quiet-writes", goal: atMost(0)},
 	{work: "Subscriptions whose UpToDate is not the truth", against: "0", of: installAll, metric: "wrong-UpToDate", goal: atMost(0)},
 
-	{work: "kubectl operator-status get -A of 5,000 operators", against: "kubectl get -o json of the same kinds", of: list, metric: "x-of-kubectl", suffix: "x", goal: atMost(2)},
+	{work: "kubectl operator-status get -A of 5,000 operators", against: "kubectl get -o json of the same kinds", of: list, metric: "x-of-kubectl", suffix: "x",
+		goal: atMost(2)},
 	{work: "kubectl operator-status get -A of 5,000 operators, peak memory", of: list, metric: "peak-MB", suffix: " MB", goal: atMost(200)},
 
 	{work: "50 Subscriptions at once, 300 packages of 5 versions → settled", of: subscribeFifty, metric: "s", suffix: " s"},
@@ -83,7 +94,8 @@ var rows = []row{
 	{work: "resolve a Subscription that has an update", of: update, metric: "µs/Subscription", suffix: " µs"},
 	{work: "resolve a Subscription that has none", of: settled, metric: "µs/Subscription", suffix: " µs"},
 
-	{work: "one of 5,000 PlatformOperators changes → what the ClusterOperator is to say", against: "the write itself", of: reckoning, sub: "write", metric: "reckoning/write", suffix: "x", goal: atMost(1)},
+	{work: "one of 5,000 PlatformOperators changes → what the ClusterOperator is to say", against: "the write itself", of: reckoning, sub: "write",
+		metric: "reckoning/write", suffix: "x", goal: atMost(1)},
 	{work: "what the ClusterOperator is to say of 50 PlatformOperators", of: rollUp, sub: "50/well", metric: "ns/op", suffix: " ns"},
 	{work: "what the ClusterOperator is to say of 5,000 PlatformOperators", of: rollUp, sub: "5000/well", metric: "ns/op", suffix: " ns"},
 }

@@ -57,7 +57,8 @@ func TestImage(t *testing.T) {
 	}{
 		"Default": {reason: "By default it is that of the chart's version.", image: nil, want: "ghcr.io/operator-status/operator-status:v0.1.0"},
 		"Tag":     {reason: "A tag replaces the version.", image: map[string]any{"tag": "a"}, want: "ghcr.io/operator-status/operator-status:a"},
-		"Digest":  {reason: "A digest is more than a tag.", image: map[string]any{"tag": "a", "digest": "sha256:b"}, want: "ghcr.io/operator-status/operator-status@sha256:b"},
+		"Digest": {reason: "A digest is more than a tag.", image: map[string]any{"tag": "a", "digest": "sha256:b"},
+			want: "ghcr.io/operator-status/operator-status@sha256:b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

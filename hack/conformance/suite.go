@@ -21,7 +21,8 @@ type edit struct {
 // the suite with other text does not build.
 var edits = []edit{
 	// The manager reads a catalog without a registry pod, so there is no Service whose pod the suite could query.
-	{"util.go", "if registry != nil && connState != nil &&", "if registry == nil && state == \"READY\" {\n\t\t\treturn true\n\t\t}\n\t\tif registry != nil && connState != nil &&"},
+	{"util.go", "if registry != nil && connState != nil &&",
+		"if registry == nil && state == \"READY\" {\n\t\t\treturn true\n\t\t}\n\t\tif registry != nil && connState != nil &&"},
 	// Specs that pass take seconds, or wait this long to verify that nothing happens.
 	{"util.go", "pollDuration = 5 * time.Minute", "pollDuration = 30 * time.Second"},
 }

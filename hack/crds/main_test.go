@@ -292,7 +292,8 @@ func TestOurVersion(t *testing.T) {
 		}
 	}
 	olm, mine := version("state"), version("state", "UpToDate")
-	base := &apiextensions.CustomResourceDefinition{Spec: apiextensions.CustomResourceDefinitionSpec{Versions: []apiextensions.CustomResourceDefinitionVersion{olm}}}
+	base := &apiextensions.CustomResourceDefinition{}
+	base.Spec.Versions = []apiextensions.CustomResourceDefinitionVersion{olm}
 	for name, tc := range map[string]struct {
 		versions []apiextensions.CustomResourceDefinitionVersion
 		want     string

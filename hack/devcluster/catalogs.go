@@ -171,7 +171,8 @@ func (c *cluster) tryCatalog(ctx context.Context, name string, args []string) er
 // opmArgs returns arguments for opm to serve source with its data in cache. opm always listens on every interface.
 // Profiling and its default termination log in /dev are turned off.
 func opmArgs(source, cache string, more ...string) []string {
-	return append([]string{"serve", source, "--cache-dir=" + cache, "--cache-enforce-integrity=false", "--pprof-addr=", "--termination-log=" + os.DevNull}, more...)
+	return append([]string{"serve", source, "--cache-dir=" + cache, "--cache-enforce-integrity=false", "--pprof-addr=", "--termination-log=" + os.DevNull},
+		more...)
 }
 
 // endCatalog stops the process of a catalog, if there is one, and removes it from the state.

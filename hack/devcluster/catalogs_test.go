@@ -51,7 +51,8 @@ func TestOpmReason(t *testing.T) {
 	cases := map[string]struct {
 		reason, got, want string
 	}{
-		"a message":  {"The message alone is what matters, with its lines.", before + `time="2026-01-02T03:04:05Z" level=fatal msg="invalid package \"foo\":\n└── no image" cache=/x`, "invalid package \"foo\":\n└── no image"},
+		"a message": {"The message alone is what matters, with its lines.",
+			before + `time="2026-01-02T03:04:05Z" level=fatal msg="invalid package \"foo\":\n└── no image" cache=/x`, "invalid package \"foo\":\n└── no image"},
 		"no message": {"A panic is no message.", before + "panic: oh no\n", "its last words:\n  " + before + "  panic: oh no"},
 		"silence":    {"There may be no words at all.", "", "its last words:\n  "},
 	}

@@ -64,7 +64,8 @@ func writeCredentials(dir folder, server string, network node.Network) error {
 	if err != nil {
 		return err
 	}
-	for name, p := range map[string]pair{"ca": ca.files, "serving": serving, "etcd-client": etcdClient, "kubelet-client": kubeletClient, "service-accounts": accounts} {
+	for name, p := range map[string]pair{"ca": ca.files, "serving": serving, "etcd-client": etcdClient, "kubelet-client": kubeletClient,
+		"service-accounts": accounts} {
 		if err := p.write(certPath(dir, name), keyPath(dir, name)); err != nil {
 			return err
 		}

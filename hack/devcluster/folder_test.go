@@ -17,10 +17,11 @@ func TestFolderIsOursOrLeftAlone(t *testing.T) {
 		lay    func(t *testing.T, dir string)
 		ours   bool
 	}{
-		"empty":        {"Nobody loses anything.", func(*testing.T, string) {}, true},
-		"marked":       {"We made it.", func(t *testing.T, dir string) { must(t, folder(dir).claim()); write(t, dir+"/etcd/x", "", 0o600) }, true},
-		"somebody's":   {"It holds what we did not write.", func(t *testing.T, dir string) { write(t, dir+"/thesis.tex", "", 0o600) }, false},
-		"a state only": {"Our marker is what counts, not names that look like ours.", func(t *testing.T, dir string) { write(t, dir+"/state.json", "{}", 0o600) }, false},
+		"empty":      {"Nobody loses anything.", func(*testing.T, string) {}, true},
+		"marked":     {"We made it.", func(t *testing.T, dir string) { must(t, folder(dir).claim()); write(t, dir+"/etcd/x", "", 0o600) }, true},
+		"somebody's": {"It holds what we did not write.", func(t *testing.T, dir string) { write(t, dir+"/thesis.tex", "", 0o600) }, false},
+		"a state only": {"Our marker is what counts, not names that look like ours.", func(t *testing.T, dir string) { write(t, dir+"/state.json", "{}", 0o600) },
+			false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

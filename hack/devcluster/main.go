@@ -96,7 +96,8 @@ func buildCommand(root *string) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&olm, "olm", false, "build what up --olm and catalog need, too: olm, catalog and opm")
-	cmd.Flags().StringVar(&nodes, "nodes", "fake", "real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause, and with --olm what OLM runs in pods")
+	cmd.Flags().StringVar(&nodes, "nodes", "fake",
+		"real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause, and with --olm what OLM runs in pods")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build only these, the same as naming them as arguments")
 	return cmd
 }

@@ -39,7 +39,8 @@ type componentError struct {
 }
 
 func (e *componentError) Error() string {
-	return fmt.Sprintf("starting %s: %s: %v; the last lines of its log:\n%s\nthe whole log (until devcluster down): %s", e.name, e.what, e.cause, e.lastWords, e.log)
+	return fmt.Sprintf("starting %s: %s: %v; the last lines of its log:\n%s\nthe whole log (until devcluster down): %s", e.name, e.what, e.cause, e.lastWords,
+		e.log)
 }
 
 func (e *componentError) Unwrap() error { return e.cause }

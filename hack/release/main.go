@@ -44,7 +44,8 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.dir, "dir", ".", "Folder of the project.")
 	flags.StringVar(&o.out, "out", "dist", "Folder to write to. What it contains is deleted.")
 	flags.StringVar(&o.version, "version", "", "Version to build.")
-	flags.StringVar(&o.repository, "repository", "ghcr.io/operator-status/operator-status", "Repository of the image. Those of the bundle and the catalog have the suffix -bundle or -catalog.")
+	flags.StringVar(&o.repository, "repository", "ghcr.io/operator-status/operator-status",
+		"Repository of the image. Those of the bundle and the catalog have the suffix -bundle or -catalog.")
 	flags.BoolVar(&o.push, "push", false, "Push the images.")
 	flags.BoolVar(&o.draft, "draft", false, "Take the release notes from the unreleased changes if CHANGELOG.md lacks the version.")
 	only := flags.String("only", "", "Build only the images of the manager, the bundle or the catalog: manager, bundle or catalog.")

@@ -93,12 +93,14 @@ func (h *hostile) write(ctx context.Context, o *unstructured.Unstructured) error
 
 // put applies an object and its status, if it has one.
 func put(ctx context.Context, owner client.FieldOwner, o *unstructured.Unstructured) error {
-	if err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership); err != nil || o.Object["status"] == nil {
+	if err := cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), owner, client.ForceOwnership); err != nil ||
+		o.Object["status"] == nil {
 		return err
 	}
 	out := o.DeepCopy()
 	delete(out.Object, "spec")
-	return client.IgnoreNotFound(cluster.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(out), owner, client.ForceOwnership)) // no status subresource
+	return client.IgnoreNotFound(cluster.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(out),
+		owner, client.ForceOwnership)) // no status subresource
 }
 
 func (h *hostile) namespace() string { return h.namespaces[h.IntN(len(h.namespaces))] }
@@ -190,7 +192,8 @@ func (h *hostile) subscription() *unstructured.Unstructured {
 func (h *hostile) csv() *unstructured.Unstructured {
 	specs := []string{
 		"{displayName: x, version: latest, install: {strategy: deployment, spec: {deployments: []}}, installModes: []}",
-		"{displayName: x, version: 1.0.0, replaces: " + h.name() + ", install: {strategy: deployment, spec: {deployments: []}}, installModes: [{type: OwnNamespace, supported: true}]}",
+		"{displayName: x, version: 1.0.0, replaces: " + h.name() +
+			", install: {strategy: deployment, spec: {deployments: []}}, installModes: [{type: OwnNamespace, supported: true}]}",
 		"{displayName: x, version: 1.0.0, install: {strategy: other}}",
 		"{displayName: x, customresourcedefinitions: {owned: [{name: neighbours.neighbour.example.com, version: v1, kind: Neighbour}]}, install: {strategy: deployment, spec: {deployments: []}}, " +
 			"installModes: [{type: OwnNamespace, supported: true}]}",
@@ -226,7 +229,8 @@ func (h *hostile) expression() string {
 func (h *hostile) custom() *unstructured.Unstructured {
 	var conditions []string
 	for range h.IntN(60) {
-		conditions = append(conditions, fmt.Sprintf("{type: %q, status: %q, reason: %q, message: %q}", h.text(1+h.IntN(20)), []string{"True", "False", "Unknown", "x"}[h.IntN(4)],
+		conditions = append(conditions, fmt.Sprintf("{type: %q, status: %q, reason: %q, message: %q}", h.text(1+h.IntN(20)),
+			[]string{"True", "False", "Unknown", "x"}[h.IntN(4)],
 			h.text(h.IntN(20)), h.text(h.IntN(200))))
 	}
 	status := "{conditions: [" + strings.Join(conditions, ",") + "]}"
@@ -246,6 +250,7 @@ func (h *hostile) operatorGroup() *unstructured.Unstructured {
 }
 
 func (h *hostile) condition() *unstructured.Unstructured {
-	return h.object("operators.coreos.com/v2", "OperatorCondition", fmt.Sprintf("spec: {conditions: [{type: Upgradeable, status: %q, reason: A, message: %q, lastTransitionTime: '2026-01-01T00:00:00Z'}]}",
-		[]string{"True", "False"}[h.IntN(2)], h.text(h.IntN(50))))
+	return h.object("operators.coreos.com/v2", "OperatorCondition",
+		fmt.Sprintf("spec: {conditions: [{type: Upgradeable, status: %q, reason: A, message: %q, lastTransitionTime: '2026-01-01T00:00:00Z'}]}",
+			[]string{"True", "False"}[h.IntN(2)], h.text(h.IntN(50))))
 }

@@ -59,10 +59,11 @@ func TestFromAnnotations(t *testing.T) {
 			},
 		},
 		"TooMany": {
-			reason:   "What a Probe has no room for is told.",
-			crds:     many,
-			count:    v1alpha1.MaxProbeResources,
-			problems: []condition.Problem{{Reason: v1alpha1.ReasonTooManyResources, Message: "66 CustomResourceDefinitions of foo.v1 are annotated and a Probe holds 64: the last 2 by name are not read"}},
+			reason: "What a Probe has no room for is told.",
+			crds:   many,
+			count:  v1alpha1.MaxProbeResources,
+			problems: []condition.Problem{{Reason: v1alpha1.ReasonTooManyResources,
+				Message: "66 CustomResourceDefinitions of foo.v1 are annotated and a Probe holds 64: the last 2 by name are not read"}},
 		},
 	}
 	for name, tc := range cases {

@@ -114,7 +114,8 @@ func TestCheckCRD(t *testing.T) {
 		"NewVersion": {reason: "A version that is new holds no custom resources, whatever it asks for.",
 			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 1), version("v2", 9))},
 		"UnservedVersion": {reason: "In a version that is not served there is nothing to list.",
-			actual: foos(version("v1", 1), unserved(version("v2", 1))), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 1), version("v2", 9))},
+			actual: foos(version("v1", 1), unserved(version("v2", 1))), there: []client.Object{foo("default", "small", 1)},
+			desired: foos(version("v1", 1), version("v2", 9))},
 		"SchemaTakenAway": {reason: "Without a schema all is valid.",
 			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(without(version("v1", 1)))},
 		"SchemaAdded": {reason: "A first schema is checked like any other.",
@@ -189,7 +190,8 @@ func TestCheckCRDGarbage(t *testing.T) {
 func TestDefinitions(t *testing.T) {
 	wide := foos(version("v1", 1))
 	wide.Name, wide.Spec.Group, wide.Spec.Scope = "foos.wide.com", "wide.com", apiextensions.ClusterScoped
-	d := NewDefinitions([]*unstructured.Unstructured{object(`{"apiVersion":"v1","kind":"ConfigMap"}`), inJSON(t, foos(version("v1", 2), unserved(version("v0", 1)))), inJSON(t, wide)})
+	d := NewDefinitions([]*unstructured.Unstructured{object(`{"apiVersion":"v1","kind":"ConfigMap"}`),
+		inJSON(t, foos(version("v1", 2), unserved(version("v0", 1)))), inJSON(t, wide)})
 	for name, tc := range map[string]struct {
 		reason string
 		object string

@@ -19,12 +19,15 @@ func TestInPhases(t *testing.T) {
 		waves  [][]string // items that start at the same time, sorted
 		err    string
 	}{
-		"Nothing":  {reason: "Nothing to do is done.", items: nil},
-		"OneWave":  {reason: "What is of one wave is done at once.", items: []string{"a1", "a2", "a3"}, waves: [][]string{{"a1", "a2", "a3"}}},
-		"InOrder":  {reason: "One wave waits for the one before it.", items: []string{"b1", "a1", "a2"}, waves: [][]string{{"b1"}, {"a1", "a2"}}},
-		"Again":    {reason: "The order of the items is kept: what comes later is a wave of its own.", items: []string{"a1", "b1", "a2"}, waves: [][]string{{"a1"}, {"b1"}, {"a2"}}},
-		"Fails":    {reason: "Those beside it are done, those after it are not.", items: []string{"a1", "a2", "b1"}, fails: []string{"a1"}, waves: [][]string{{"a1", "a2"}}, err: "a1"},
-		"FailsOft": {reason: "The first in order is reported, whichever failed first.", items: []string{"a1", "a2", "a3"}, fails: []string{"a3", "a2"}, waves: [][]string{{"a1", "a2", "a3"}}, err: "a2"},
+		"Nothing": {reason: "Nothing to do is done.", items: nil},
+		"OneWave": {reason: "What is of one wave is done at once.", items: []string{"a1", "a2", "a3"}, waves: [][]string{{"a1", "a2", "a3"}}},
+		"InOrder": {reason: "One wave waits for the one before it.", items: []string{"b1", "a1", "a2"}, waves: [][]string{{"b1"}, {"a1", "a2"}}},
+		"Again": {reason: "The order of the items is kept: what comes later is a wave of its own.", items: []string{"a1", "b1", "a2"},
+			waves: [][]string{{"a1"}, {"b1"}, {"a2"}}},
+		"Fails": {reason: "Those beside it are done, those after it are not.", items: []string{"a1", "a2", "b1"}, fails: []string{"a1"},
+			waves: [][]string{{"a1", "a2"}}, err: "a1"},
+		"FailsOft": {reason: "The first in order is reported, whichever failed first.", items: []string{"a1", "a2", "a3"}, fails: []string{"a3", "a2"},
+			waves: [][]string{{"a1", "a2", "a3"}}, err: "a2"},
 		"Wide": {reason: "Not more is begun than the API server answers at once.", items: []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
 			waves: [][]string{{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}, {"a9"}}},
 	}

@@ -183,10 +183,12 @@ func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 			continue
 		}
 		if sub.IsGated() {
-			return &gate.Waiver{Reason: v1alpha1.ReasonApprovalGate, Message: "Updates of Subscription " + sub.Name + " are held before their InstallPlan is approved"}, sub
+			return &gate.Waiver{Reason: v1alpha1.ReasonApprovalGate, Message: "Updates of Subscription " + sub.Name + " are held before their InstallPlan is approved"},
+				sub
 		}
 		if in.Target != name && sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
-			return &gate.Waiver{Reason: v1alpha1.ReasonOverridden, Message: "Annotation " + v1alpha1.AnnotationAllowUpgrade + " of Subscription " + sub.Name + " allows the update to " + in.Target}, sub
+			return &gate.Waiver{Reason: v1alpha1.ReasonOverridden,
+				Message: "Annotation " + v1alpha1.AnnotationAllowUpgrade + " of Subscription " + sub.Name + " allows the update to " + in.Target}, sub
 		}
 	}
 	return nil, nil

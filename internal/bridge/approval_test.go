@@ -131,7 +131,8 @@ func aloneRows() map[string]verdictRow {
 			want:    judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
 			message: "set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 		},
-		"ByHand":    {reason: "A plan that its Subscription leaves to a person is not ours.", n: alone(byHand(foo())), want: judgement{Missing: []string{"default/foo"}}},
+		"ByHand": {reason: "A plan that its Subscription leaves to a person is not ours.", n: alone(byHand(foo())),
+			want: judgement{Missing: []string{"default/foo"}}},
 		"Automatic": {reason: "Nor is one that OLM approves.", n: alone(foo()), want: judgement{}},
 		"LabelOnly": {reason: "The label alone gives us nothing to approve.", n: alone(labelled(foo())), want: judgement{}},
 		"OtherGate": {
@@ -154,7 +155,8 @@ func togetherRows() map[string]verdictRow {
 	}
 	zoo := referring(byHand(subscribing("zoo", "zoo.v1", "zoo.v2")), "install-2")
 	return map[string]verdictRow{
-		"BothGated": {reason: "What is ours to approve on both sides is approved.", n: both(byGate(foo()), byGate(bar())), want: judgement{Approve: true, Ours: true}},
+		"BothGated": {reason: "What is ours to approve on both sides is approved.", n: both(byGate(foo()), byGate(bar())),
+			want: judgement{Approve: true, Ours: true}},
 		"AutomaticNeighbour": {
 			reason: "Who lets OLM approve has nobody to ask.",
 			n:      both(byGate(foo()), bar()), want: judgement{Approve: true, Ours: true},
@@ -193,7 +195,8 @@ func togetherRows() map[string]verdictRow {
 		},
 		"HeldAndManual": {
 			reason: "Both that it is held and whose word is missing is known.",
-			n:      both(byGate(foo()), byHand(bar()), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable", Missing: []string{"default/bar"}},
+			n:      both(byGate(foo()), byHand(bar()), probing("foo.v1", no)),
+			want:   judgement{Ours: true, Gate: "ProbeNotUpgradeable", Missing: []string{"default/bar"}},
 		},
 	}
 }
@@ -247,7 +250,8 @@ func delegatedRows() map[string]verdictRow {
 		},
 		"EarlierReferenceByHand": {
 			reason: "So that its word may be missing.",
-			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: world(running, byGate(foo()), byHand(earlier())), want: judgement{Ours: true, Missing: []string{"default/bar"}},
+			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo"), n: world(running, byGate(foo()), byHand(earlier())),
+			want: judgement{Ours: true, Missing: []string{"default/bar"}},
 		},
 		"Overtaken": {
 			reason: "A plan of which something newer has become the target is not approved any more.",
@@ -371,7 +375,8 @@ func TestHeldByOLM(t *testing.T) {
 		"NotThere":    {"What is not there yet is not held by OLM.", sub, withProbes(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), gate.Decision{}},
 		"OtherReason": {
 			"What waits for something else is not held.", sub,
-			withProbes(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)), gate.Decision{},
+			withProbes(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)),
+			gate.Decision{},
 		},
 		"GoesOn": {
 			"Nor is what OLM goes on with, though the reason may be the last.", sub,
@@ -407,12 +412,13 @@ func TestWaiver(t *testing.T) {
 		"Allowed":       {"An administrator lets this one update go on.", world(held, allowing(pending(), "foo.v2")), "foo.v1", allowed},
 		"AllowedBefore": {"Also before OLM has come that far.", world(named(succeeded("foo.v1")), allowing(foo(), "foo.v2")), "foo.v1", allowed},
 		"AllowedOther":  {"But not another one.", world(held, allowing(pending(), "foo.v3")), "foo.v1", nil},
-		"AllowedPast":   {"What was allowed and is done allows nothing more.", world(named(succeeded("foo.v1")), allowing(arrived.DeepCopy(), "foo.v1")), "foo.v1", nil},
-		"None":          {"Where nobody says anything the Probe has its say.", world(held, pending()), "foo.v1", nil},
-		"OfTheNew":      {"What does not run yet holds nothing that could be let go.", world(held, allowing(pending(), "foo.v2")), "foo.v2", nil},
-		"OfAnother":     {"Of other operators nothing is said.", world(named(succeeded("foo.v1"), succeeded("bar.v1")), byGate(foo())), "bar.v1", nil},
-		"FirstInstall":  {"Nor of one that never ran.", world(named(csv("foo.v1", "", olm.CSVPhasePending)), byGate(arrived.DeepCopy())), "foo.v1", nil},
-		"Nobody":        {"Nor where nobody subscribes to it.", world(held), "foo.v1", nil},
+		"AllowedPast": {"What was allowed and is done allows nothing more.", world(named(succeeded("foo.v1")), allowing(arrived.DeepCopy(), "foo.v1")), "foo.v1",
+			nil},
+		"None":         {"Where nobody says anything the Probe has its say.", world(held, pending()), "foo.v1", nil},
+		"OfTheNew":     {"What does not run yet holds nothing that could be let go.", world(held, allowing(pending(), "foo.v2")), "foo.v2", nil},
+		"OfAnother":    {"Of other operators nothing is said.", world(named(succeeded("foo.v1"), succeeded("bar.v1")), byGate(foo())), "bar.v1", nil},
+		"FirstInstall": {"Nor of one that never ran.", world(named(csv("foo.v1", "", olm.CSVPhasePending)), byGate(arrived.DeepCopy())), "foo.v1", nil},
+		"Nobody":       {"Nor where nobody subscribes to it.", world(held), "foo.v1", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -282,7 +282,8 @@ func random(r *rand.Rand) Inputs {
 		for range r.IntN(4) {
 			phases = append(phases, pick(r, olm.CSVPhaseSucceeded, olm.CSVPhaseSucceeded, olm.CSVPhasePending, olm.CSVPhaseFailed, olm.CSVPhaseReplacing))
 		}
-		in.CSVs[name] = because(csv(name, pick(r, "", "foo.v1", "foo.v2", "foo.v3"), phases...), pick(r, "", olm.CSVReasonRequirementsNotMet), pick(r, "", "so it is."))
+		in.CSVs[name] = because(csv(name, pick(r, "", "foo.v1", "foo.v2", "foo.v3"), phases...), pick(r, "", olm.CSVReasonRequirementsNotMet),
+			pick(r, "", "so it is."))
 	}
 	if r.IntN(2) == 0 {
 		in.Plan = planning([]string{name(), name()}, "sub")

@@ -175,7 +175,8 @@ func (in Inputs) reasonOf(failed v1alpha1.SubscriptionCondition) string {
 		return v1alpha1.ReasonPackageNotFound
 	case containsPhrase(failed.Message, fmt.Sprintf("no operators found in channel %s of package %s %s", spec.Channel, spec.Package, by)):
 		return v1alpha1.ReasonChannelNotFound
-	case containsPhrase(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package, by)):
+	case containsPhrase(failed.Message, fmt.Sprintf("no operators found with name %s in channel %s of package %s %s", spec.StartingCSV, spec.Channel, spec.Package,
+		by)):
 		return v1alpha1.ReasonCSVNotInChannel
 	case in.Subscription.Status.CurrentCSV == "" && !containsPhrase(failed.Message, "subscription "+in.Subscription.Name):
 		return v1alpha1.ReasonNewestNotKnown // the message is not about this one

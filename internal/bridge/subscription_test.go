@@ -106,8 +106,9 @@ func csvRows() map[string]row {
 			},
 		},
 		"AcrossTwo": {
-			reason:     "Nor does one in between that never ran count as what runs.",
-			in:         arriving(beingReplaced(), csv("foo.v1.5", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1.5", olm.CSVPhaseInstalling)),
+			reason: "Nor does one in between that never ran count as what runs.",
+			in: arriving(beingReplaced(), csv("foo.v1.5", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing),
+				csv("foo.v2", "foo.v1.5", olm.CSVPhaseInstalling)),
 			conditions: conditions(behind, replacement),
 			messages:   map[string]string{"InstalledCSVReplacementAvailable": "foo.v2 is to replace foo.v1"},
 		},
@@ -503,7 +504,8 @@ func TestUpgradeHeld(t *testing.T) {
 				return
 			}
 			upToDate := status.GetCondition(v1alpha1.SubscriptionUpToDate)
-			if diff := cmp.Diff([]string{"NewestDoesNotRun", tc.message}, []string{upToDate.Reason, upToDate.Message}); diff != "" || upToDate.Status != corev1.ConditionFalse {
+			if diff := cmp.Diff([]string{"NewestDoesNotRun", tc.message}, []string{upToDate.Reason, upToDate.Message}); diff != "" ||
+				upToDate.Status != corev1.ConditionFalse {
 				t.Errorf("UpToDate of what is held is %s, and says why: -want +got\n%s", upToDate.Status, diff)
 			}
 		})
@@ -619,18 +621,20 @@ func TestChange(t *testing.T) {
 		before, after []v1alpha1.SubscriptionCondition
 		want          string
 	}{
-		"Same":          {"What is there already is not written again.", list(upToDate, held), list(upToDate, held), "nothing"},
-		"Nothing":       {"Where there is nothing there is nothing to write.", nil, nil, "nothing"},
-		"Order":         {"In another order it says the same.", list(upToDate, held), list(held, upToDate), "nothing"},
-		"Time":          {"Times alone say nothing.", list(upToDate), list(later), "nothing"},
-		"Theirs":        {"What others say is theirs to write.", list(upToDate), list(actual("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
-		"Message":       {"Other words are told from news.", list(upToDate, held), list(reworded, held), "words"},
-		"Reason":        {"Another reason is news.", list(upToDate), list(actual("UpToDate", corev1.ConditionFalse, "NewestNotKnown", "Waiting for one")), "news"},
-		"Status":        {"So is another status.", list(upToDate), list(actual("UpToDate", corev1.ConditionTrue, "NewestDoesNotRun", "Waiting for one")), "news"},
-		"WordsAndNews":  {"News beside other words are news.", list(upToDate, held), list(reworded, actual("UpgradeHeld", corev1.ConditionTrue, "ProbeNotRead", "Held")), "news"},
-		"First":         {"So is what was not said before.", list(upToDate), list(upToDate, held), "news"},
-		"TakenBack":     {"And what is not said any more.", list(upToDate, held), list(upToDate), "news"},
-		"OverwrittenBy": {"When OLM has overwritten ours they are written again.", list(actual("ResolutionFailed", corev1.ConditionTrue, "", "")), list(upToDate), "news"},
+		"Same":    {"What is there already is not written again.", list(upToDate, held), list(upToDate, held), "nothing"},
+		"Nothing": {"Where there is nothing there is nothing to write.", nil, nil, "nothing"},
+		"Order":   {"In another order it says the same.", list(upToDate, held), list(held, upToDate), "nothing"},
+		"Time":    {"Times alone say nothing.", list(upToDate), list(later), "nothing"},
+		"Theirs":  {"What others say is theirs to write.", list(upToDate), list(actual("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
+		"Message": {"Other words are told from news.", list(upToDate, held), list(reworded, held), "words"},
+		"Reason":  {"Another reason is news.", list(upToDate), list(actual("UpToDate", corev1.ConditionFalse, "NewestNotKnown", "Waiting for one")), "news"},
+		"Status":  {"So is another status.", list(upToDate), list(actual("UpToDate", corev1.ConditionTrue, "NewestDoesNotRun", "Waiting for one")), "news"},
+		"WordsAndNews": {"News beside other words are news.", list(upToDate, held),
+			list(reworded, actual("UpgradeHeld", corev1.ConditionTrue, "ProbeNotRead", "Held")), "news"},
+		"First":     {"So is what was not said before.", list(upToDate), list(upToDate, held), "news"},
+		"TakenBack": {"And what is not said any more.", list(upToDate, held), list(upToDate), "news"},
+		"OverwrittenBy": {"When OLM has overwritten ours they are written again.", list(actual("ResolutionFailed", corev1.ConditionTrue, "", "")), list(upToDate),
+			"news"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

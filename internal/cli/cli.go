@@ -82,7 +82,8 @@ It reads what OLM and operator-status report, with your own permissions, and nee
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVar(&o.from, "from", "", "Archive to read instead of a cluster: of gather, of a must-gather, or any folder or tar file with manifests.")
+	root.PersistentFlags().StringVar(&o.from, "from",
+		"", "Archive to read instead of a cluster: of gather, of a must-gather, or any folder or tar file with manifests.")
 	root.PersistentPreRun = func(*cobra.Command, []string) {
 		if o.from != "" && *o.flags.Namespace == "" {
 			o.allNamespaces = true // the namespace of the kubeconfig is one of another cluster

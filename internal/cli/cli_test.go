@@ -172,7 +172,8 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	explain(&explained, operators()[1], now)
-	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &checked, ErrOut: &checked}, allNamespaces: true}).printCheck(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
+	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &checked, ErrOut: &checked},
+		allNamespaces: true}).printCheck(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
 		t.Fatal(err)
 	}
 	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &shape}}).printTree(tree()); err != nil {

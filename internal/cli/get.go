@@ -138,7 +138,8 @@ func notFound(name, namespace string) error {
 	if namespace == "" {
 		return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in any namespace", name)
 	}
-	return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in namespace %s: choose another with -n, or -A for all", name, namespace)
+	return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in namespace %s: choose another with -n, or -A for all", name,
+		namespace)
 }
 
 // printOperators prints operators as the flag -o asks: as a table by default.

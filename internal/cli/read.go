@@ -36,7 +36,8 @@ const notCopied = "!olm.copiedFrom"
 func scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
 	out.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, configv1.Install, v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, configv1.Install, v1alpha1.AddToScheme, operatorsv2.AddToScheme,
+		platformv1alpha1.AddToScheme} {
 		if err := add(out); err != nil {
 			return nil, err
 		}
@@ -252,7 +253,8 @@ func mapper() meta.RESTMapper {
 	for _, gvk := range []schema.GroupVersionKind{
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
 		v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), olm.SchemeGroupVersion.WithKind(olm.InstallPlanKind),
-		olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind), operatorsv2.GroupVersion.WithKind("OperatorCondition"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind), operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	} {
 		out.Add(gvk, meta.RESTScopeNamespace)
 	}

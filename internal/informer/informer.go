@@ -34,7 +34,8 @@ func NewCache(report *Undecodable, groups ...string) cache.NewCacheFunc {
 			config: config, http: o.HTTPClient, mapper: o.Mapper, scheme: o.Scheme,
 			codecs: serializer.NewCodecFactory(o.Scheme), report: report,
 		}
-		o.NewInformer = func(whole toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		o.NewInformer = func(whole toolscache.ListerWatcher, object runtime.Object, resync time.Duration,
+			indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 			if kind, ok := of.kind(object); ok && slices.Contains(groups, kind.Group) {
 				return toolscache.NewSharedIndexInformer(of.listWatch(kind), object, resync, indexers)
 			}

@@ -66,10 +66,11 @@ func TestOperatorCondition(t *testing.T) {
 func TestAPIRoles(t *testing.T) {
 	out := rendered(t, plain(t))
 	for name, want := range map[string]rbacv1.PolicyRule{
-		"admin":   {Verbs: []string{"*"}, APIGroups: []string{"example.com"}, Resources: []string{"foos"}},
-		"edit":    {Verbs: []string{"create", "update", "patch", "delete"}, APIGroups: []string{"example.com"}, Resources: []string{"foos"}},
-		"view":    {Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"example.com"}, Resources: []string{"foos"}},
-		"crdview": {Verbs: []string{"get"}, APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"foos.example.com"}},
+		"admin": {Verbs: []string{"*"}, APIGroups: []string{"example.com"}, Resources: []string{"foos"}},
+		"edit":  {Verbs: []string{"create", "update", "patch", "delete"}, APIGroups: []string{"example.com"}, Resources: []string{"foos"}},
+		"view":  {Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"example.com"}, Resources: []string{"foos"}},
+		"crdview": {Verbs: []string{"get"}, APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			ResourceNames: []string{"foos.example.com"}},
 	} {
 		role := found[*rbacv1.ClusterRole](t, out, "foos.example.com-v1-"+name)
 		if diff := cmp.Diff([]rbacv1.PolicyRule{want}, role.Rules); diff != "" {

@@ -134,8 +134,9 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" {
 		out.Cause = fmt.Sprintf("OLM has not resolved namespace %s since ClusterServiceVersion %s, because of which it failed, was deleted; it does so within 15 minutes",
 			sub.Namespace, csv)
-		out.Steps = []Step{{toResolveAnew, fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s operatorstatus.io/resolve-anew=$(date +%%s)",
-			sub.Namespace, sub.Name)}}
+		out.Steps = []Step{{toResolveAnew,
+			fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s operatorstatus.io/resolve-anew=$(date +%%s)",
+				sub.Namespace, sub.Name)}}
 		return []Blocker{out}
 	}
 	return []Blocker{brokenBy(sub, c)}

@@ -124,7 +124,8 @@ func TestOperators(t *testing.T) {
 			reason: "OLM alone does not report it, but shows all it takes.",
 			in: Cluster{
 				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
-				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, InstallPlans: []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
 			want: brief{State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: yes},
 		},
@@ -136,7 +137,8 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Approval: &Approval{"install-1", []string{"foo.v2"}}, Update: "foo.v2", Since: 1000,
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Approval: &Approval{"install-1", []string{"foo.v2"}}, Update: "foo.v2",
+				Since:    1000,
 				Blockers: []string{"Held by InstallPlan default/install-1: RequiresApproval"},
 				Steps:    []string{`To approve it: kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
 			},
@@ -320,11 +322,13 @@ func TestMany(t *testing.T) {
 	other.Namespace = "apps"
 	platform := platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "foos"}}
 	platform.Status.Resources = []platformv1alpha1.ResourceStatus{{}}
-	platform.Status.Resources[0].Reference.Kind, platform.Status.Resources[0].Reference.Namespace, platform.Status.Resources[0].Reference.Name = "Subscription", "default", "foo"
+	platform.Status.Resources[0].Reference.Kind, platform.Status.Resources[0].Reference.Namespace, platform.Status.Resources[0].Reference.Name = "Subscription",
+		"default", "foo"
 	got := Operators(Cluster{
-		Subscriptions:          []v1alpha1.Subscription{sub("foo.v1", "foo.v2")},
-		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), copied, other},
-		PlatformOperators:      []platformv1alpha1.PlatformOperator{platform},
+		Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2")},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), copied,
+			other},
+		PlatformOperators: []platformv1alpha1.PlatformOperator{platform},
 	})
 	var names []string
 	for _, o := range got {

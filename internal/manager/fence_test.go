@@ -33,11 +33,13 @@ func TestFence(t *testing.T) {
 		path   string
 		sent   bool
 	}{
-		"Never":    {"A manager that was never the leader does not write.", nil, http.MethodPost, "/api/v1/events", false},
-		"Leader":   {"The leader writes.", []step{{holder: "me"}}, http.MethodPut, "/x", true},
-		"Renewed":  {"As long as it renews its lease.", []step{{holder: "me"}, {after: 9 * time.Second, holder: "me"}, {after: 9 * time.Second}}, http.MethodPatch, "/x", true},
-		"Stopped":  {"One that was stopped has lost it, whether it knows or not.", []step{{holder: "me"}, {after: time.Minute}}, http.MethodPatch, "/x", false},
-		"Failed":   {"A renewal that fails does not count.", []step{{holder: "me"}, {after: 9 * time.Second, holder: "me", err: errors.New("conflict")}, {after: 2 * time.Second}}, http.MethodDelete, "/x", false},
+		"Never":  {"A manager that was never the leader does not write.", nil, http.MethodPost, "/api/v1/events", false},
+		"Leader": {"The leader writes.", []step{{holder: "me"}}, http.MethodPut, "/x", true},
+		"Renewed": {"As long as it renews its lease.", []step{{holder: "me"}, {after: 9 * time.Second, holder: "me"}, {after: 9 * time.Second}}, http.MethodPatch,
+			"/x", true},
+		"Stopped": {"One that was stopped has lost it, whether it knows or not.", []step{{holder: "me"}, {after: time.Minute}}, http.MethodPatch, "/x", false},
+		"Failed": {"A renewal that fails does not count.",
+			[]step{{holder: "me"}, {after: 9 * time.Second, holder: "me", err: errors.New("conflict")}, {after: 2 * time.Second}}, http.MethodDelete, "/x", false},
 		"Released": {"One that gave the lease back has ended.", []step{{holder: "me"}, {holder: "nobody"}}, http.MethodPost, "/x", false},
 		"Reads":    {"Whoever is the leader, reading changes nothing.", nil, http.MethodGet, "/x", true},
 		"Reviews":  {"Nor does a review, which serves metrics.", nil, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", true},

@@ -321,7 +321,8 @@ func synced(of interface{ WaitForCacheSync(context.Context) bool }) healthz.Chec
 }
 
 // addControllers adds the controllers. Those that need kinds that may not be installed start once these are.
-func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, mode *lifecycle.Switch, newCache cache.NewCacheFunc, identity string) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, mode *lifecycle.Switch, newCache cache.NewCacheFunc,
+	identity string) error {
 	if err := mode.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding what decides who runs the loops: %w", err)
 	}

@@ -45,9 +45,10 @@ func TestListing(t *testing.T) {
 		like   string
 		want   string
 	}{
-		"None":   {"There is nothing to list.", nil, "", "none"},
-		"Few":    {"All of them, sorted, each once.", []string{"b", "a", "b"}, "", "a, b"},
-		"Nearby": {"Those that were likely meant.", append([]string{"stabel"}, many...), "stable", "stabel, stable-1.0, stable-1.1, stable-1.2, stable-1.3, stable-1.4, stable-1.5, stable-1.6, stable-1.7, stable-1.8 and 21 more"},
+		"None": {"There is nothing to list.", nil, "", "none"},
+		"Few":  {"All of them, sorted, each once.", []string{"b", "a", "b"}, "", "a, b"},
+		"Nearby": {"Those that were likely meant.", append([]string{"stabel"}, many...), "stable",
+			"stabel, stable-1.0, stable-1.1, stable-1.2, stable-1.3, stable-1.4, stable-1.5, stable-1.6, stable-1.7, stable-1.8 and 21 more"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestLongStory(t *testing.T) {
 		sub(Subscription{Package: packages[0].Name}),
 		Surroundings{Catalogs: sources(source("community", packages...))},
 	})
-	if problem == nil || len(problem.Message) > maxMessage || !utf8.ValidString(problem.Message) || !strings.Contains(problem.Message, "-50, which no visible catalog has") {
+	if problem == nil || len(problem.Message) > maxMessage || !utf8.ValidString(problem.Message) ||
+		!strings.Contains(problem.Message, "-50, which no visible catalog has") {
 		t.Errorf("%+v", problem)
 	}
 }

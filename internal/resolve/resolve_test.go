@@ -224,7 +224,8 @@ func TestUpdate(t *testing.T) {
 		"OlderChannel": {
 			reason: "Of a channel whose newest is older nobody may claim that it is what runs.",
 			sub:    Subscription{Channel: "stable", Installed: update("foo.v2.0.0")},
-			in:     Surroundings{Catalogs: sources(source("community", pkg("foo", channel("stable", bundle("foo.v1.5.0")), channel("candidate", bundle("foo.v2.0.0")))))},
+			in: Surroundings{Catalogs: sources(source("community",
+				pkg("foo", channel("stable", bundle("foo.v1.5.0")), channel("candidate", bundle("foo.v2.0.0")))))},
 			want: want{Note: "The newest of channel stable of package foo is foo.v1.5.0, which is older than foo.v2.0.0: " +
 				"that stays until the channel has something to replace it"},
 		},

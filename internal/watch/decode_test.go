@@ -175,8 +175,9 @@ func TestDecodeEvent(t *testing.T) {
 		},
 		"very long texts": {
 			reason: "Length does not matter, of what is kept or what is not.",
-			event:  status(`[{"type":"` + strings.Repeat("x", 3<<20) + `","status":"True"},{"type":"Ready","status":"` + strings.Repeat("True", 1<<20) + `"},{"type":"Migrating","status":"True","message":"` + strings.Repeat(`\n`, 3<<20) + `"}]`),
-			want:   foo(Condition{"Ready", Unknown}, Condition{"Migrating", True}),
+			event: status(`[{"type":"` + strings.Repeat("x", 3<<20) + `","status":"True"},{"type":"Ready","status":"` + strings.Repeat("True",
+				1<<20) + `"},{"type":"Migrating","status":"True","message":"` + strings.Repeat(`\n`, 3<<20) + `"}]`),
+			want: foo(Condition{"Ready", Unknown}, Condition{"Migrating", True}),
 		},
 		"bookmark": {
 			reason: "A bookmark says how far the watch has come.",
@@ -382,7 +383,8 @@ func TestDecodeList(t *testing.T) {
 // TestDecodeInitial verifies that the initial list is one object, regardless of changes while it is read.
 func TestDecodeInitial(t *testing.T) {
 	event := func(kind, name, status string) string {
-		return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"resourceVersion":"5"},"status":{"conditions":[{"type":"Ready","status":%q}]}}}`+"\n", kind, name, status)
+		return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"resourceVersion":"5"},"status":{"conditions":[{"type":"Ready","status":%q}]}}}`+"\n", kind,
+			name, status)
 	}
 	const bookmark = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6"}}}`
 	const end = `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`

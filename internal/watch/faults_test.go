@@ -67,7 +67,9 @@ func testExpiredWatch(t *testing.T, f fixture) {
 		}
 		expired.Add(1)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintln(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}}`)
+		_,
+			_ = fmt.Fprintln(w,
+			`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}}`)
 		return true
 	})
 	p.CloseClientConnections()
@@ -105,7 +107,10 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 			if isWatchList(r) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(code)
-				_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is forbidden for watch","reason":%q,"code":%d}`, reason, code)
+				_,
+					_ = fmt.Fprintf(w,
+					`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is forbidden for watch","reason":%q,"code":%d}`, reason,
+					code)
 				return true
 			}
 			if !isWatch(r) { // as if there were no watch cache
@@ -195,14 +200,16 @@ func testSlowJSON(t *testing.T, f fixture) {
 			bytes <- text[i]
 		}
 	}
-	send(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"` + n + `","resourceVersion":"5"},"status":{"conditions":[{"type":"Migrating","status":"True"}]}}}` + "\n")
+	send(`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"` +
+		n + `","resourceVersion":"5"},"status":{"conditions":[{"type":"Migrating","status":"True"}]}}}` + "\n")
 	send(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}`)
 	if sub.Snapshot().Filled {
 		t.Error("the initial list has not come to its end")
 	}
 	send("}\n")
 	sub.awaits(t, 1, n+"/a")
-	send(`{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"` + n + `","resourceVersion":"7"},"status":{"conditions":[{"type":"Migrating","status":"Fal`)
+	send(`{"type":"MODIFIED","object":{"metadata":{"name":"a","namespace":"` +
+		n + `","resourceVersion":"7"},"status":{"conditions":[{"type":"Migrating","status":"Fal`)
 	sub.awaits(t, 1, n+"/a")
 	send(`se"}]}}}` + "\n")
 	sub.awaits(t, 1)

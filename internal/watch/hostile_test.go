@@ -264,7 +264,8 @@ func TestTypesChange(t *testing.T) {
 func TestRelease(t *testing.T) {
 	var text strings.Builder
 	for i := range 50 {
-		fmt.Fprintf(&text, `{"type":"MODIFIED","object":{"metadata":{"name":"foo-%d"},"status":{"conditions":[{"type":"%s","status":"True"},{"type":"Ready","status":"True"}]}}}`+"\n",
+		fmt.Fprintf(&text,
+			`{"type":"MODIFIED","object":{"metadata":{"name":"foo-%d"},"status":{"conditions":[{"type":"%s","status":"True"},{"type":"Ready","status":"True"}]}}}`+"\n",
 			i, strings.Repeat("x", i%5*(maxKept-100)))
 	}
 	d := newDecoder(strings.NewReader(text.String()), askedNumbers())

@@ -188,7 +188,8 @@ func manyObjects(b *testing.B, n int) *httptest.Server {
 			event = append(event, "}\n"...)
 			_, _ = out.Write(event) // a closed connection does not matter
 		}
-		_, _ = out.WriteString(`{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"900000","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n")
+		_,
+			_ = out.WriteString(`{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"900000","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n")
 		_ = out.Flush()
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
@@ -199,17 +200,21 @@ func manyObjects(b *testing.B, n int) *httptest.Server {
 
 // appendFoo appends a custom resource of about 2 KB, with more in its spec.
 func appendFoo(to []byte, i int, migrating, more string) []byte {
-	to = append(to, `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"annotations":{"example.com/team":"payments","kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"example.com/v1\",\"kind\":\"Foo\",\"metadata\":{\"name\":\"instance\"},\"spec\":{\"replicas\":3,\"storage\":{\"class\":\"fast\",\"size\":\"100Gi\"}}}\n"},"creationTimestamp":"2026-03-01T09:00:00Z","generation":4,"labels":{"app.kubernetes.io/instance":"foo","app.kubernetes.io/managed-by":"argocd","app.kubernetes.io/name":"foo"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{},"f:storage":{"f:class":{},"f:size":{}},"f:template":{"f:resources":{"f:limits":{"f:cpu":{},"f:memory":{}}}}}},"manager":"argocd-controller","operation":"Apply","time":"2026-03-01T09:00:00Z"},{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:observedGeneration":{}}},"manager":"foo-operator","operation":"Update","subresource":"status","time":"2026-03-01T09:01:00Z"}],"name":"instance-`...)
+	to = append(to,
+		`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"annotations":{"example.com/team":"payments","kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"example.com/v1\",\"kind\":\"Foo\",\"metadata\":{\"name\":\"instance\"},\"spec\":{\"replicas\":3,\"storage\":{\"class\":\"fast\",\"size\":\"100Gi\"}}}\n"},"creationTimestamp":"2026-03-01T09:00:00Z","generation":4,"labels":{"app.kubernetes.io/instance":"foo","app.kubernetes.io/managed-by":"argocd","app.kubernetes.io/name":"foo"},"managedFields":[{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{},"f:storage":{"f:class":{},"f:size":{}},"f:template":{"f:resources":{"f:limits":{"f:cpu":{},"f:memory":{}}}}}},"manager":"argocd-controller","operation":"Apply","time":"2026-03-01T09:00:00Z"},{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:observedGeneration":{}}},"manager":"foo-operator","operation":"Update","subresource":"status","time":"2026-03-01T09:01:00Z"}],"name":"instance-`...)
 	to = appendPadded(to, i)
 	to = append(to, `","namespace":"tenant-`...)
 	to = appendPadded(to, i%500)
 	to = append(to, `","resourceVersion":"`...)
 	to = appendPadded(to, 100_000+i)
-	to = append(to, `","uid":"7e1a2f0c-3a44-4c55-9b1e-0123456789ab"},"spec":{"replicas":3,"storage":{"class":"fast","size":"100Gi"},"template":{"env":[{"name":"LOG_LEVEL","value":"info"},{"name":"REGION","value":"eu-central-1"}],"resources":{"limits":{"cpu":"2","memory":"4Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}`...)
+	to = append(to,
+		`","uid":"7e1a2f0c-3a44-4c55-9b1e-0123456789ab"},"spec":{"replicas":3,"storage":{"class":"fast","size":"100Gi"},"template":{"env":[{"name":"LOG_LEVEL","value":"info"},{"name":"REGION","value":"eu-central-1"}],"resources":{"limits":{"cpu":"2","memory":"4Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}`...)
 	to = append(to, more...)
-	to = append(to, `}},"status":{"conditions":[{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"All 3 replicas are ready","observedGeneration":4,"reason":"ReplicasReady","status":"True","type":"Ready"},{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"No migration is running","reason":"Idle","status":"`...)
+	to = append(to,
+		`}},"status":{"conditions":[{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"All 3 replicas are ready","observedGeneration":4,"reason":"ReplicasReady","status":"True","type":"Ready"},{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"No migration is running","reason":"Idle","status":"`...)
 	to = append(to, migrating...)
-	return append(to, `","type":"Migrating"},{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"Backups run every night","reason":"Scheduled","status":"True","type":"BackupScheduled"}],"observedGeneration":4,"replicas":3,"endpoints":["10.0.0.1:5432","10.0.0.2:5432","10.0.0.3:5432"]}}`...)
+	return append(to,
+		`","type":"Migrating"},{"lastTransitionTime":"2026-03-01T09:01:00Z","message":"Backups run every night","reason":"Scheduled","status":"True","type":"BackupScheduled"}],"observedGeneration":4,"replicas":3,"endpoints":["10.0.0.1:5432","10.0.0.2:5432","10.0.0.3:5432"]}}`...)
 }
 
 func appendPadded(to []byte, i int) []byte {

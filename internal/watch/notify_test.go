@@ -122,7 +122,8 @@ func TestNotify(t *testing.T) {
 		},
 		"held for another reason": {
 			reason: "What a listed object says is news, but changes nothing that is held.",
-			steps:  []step{replace(map[string]string{"n/a": "Blocks=True"}, urgent), update("n/a", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True", counts)},
+			steps: []step{replace(map[string]string{"n/a": "Blocks=True"}, urgent), update("n/a", "Blocks=True Tells=True", urgent),
+				update("n/b", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True", counts)},
 		},
 		"important": {
 			reason: "The first to tell something is news at once, as is the last; between them only the count moves.",

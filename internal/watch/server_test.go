@@ -342,7 +342,8 @@ func (f fixture) reading(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := c.Get(strings.TrimSuffix(f.Config.Host, "/") + "/api/v1/namespaces?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1")
+	response, err := c.Get(strings.TrimSuffix(f.Config.Host,
+		"/") + "/api/v1/namespaces?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +363,8 @@ func (f fixture) reading(t *testing.T) []string {
 func (f fixture) account(t *testing.T, home, namespace string, verbs ...string) types.NamespacedName {
 	t.Helper()
 	name := types.NamespacedName{Namespace: home, Name: "reader"}
-	if err := f.Client.Create(context.Background(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "reader"}}); client.IgnoreAlreadyExists(err) != nil {
+	if err := f.Client.Create(context.Background(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: home,
+		Name: "reader"}}); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{f.group}, Resources: []string{"foos"}, Verbs: verbs}}

@@ -71,18 +71,25 @@ func TestKey(t *testing.T) {
 		in     string // namespace
 		err    string
 	}{
-		"Options":    {reason: "Options come first.", opts: []probe.Option{probe.WithName("a.v1"), probe.WithNamespace("a")}, env: map[string]string{"OPERATOR_CONDITION_NAME": "b", "POD_NAMESPACE": "b"}, file: file, want: "a.v1", in: "a"},
-		"OLM":        {reason: "OLM sets the name, and the namespace is that of the service account.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: file, want: "b.v1", in: namespace},
-		"Pod":        {reason: "The namespace of the pod.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "POD_NAMESPACE": "p", "OPERATOR_NAMESPACE": "o"}, file: file, want: "b.v1", in: "p"},
-		"Operator":   {reason: "Another name of the same.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "OPERATOR_NAMESPACE": "o"}, file: file, want: "b.v1", in: "o"},
-		"Nowhere":    {reason: "A process outside a cluster has to be told.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: absent, err: "POD_NAMESPACE"},
-		"Referenced": {reason: "The Deployment is owned by the ClusterServiceVersion.", env: map[string]string{"POD_NAME": "referenced"}, file: file, want: "owner.v1", in: namespace},
-		"Labelled":   {reason: "The Deployment has OLM's labels.", opts: []probe.Option{probe.WithPodName("labelled")}, file: file, want: "label.v1", in: namespace},
-		"Bare":       {reason: "So may a pod.", opts: []probe.Option{probe.WithPodName("bare")}, file: file, want: "bare.v1", in: namespace},
-		"Subscribed": {reason: "The label of another kind is no ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("subscribed")}, file: file, err: "does not belong to a ClusterServiceVersion"},
-		"NoPod":      {reason: "The pod is not in that namespace.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
-		"Forbidden":  {reason: "Rights are missing.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
-		"HostName":   {reason: "The name of the host is that of the pod.", file: file, err: hostname(t)},
+		"Options": {reason: "Options come first.", opts: []probe.Option{probe.WithName("a.v1"), probe.WithNamespace("a")},
+			env: map[string]string{"OPERATOR_CONDITION_NAME": "b", "POD_NAMESPACE": "b"}, file: file, want: "a.v1", in: "a"},
+		"OLM": {reason: "OLM sets the name, and the namespace is that of the service account.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"},
+			file: file, want: "b.v1", in: namespace},
+		"Pod": {reason: "The namespace of the pod.",
+			env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "POD_NAMESPACE": "p", "OPERATOR_NAMESPACE": "o"}, file: file, want: "b.v1", in: "p"},
+		"Operator": {reason: "Another name of the same.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "OPERATOR_NAMESPACE": "o"}, file: file,
+			want: "b.v1", in: "o"},
+		"Nowhere": {reason: "A process outside a cluster has to be told.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: absent,
+			err: "POD_NAMESPACE"},
+		"Referenced": {reason: "The Deployment is owned by the ClusterServiceVersion.", env: map[string]string{"POD_NAME": "referenced"}, file: file,
+			want: "owner.v1", in: namespace},
+		"Labelled": {reason: "The Deployment has OLM's labels.", opts: []probe.Option{probe.WithPodName("labelled")}, file: file, want: "label.v1", in: namespace},
+		"Bare":     {reason: "So may a pod.", opts: []probe.Option{probe.WithPodName("bare")}, file: file, want: "bare.v1", in: namespace},
+		"Subscribed": {reason: "The label of another kind is no ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("subscribed")}, file: file,
+			err: "does not belong to a ClusterServiceVersion"},
+		"NoPod":     {reason: "The pod is not in that namespace.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
+		"Forbidden": {reason: "Rights are missing.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
+		"HostName":  {reason: "The name of the host is that of the pod.", file: file, err: hostname(t)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

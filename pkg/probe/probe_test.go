@@ -117,15 +117,17 @@ func TestClaim(t *testing.T) {
 		spec   *v1alpha1.ProbeSpec
 		want   error
 	}{
-		"Absent":      {reason: "An operator creates its Probe."},
-		"NoSpec":      {reason: "A Probe without a spec is the operator's to write already.", create: true},
-		"EmptySpec":   {reason: "A spec that names no resources has no other writer.", create: true, spec: &v1alpha1.ProbeSpec{}},
-		"Other":       {reason: "Other fields of the spec stay.", create: true, spec: &v1alpha1.ProbeSpec{ServiceAccountName: "foo"}},
-		"Claimed":     {reason: "It is claimed already, by an earlier pod.", create: true, spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}},
-		"Annotations": {reason: "operator-status made it from annotations.", create: true, spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources}, want: probe.ErrCRDAnnotations},
+		"Absent":    {reason: "An operator creates its Probe."},
+		"NoSpec":    {reason: "A Probe without a spec is the operator's to write already.", create: true},
+		"EmptySpec": {reason: "A spec that names no resources has no other writer.", create: true, spec: &v1alpha1.ProbeSpec{}},
+		"Other":     {reason: "Other fields of the spec stay.", create: true, spec: &v1alpha1.ProbeSpec{ServiceAccountName: "foo"}},
+		"Claimed":   {reason: "It is claimed already, by an earlier pod.", create: true, spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}},
+		"Annotations": {reason: "operator-status made it from annotations.", create: true,
+			spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources}, want: probe.ErrCRDAnnotations},
 		"AnnotationsEmpty": {reason: "It is made from annotations even while it names nothing.", create: true,
 			spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations}, want: probe.ErrCRDAnnotations},
-		"Users": {reason: "A user had operator-status compute the status.", create: true, spec: &v1alpha1.ProbeSpec{ProbeResources: resources}, want: probe.ErrProbeResources},
+		"Users": {reason: "A user had operator-status compute the status.", create: true, spec: &v1alpha1.ProbeSpec{ProbeResources: resources},
+			want: probe.ErrProbeResources},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +315,8 @@ func TestConcurrently(t *testing.T) {
 			change: func(t *testing.T, key types.NamespacedName) {
 				must(t, cluster.Client.Delete(t.Context(), actual(t, key)))
 			},
-			requests: []string{"get probes 200", "patch probes/status 404", "get probes 404", "get clusterserviceversions 200", "create probes 201", "patch probes/status 200"},
+			requests: []string{"get probes 200", "patch probes/status 404", "get probes 404", "get clusterserviceversions 200", "create probes 201",
+				"patch probes/status 200"},
 		},
 		"Created": {
 			reason: "Another pod of the operator was faster.",

@@ -91,7 +91,8 @@ func TestRights(t *testing.T) {
 			return err
 		}
 		users := types.NamespacedName{Namespace: key.Namespace, Name: "users"}
-		cluster.Create(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: users.Namespace, Name: users.Name}, Spec: &v1alpha1.ProbeSpec{ServiceAccountName: "operator"}})
+		cluster.Create(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: users.Namespace, Name: users.Name},
+			Spec: &v1alpha1.ProbeSpec{ServiceAccountName: "operator"}})
 		o = startWith(t, config, users)
 		if err := o.SetUpgradeable(t.Context(), metav1.ConditionTrue, "Idle", ""); err != nil {
 			return err
@@ -122,13 +123,16 @@ func TestRights(t *testing.T) {
 func awaitPolicy(t *testing.T) {
 	t.Helper()
 	namespace := cluster.Namespace(t, "policy")
-	account := newAccount(t, namespace, "operator", rbacv1.PolicyRule{APIGroups: []string{"operators.coreos.com"}, Resources: []string{"probes/status"}, Verbs: []string{"patch"}})
+	account := newAccount(t, namespace, "operator", rbacv1.PolicyRule{APIGroups: []string{"operators.coreos.com"}, Resources: []string{"probes/status"},
+		Verbs: []string{"patch"}})
 	operator, err := client.New(as(t, account), client.Options{Scheme: cluster.Client.Scheme()})
 	must(t, err)
-	p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "annotated"}, Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations}}
+	p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "annotated"},
+		Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations}}
 	cluster.Create(t, p)
 	cluster.Await(t, p, func() string {
-		err := operator.Status().Patch(t.Context(), p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`)), client.DryRunAll)
+		err := operator.Status().Patch(t.Context(), p.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`)),
+			client.DryRunAll)
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "controller-manager alone") {
 			return ""
 		}

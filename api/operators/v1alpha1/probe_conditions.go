@@ -153,7 +153,8 @@ const (
 // IsGateReason reports whether a condition with this reason in an OperatorCondition was written by operator-status.
 func IsGateReason(reason string) bool {
 	switch reason {
-	case ReasonProbeNotUpgradeable, ReasonProbeNotRead, ReasonProbeConflict, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden, ReasonReleased:
+	case ReasonProbeNotUpgradeable, ReasonProbeNotRead, ReasonProbeConflict, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden,
+		ReasonReleased:
 		return true
 	}
 	return false

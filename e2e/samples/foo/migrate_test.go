@@ -27,16 +27,24 @@ func TestMigrate(t *testing.T) {
 		condition metav1.Condition
 		again     time.Duration
 	}{
-		"New":      {"There is nothing to migrate yet.", foo(v1.FooSpec{Version: "1.0.0"}, ""), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Nothing":  {"The version is optional.", foo(v1.FooSpec{}, ""), "", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Removed":  {"The data keeps its version.", foo(v1.FooSpec{}, "1.0.0"), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Begins":   {"Versions are compared as numbers.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0"), "1.0.0", migrating(yes, 0, v1.ReasonInProgress, message), 5 * time.Second},
-		"Resumed":  {"A process that did not begin it knows when it began.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 3*time.Second, v1.ReasonInProgress, message)), "1.0.0", migrating(yes, 3*time.Second, v1.ReasonInProgress, message), 2 * time.Second},
-		"Ends":     {"The time is up.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 5*time.Second, v1.ReasonInProgress, message)), "1.10.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Short":    {"Even this one is reported.", foo(v1.FooSpec{Version: "1.10.0"}, "1.0.0"), "1.0.0", migrating(yes, 0, v1.ReasonInProgress, message), time.Millisecond},
-		"Held":     {"It waits for its user.", foo(v1.FooSpec{Version: "1.10.0", Hold: true}, "1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message)), "1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message+", until spec.hold is false"), 0},
-		"Older":    {"Data is not migrated back.", foo(v1.FooSpec{Version: "0.9.0"}, "1.0.0"), "1.0.0", migrating(no, 0, v1.ReasonNewerData, "The data has version 1.0.0 and is not migrated back"), 0},
-		"UpToDate": {"Nothing changes.", foo(v1.FooSpec{Version: "1.0.0"}, "1.0.0", migrating(no, time.Hour, v1.ReasonUpToDate, "")), "1.0.0", migrating(no, time.Hour, v1.ReasonUpToDate, ""), 0},
+		"New":     {"There is nothing to migrate yet.", foo(v1.FooSpec{Version: "1.0.0"}, ""), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Nothing": {"The version is optional.", foo(v1.FooSpec{}, ""), "", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Removed": {"The data keeps its version.", foo(v1.FooSpec{}, "1.0.0"), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Begins": {"Versions are compared as numbers.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0"), "1.0.0",
+			migrating(yes, 0, v1.ReasonInProgress, message), 5 * time.Second},
+		"Resumed": {"A process that did not begin it knows when it began.",
+			foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 3*time.Second, v1.ReasonInProgress, message)), "1.0.0",
+			migrating(yes, 3*time.Second, v1.ReasonInProgress, message), 2 * time.Second},
+		"Ends": {"The time is up.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 5*time.Second, v1.ReasonInProgress, message)),
+			"1.10.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Short": {"Even this one is reported.", foo(v1.FooSpec{Version: "1.10.0"}, "1.0.0"), "1.0.0", migrating(yes, 0, v1.ReasonInProgress, message),
+			time.Millisecond},
+		"Held": {"It waits for its user.", foo(v1.FooSpec{Version: "1.10.0", Hold: true}, "1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message)),
+			"1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message+", until spec.hold is false"), 0},
+		"Older": {"Data is not migrated back.", foo(v1.FooSpec{Version: "0.9.0"}, "1.0.0"), "1.0.0",
+			migrating(no, 0, v1.ReasonNewerData, "The data has version 1.0.0 and is not migrated back"), 0},
+		"UpToDate": {"Nothing changes.", foo(v1.FooSpec{Version: "1.0.0"}, "1.0.0", migrating(no, time.Hour, v1.ReasonUpToDate, "")), "1.0.0",
+			migrating(no, time.Hour, v1.ReasonUpToDate, ""), 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,9 @@ func TestBundleImage(t *testing.T) {
 		"a bundle": {
 			reason: "Objects come in the order of their files, several from one where it holds several.",
 			labels: registryV1,
-			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/foo.csv.yaml", csv, "manifests/b.yaml", "# nothing\n---\n"+catalogtest.CRD+"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n", "manifests/README.md", "# Foo", "tests/t.yaml", "{")},
-			want:   []string{"CustomResourceDefinition foos.example.com", "Service s", "ClusterServiceVersion foo.v1.0.0"},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/foo.csv.yaml", csv, "manifests/b.yaml",
+				"# nothing\n---\n"+catalogtest.CRD+"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n", "manifests/README.md", "# Foo", "tests/t.yaml", "{")},
+			want: []string{"CustomResourceDefinition foos.example.com", "Service s", "ClusterServiceVersion foo.v1.0.0"},
 		},
 		"assumed": {
 			reason: "OLM knows a Service without looking at its apiVersion, and bundles are published that have none.",
@@ -111,8 +112,9 @@ func TestBundleImage(t *testing.T) {
 		"no name": {
 			reason: "What a bundle installs has to be found again.",
 			labels: registryV1,
-			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {generateName: a}\n", "manifests/csv.yaml", csv)},
-			err:    "BundleInvalid: manifests/a.yaml: the Service from line 1 on has no name",
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {generateName: a}\n", "manifests/csv.yaml",
+				csv)},
+			err: "BundleInvalid: manifests/a.yaml: the Service from line 1 on has no name",
 		},
 		"outside its archive": {
 			reason: "Nothing of such an image is used.",

@@ -39,7 +39,8 @@ func (s *session) image(ctx context.Context) (*catalog.Content, error) {
 	folder, ok := labels[labelConfigs]
 	switch {
 	case !ok && labels[labelDatabase] != "":
-		return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog, "image %s looks like an sqlite index image, which is not supported: make it a file-based catalog with `opm migrate`", s.Image)
+		return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog,
+			"image %s looks like an sqlite index image, which is not supported: make it a file-based catalog with `opm migrate`", s.Image)
 	case !ok:
 		folder = defaultConfigs
 	}
@@ -79,9 +80,11 @@ func (s *session) extract(ctx context.Context, image v1.Image, folder string) (i
 		case f.isLink():
 			return catalog.Errorf(v1alpha1.ReasonNotACatalog, "image %s: %s is a link, and links are not followed: put the file itself there", s.Image, f.path)
 		case f.size > s.Limits.CatalogFile:
-			return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: %s is larger than the limit of %s for a file", s.Image, f.path, messages.Size(s.Limits.CatalogFile))
+			return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: %s is larger than the limit of %s for a file", s.Image, f.path,
+				messages.Size(s.Limits.CatalogFile))
 		case total > s.Limits.Catalog:
-			return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s is larger than the limit of %s", s.Image, folder, messages.Size(s.Limits.Catalog))
+			return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s is larger than the limit of %s", s.Image, folder,
+				messages.Size(s.Limits.Catalog))
 		}
 		w, err := archive.CreateHeader(&zip.FileHeader{Name: inside, Method: zip.Store})
 		if err == nil {
@@ -100,11 +103,13 @@ func (s *session) extract(ctx context.Context, image v1.Image, folder string) (i
 	case errors.Is(err, errTooMuch):
 		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s, unpacked", s.Image, messages.Size(s.Limits.Image))
 	case errors.Is(err, errTooMany):
-		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s has more files than the limit of %d", s.Image, folder, s.Limits.CatalogFiles)
+		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: the catalog in folder %s has more files than the limit of %d", s.Image, folder,
+			s.Limits.CatalogFiles)
 	case err != nil:
 		return 0, pullFailure(s.Image, err)
 	case files == 0:
-		return 0, catalog.Errorf(v1alpha1.ReasonNotACatalog, "image %s has no files in folder %s, where a file-based catalog is expected unless label %s names another", s.Image, folder, labelConfigs)
+		return 0, catalog.Errorf(v1alpha1.ReasonNotACatalog,
+			"image %s has no files in folder %s, where a file-based catalog is expected unless label %s names another", s.Image, folder, labelConfigs)
 	}
 	if err := archive.Close(); err != nil {
 		return 0, fmt.Errorf("unpacking image %s: %w", s.Image, err)

@@ -54,12 +54,14 @@ func TestLegacyConfigMap(t *testing.T) {
 			property.MustBuildPackage("foo", "2.0.0"), property.MustBuildGVK("example.com", "v1", "Foo"), property.MustBuildGVKRequired("example.com", "v1", "Bar"),
 		},
 	}
-	v1 := &catalog.Bundle{Name: "foo.v1", Package: "foo", Version: semver.MustParse("1.0.0"), Properties: []property.Property{property.MustBuildPackage("foo", "1.0.0")}}
+	v1 := &catalog.Bundle{Name: "foo.v1", Package: "foo", Version: semver.MustParse("1.0.0"),
+		Properties: []property.Property{property.MustBuildPackage("foo", "1.0.0")}}
 	want := &catalog.Content{
-		Packages: map[string]*catalog.Package{"foo": {Name: "foo", DefaultChannel: "stable", Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Entries: map[string]*catalog.Entry{
-			"foo.v2": {Bundle: v2, Replaces: "foo.v1", Skips: []string{"foo.v1.1"}, SkipRange: "<2.0.0"},
-			"foo.v1": {Bundle: v1},
-		}}}}},
+		Packages: map[string]*catalog.Package{"foo": {Name: "foo", DefaultChannel: "stable",
+			Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Entries: map[string]*catalog.Entry{
+				"foo.v2": {Bundle: v2, Replaces: "foo.v1", Skips: []string{"foo.v1.1"}, SkipRange: "<2.0.0"},
+				"foo.v1": {Bundle: v1},
+			}}}}},
 		Invalid: map[string]string{
 			"none": "channel stable: its currentCSV none.v1 is not in clusterServiceVersions",
 			"lost": "channel stable: lost.v1 owns CustomResourceDefinition losts.example.com, which is not in customResourceDefinitions",
@@ -82,7 +84,8 @@ func TestLegacyCRDsOfOneName(t *testing.T) {
 `,
 		keyCSVs: `
 - {metadata: {name: old}, spec: {version: 1.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v1, kind: Foo}]}}}
-- {metadata: {name: both}, spec: {version: 2.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v1, kind: Foo}, {name: foos.example.com, version: v2, kind: Foo}]}}}
+- {metadata: {name: both}, spec: {version: 2.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v1, kind: Foo},
+    {name: foos.example.com, version: v2, kind: Foo}]}}}
 - {metadata: {name: new}, spec: {version: 3.0.0, customresourcedefinitions: {owned: [{name: foos.example.com, version: v3, kind: Foo}]}}}
 `,
 		keyPackages: "- {packageName: foo, defaultChannel: gone, channels: [{name: stable, currentCSV: new}]}\n",

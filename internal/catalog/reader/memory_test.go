@@ -126,7 +126,8 @@ func BenchmarkRead(b *testing.B) {
 
 func FuzzUnpack(f *testing.F) {
 	f.Add(catalogtest.Archive(f, catalogtest.Files("configs/a.yaml", "a", "../b", "b", "/c", "c")))
-	f.Add(catalogtest.Archive(f, []catalogtest.TarEntry{{Name: "configs", Link: "/etc"}, {Name: "configs/passwd", Content: "x"}, {Name: "a", Link: "../../b", Hard: true}}))
+	f.Add(catalogtest.Archive(f, []catalogtest.TarEntry{{Name: "configs", Link: "/etc"}, {Name: "configs/passwd", Content: "x"},
+		{Name: "a", Link: "../../b", Hard: true}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		image, err := catalogtest.ImageOf(bytes.Clone(data))
 		if err != nil {

@@ -151,7 +151,8 @@ func (p puller) open(r *resolved) (v1.Image, *v1.ConfigFile, error) {
 	}
 	switch c := manifest.Config.Size; {
 	case packed > p.limits.Image:
-		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s: it has %s", r.image, messages.Size(p.limits.Image), messages.Size(packed))
+		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s is larger than the limit of %s: it has %s", r.image, messages.Size(p.limits.Image),
+			messages.Size(packed))
 	case c < 0 || c > largestConfig: // a negative size would not limit reading
 		return nil, nil, catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: its config is larger than the limit of %s", r.image, messages.Size(largestConfig))
 	}

@@ -46,7 +46,8 @@ func TestUnpack(t *testing.T) {
 		},
 		"removed": {
 			reason: "An upper layer removes files and folders, the catalog's own included.",
-			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b/c", "2"), catalogtest.Files("configs/.wh.b", ""), catalogtest.Files(".wh.configs", "", "configs/d", "3")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b/c", "2"), catalogtest.Files("configs/.wh.b", ""),
+				catalogtest.Files(".wh.configs", "", "configs/d", "3")},
 			folder: "/configs",
 			want:   nil, // entries after a whiteout in the same archive are removed too
 		},
@@ -94,7 +95,8 @@ func TestUnpack(t *testing.T) {
 		},
 		"many files": {
 			reason: "Those that are removed have to be remembered, too.",
-			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b", "1"), catalogtest.Files("configs/.wh.c", "", "configs/.wh.d", "", "configs/e", "1")},
+			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b", "1"),
+				catalogtest.Files("configs/.wh.c", "", "configs/.wh.d", "", "configs/e", "1")},
 			folder: "/configs",
 			err:    errTooMany.Error(),
 			want:   []string{"configs/e=1", "configs/a=1"},

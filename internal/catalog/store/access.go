@@ -217,7 +217,8 @@ func oneCSV(bundle string, objects []*unstructured.Unstructured) error {
 	case len(csvs) == 0:
 		return catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has no ClusterServiceVersion among its %d objects: it needs exactly one", bundle, len(objects))
 	case len(csvs) > 1:
-		return catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has %d ClusterServiceVersions (%s): it needs exactly one", bundle, len(csvs), messages.List(csvs, 5, ", "))
+		return catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has %d ClusterServiceVersions (%s): it needs exactly one", bundle, len(csvs),
+			messages.List(csvs, 5, ", "))
 	case csvs[0] != bundle:
 		return catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle %s has a ClusterServiceVersion of another name: %s", bundle, csvs[0])
 	}

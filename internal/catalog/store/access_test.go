@@ -22,14 +22,18 @@ func TestOneCSV(t *testing.T) {
 		objects []*unstructured.Unstructured
 		want    string
 	}{
-		"One":     {"So it has to be.", []*unstructured.Unstructured{object("Service", "foo"), object(csv, "foo.v1.0.0")}, ""},
-		"Two":     {"One of them would have to be guessed.", []*unstructured.Unstructured{object(csv, "foo.v1.0.0"), object(csv, "bar.v1.0.0")}, "has 2 ClusterServiceVersions (foo.v1.0.0, bar.v1.0.0): it needs exactly one"},
-		"None":    {"There would be nothing to install.", []*unstructured.Unstructured{object("Service", "foo")}, "has no ClusterServiceVersion among its 1 objects: it needs exactly one"},
-		"Another": {"The Subscription would wait for a ClusterServiceVersion that is never created.", []*unstructured.Unstructured{object(csv, "foo.v2.0.0")}, "has a ClusterServiceVersion of another name: foo.v2.0.0"},
+		"One": {"So it has to be.", []*unstructured.Unstructured{object("Service", "foo"), object(csv, "foo.v1.0.0")}, ""},
+		"Two": {"One of them would have to be guessed.", []*unstructured.Unstructured{object(csv, "foo.v1.0.0"), object(csv, "bar.v1.0.0")},
+			"has 2 ClusterServiceVersions (foo.v1.0.0, bar.v1.0.0): it needs exactly one"},
+		"None": {"There would be nothing to install.", []*unstructured.Unstructured{object("Service", "foo")},
+			"has no ClusterServiceVersion among its 1 objects: it needs exactly one"},
+		"Another": {"The Subscription would wait for a ClusterServiceVersion that is never created.", []*unstructured.Unstructured{object(csv, "foo.v2.0.0")},
+			"has a ClusterServiceVersion of another name: foo.v2.0.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := oneCSV("foo.v1.0.0", tc.objects)
-			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || catalog.AsError(err, "").Reason != v1alpha1.ReasonBundleInvalid) {
+			if (err == nil) != (tc.want == "") || err != nil &&
+				(!strings.Contains(err.Error(), tc.want) || catalog.AsError(err, "").Reason != v1alpha1.ReasonBundleInvalid) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})

@@ -83,7 +83,8 @@ func (a authority) read(ctx context.Context, reader client.Reader, namespace str
 // certificateError returns an Error with reason CertificateAuthorityInvalid if a registry's certificate is not trusted.
 func certificateError(host string, err error) error {
 	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return catalog.Errorf(v1alpha1.ReasonCertificateAuthorityInvalid, "connecting to %s by TLS: %w: annotation %s of the CatalogSource names the authority to trust",
+		return catalog.Errorf(v1alpha1.ReasonCertificateAuthorityInvalid,
+			"connecting to %s by TLS: %w: annotation %s of the CatalogSource names the authority to trust",
 			host, unknown, v1alpha1.AnnotationRegistryCA)
 	}
 	return fmt.Errorf("connecting to %s by TLS: %w", host, err)

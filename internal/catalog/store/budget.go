@@ -40,10 +40,12 @@ func (s *Store) fits(key types.NamespacedName, content *catalog.Content, trusts 
 	}
 	switch {
 	case inNamespace > namespaceContents:
-		return catalog.Errorf(v1alpha1.ReasonTooLarge, "the packages of all catalogs of the namespace would take %s of memory. The limit is %s, unless they are trusted: --trusted-catalogs of the manager",
+		return catalog.Errorf(v1alpha1.ReasonTooLarge,
+			"the packages of all catalogs of the namespace would take %s of memory. The limit is %s, unless they are trusted: --trusted-catalogs of the manager",
 			messages.Size(inNamespace), messages.Size(namespaceContents))
 	case inAll > untrustedContents:
-		return catalog.Errorf(v1alpha1.ReasonTooLarge, "the packages of all catalogs that are not trusted would take %s of memory. The limit is %s. To trust it: --trusted-catalogs of the manager",
+		return catalog.Errorf(v1alpha1.ReasonTooLarge,
+			"the packages of all catalogs that are not trusted would take %s of memory. The limit is %s. To trust it: --trusted-catalogs of the manager",
 			messages.Size(inAll), messages.Size(untrustedContents))
 	}
 	return nil

@@ -90,7 +90,8 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 	return &reading{content: content, access: o.access, ask: func(_ context.Context, request *catalog.Request) (io.ReadCloser, error) {
 		channel, ok := channelOf(content, request.Bundle)
 		if !ok {
-			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "the catalog offers no bundle %s of package %s any more", request.Bundle.Name, request.Bundle.Package)
+			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "the catalog offers no bundle %s of package %s any more", request.Bundle.Name,
+				request.Bundle.Package)
 		}
 		request.Address, request.Plaintext, request.Bundle.Channel = o.address, o.plaintext, channel
 		return nil, nil

@@ -14,7 +14,8 @@ import (
 
 func TestFeedEnds(t *testing.T) {
 	address, stop := catalogtest.ServeGRPC(t, "", catalogtest.FBC("foo", "1.0.0"))
-	o, err := newGRPCOrigin(address, access{readers: newReaders(t.TempDir(), catalog.DefaultLimits), limits: catalog.DefaultLimits, route: Anywhere.of(types.NamespacedName{})})
+	o, err := newGRPCOrigin(address, access{readers: newReaders(t.TempDir(), catalog.DefaultLimits), limits: catalog.DefaultLimits,
+		route: Anywhere.of(types.NamespacedName{})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func TestReachAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tenants(tc.allowed, "").of(types.NamespacedName{Namespace: tc.namespace}).check(tc.address)
-			if (err == nil) != (tc.want == "") || err != nil && (catalog.AsError(err, "").Reason != v1alpha1.ReasonAddressNotAllowed || !strings.Contains(err.Error(), tc.want)) {
+			if (err == nil) != (tc.want == "") || err != nil &&
+				(catalog.AsError(err, "").Reason != v1alpha1.ReasonAddressNotAllowed || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s: %v; want %q", tc.reason, err, tc.want)
 			}
 		})

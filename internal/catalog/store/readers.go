@@ -218,7 +218,8 @@ func (r *readers) end(p *sandbox.Process) {
 }
 
 // errTogether is the reason why a process within its own limit was ended.
-var errTogether = catalog.Errorf(v1alpha1.ReasonCatalogsTooLarge, "several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
+var errTogether = catalog.Errorf(v1alpha1.ReasonCatalogsTooLarge,
+	"several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
 	messages.Size(readersMemory))
 
 // watchMemory ends the largest process when all processes together use too much memory. It returns when there are none.

@@ -113,7 +113,8 @@ func TestTooMuchMemory(t *testing.T) {
 		return packages, err
 	}
 	_, err := ask("schema: olm.package\nname: foo\nproperties: [" + strings.Repeat("{},", 8<<20) + "]\n")
-	if got := catalog.AsError(err, "none"); got.Reason != v1alpha1.ReasonTooLarge || got.Error() != "to read it, more than the limit of 192 MiB of memory would be needed" {
+	if got := catalog.AsError(err, "none"); got.Reason != v1alpha1.ReasonTooLarge ||
+		got.Error() != "to read it, more than the limit of 192 MiB of memory would be needed" {
 		t.Errorf("%v", err)
 	}
 	if n, err := ask(catalogtest.FBC("foo", "1.0.0")); n != 1 || err != nil {

@@ -203,7 +203,8 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 }
 
 func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) {
-	a := access{readers: r.readers, limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace}, route: r.Reach.of(key).trusting(t.authority, r.live), signing: r.signing()}
+	a := access{readers: r.readers, limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace},
+		route: r.Reach.of(key).trusting(t.authority, r.live), signing: r.signing()}
 	if t.secrets != "" {
 		a.secrets.names = strings.Split(t.secrets, ",")
 	}
@@ -211,7 +212,8 @@ func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) 
 	case t.problem != "":
 		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "%s", t.problem)
 	case t.tooMany:
-		return nil, catalog.Errorf(v1alpha1.ReasonTooManyCatalogSources, "the namespace has more than %d CatalogSources, of which the oldest are read. To trust this one: --trusted-catalogs of the manager",
+		return nil, catalog.Errorf(v1alpha1.ReasonTooManyCatalogSources,
+			"the namespace has more than %d CatalogSources, of which the oldest are read. To trust this one: --trusted-catalogs of the manager",
 			namespaceCatalogs)
 	case t.image != "":
 		return &imageOrigin{key: key, image: t.image, access: a, disk: r.disk, demand: t.demand}, nil

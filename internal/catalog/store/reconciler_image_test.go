@@ -177,7 +177,8 @@ func secrets(t *testing.T, w *world) {
 		},
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wrong"}, Type: corev1.SecretTypeDockerConfigJson,
-			Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{"` + registry.Host + `/team":{"username":"puller","password":"wrong"}},"credsStore":"evil"}`)},
+			Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{"` + registry.Host +
+				`/team":{"username":"puller","password":"wrong"}},"credsStore":"evil"}`)},
 		},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "opaque"}},
 	)
@@ -213,7 +214,8 @@ func secrets(t *testing.T, w *world) {
 		},
 		"opaque": {
 			reason: "A Secret of another type is named.", secrets: []string{"opaque"},
-			want: refused + " (pull secret " + namespace + "/opaque, which spec.secrets names, is of type \"Opaque\": it has to be kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg)",
+			want: refused + " (pull secret " + namespace +
+				"/opaque, which spec.secrets names, is of type \"Opaque\": it has to be kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg)",
 		},
 	}
 	for name, tc := range tests {

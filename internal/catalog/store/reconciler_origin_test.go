@@ -122,7 +122,8 @@ func configMaps(t *testing.T, w *world) {
 	if err := w.Client.Delete(context.Background(), cm); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo, which spec.configMap names, is not there; the content read at resourceVersion "+before+" stays in use")
+	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo, which spec.configMap names, is not there; the content read at resourceVersion "+
+		before+" stays in use")
 	w.checkOffers(t, cs, "foo.v2.0.0")
 }
 

@@ -105,7 +105,8 @@ func badInput(t *testing.T, w *world) {
 		},
 		"sqlite": {
 			reason: "An index image of the old kind is told as what it is.",
-			spec:   push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"}, catalogtest.Files("database/index.db", "x")),
+			spec: push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"},
+				catalogtest.Files("database/index.db", "x")),
 			want: "False NotACatalog: image " + registry.Host + "/sqlite looks like an sqlite index image, which is not supported: " +
 				"make it a file-based catalog with `opm migrate`",
 			old: olm.CatalogSourceRegistryServerError,

@@ -78,13 +78,14 @@ func run(t testing.TB, c *testcluster.Cluster) *running {
 	}
 	r := &running{manager: mgr}
 	read := clusteroperator.ReadCluster(mgr.GetClient(), ownVersion)
-	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), DegradedInertia: 2 * time.Minute, Now: time.Now, Cluster: func(ctx context.Context) (clusteroperatorstatus.Cluster, error) {
-		r.reckonings.Add(1)
-		if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {
-			(*meanwhile)()
-		}
-		return read(ctx)
-	}}
+	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), DegradedInertia: 2 * time.Minute, Now: time.Now,
+		Cluster: func(ctx context.Context) (clusteroperatorstatus.Cluster, error) {
+			r.reckonings.Add(1)
+			if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {
+				(*meanwhile)()
+			}
+			return read(ctx)
+		}}
 	if r.controller, err = r.reconciler.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
 	}

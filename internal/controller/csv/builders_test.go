@@ -56,7 +56,8 @@ func elsewhere(c *v1alpha1.ClusterServiceVersion) { c.Namespace = "other" }
 
 // targets returns the OperatorGroup of namespace other.
 func targets(names ...string) *operatorsv1.OperatorGroup {
-	return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "theirs"}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: names}}
+	return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "theirs"},
+		Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: names}}
 }
 
 func owning(crds ...string) option {

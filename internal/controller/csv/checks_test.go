@@ -15,7 +15,8 @@ import (
 
 func TestGroups(t *testing.T) {
 	group := func(name string) client.Object {
-		return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}}
+		return &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}}
 	}
 	for name, tc := range map[string]struct {
 		there []client.Object
@@ -43,7 +44,8 @@ func TestGroups(t *testing.T) {
 }
 
 func TestInstallModes(t *testing.T) {
-	const own, single, multi, all = olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeSingleNamespace, olm.InstallModeTypeMultiNamespace, olm.InstallModeTypeAllNamespaces
+	const own, single, multi, all = olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeSingleNamespace, olm.InstallModeTypeMultiNamespace,
+		olm.InstallModeTypeAllNamespaces
 	unsupported := func(why string) string {
 		return "Failed/UnsupportedOperatorGroup: The operator does not support OperatorGroup mine: " + why
 	}
@@ -53,20 +55,29 @@ func TestInstallModes(t *testing.T) {
 		targets   []string
 		want      string
 	}{
-		"Own":             {"Its own namespace.", []olm.InstallModeType{own}, []string{"default"}, ""},
-		"NotOwn":          {"Single is another than its own.", []olm.InstallModeType{single}, []string{"default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
-		"Single":          {"One other namespace.", []olm.InstallModeType{single}, []string{"a"}, ""},
-		"NotSingle":       {"Own is not another.", []olm.InstallModeType{own}, []string{"a"}, unsupported("SingleNamespace InstallModeType not supported, cannot configure to watch one namespace")},
-		"Multi":           {"Several others.", []olm.InstallModeType{multi}, []string{"a", "b"}, ""},
-		"MultiWithOwn":    {"Several, its own among them, take both modes.", []olm.InstallModeType{multi, own}, []string{"a", "default"}, ""},
-		"MultiWithoutOwn": {"Its own among several has to be supported.", []olm.InstallModeType{multi}, []string{"a", "default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
-		"NotMulti":        {"Two are several.", []olm.InstallModeType{own, single, all}, []string{"a", "b"}, unsupported("MultiNamespace InstallModeType not supported, cannot configure to watch 2 namespaces")},
-		"All":             {"All.", []olm.InstallModeType{all}, []string{""}, ""},
-		"NotAll":          {"None but all will do for all.", []olm.InstallModeType{own, single, multi}, []string{""}, unsupported("AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces")},
-		"AllAndMore":      {"All beside others makes no sense.", []olm.InstallModeType{own, single, multi, all}, []string{"", "a"}, unsupported("operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1")},
-		"NoModes":         {"Who supports nothing cannot be installed.", nil, []string{"default"}, unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
-		"NoTargets":       {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil, "Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one so that its selector matches"},
-		"Twice":           {"A mode that is told twice may be told differently.", []olm.InstallModeType{own, own}, []string{"default"}, "Failed/InvalidInstallModes: Install mode OwnNamespace is given twice"},
+		"Own": {"Its own namespace.", []olm.InstallModeType{own}, []string{"default"}, ""},
+		"NotOwn": {"Single is another than its own.", []olm.InstallModeType{single}, []string{"default"},
+			unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
+		"Single": {"One other namespace.", []olm.InstallModeType{single}, []string{"a"}, ""},
+		"NotSingle": {"Own is not another.", []olm.InstallModeType{own}, []string{"a"},
+			unsupported("SingleNamespace InstallModeType not supported, cannot configure to watch one namespace")},
+		"Multi":        {"Several others.", []olm.InstallModeType{multi}, []string{"a", "b"}, ""},
+		"MultiWithOwn": {"Several, its own among them, take both modes.", []olm.InstallModeType{multi, own}, []string{"a", "default"}, ""},
+		"MultiWithoutOwn": {"Its own among several has to be supported.", []olm.InstallModeType{multi}, []string{"a", "default"},
+			unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
+		"NotMulti": {"Two are several.", []olm.InstallModeType{own, single, all}, []string{"a", "b"},
+			unsupported("MultiNamespace InstallModeType not supported, cannot configure to watch 2 namespaces")},
+		"All": {"All.", []olm.InstallModeType{all}, []string{""}, ""},
+		"NotAll": {"None but all will do for all.", []olm.InstallModeType{own, single, multi}, []string{""},
+			unsupported("AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces")},
+		"AllAndMore": {"All beside others makes no sense.", []olm.InstallModeType{own, single, multi, all}, []string{"", "a"},
+			unsupported("operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1")},
+		"NoModes": {"Who supports nothing cannot be installed.", nil, []string{"default"},
+			unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
+		"NoTargets": {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil,
+			"Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one so that its selector matches"},
+		"Twice": {"A mode that is told twice may be told differently.", []olm.InstallModeType{own, own}, []string{"default"},
+			"Failed/InvalidInstallModes: Install mode OwnNamespace is given twice"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,17 +118,20 @@ func TestStrategy(t *testing.T) {
 		server string
 		want   string
 	}{
-		"Plain":        {"Nothing is asked for.", csv("v1"), "v1.31.0", ""},
-		"Unknown":      {"A strategy that is not known is refused.", csv("v1", named("helm")), "v1.31.0", `Failed/InvalidInstallStrategy: Install strategy "helm" is not known; it must be "deployment"`},
-		"Nameless":     {"A deployment needs a name.", csv("v1", deploying("")), "v1.31.0", "Failed/InvalidInstallStrategy: Deployment number 1 of the install strategy has no name"},
-		"Exactly":      {"The least version is enough.", csv("v1", needs("1.31.0")), "v1.31.0", ""},
-		"Newer":        {"So is a newer one; versions are no words.", csv("v1", needs("1.9.0")), "v1.31.0", ""},
-		"Older":        {"An older one is not, and that is said.", csv("v1", needs("1.32.0")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
-		"Short":        {"Authors write it short, or with a v.", csv("v1", needs("v1.32")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
-		"Vendor":       {"What a vendor appends counts for nothing.", csv("v1", needs("1.31.0")), "v1.31.0+k3s1", ""},
-		"Prerelease":   {"A pre-release has what the release has.", csv("v1", needs("1.31.0")), "v1.31.0-rc.1+abc", ""},
-		"GKE":          {"And -gke.1 is none.", csv("v1", needs("1.31.2")), "v1.31.2-gke.1000", ""},
-		"NoVersion":    {"What is no version is the author's fault.", csv("v1", needs("latest")), "v1.31.0", `Failed/InvalidInstallStrategy: minKubeVersion "latest" is no version: `},
+		"Plain": {"Nothing is asked for.", csv("v1"), "v1.31.0", ""},
+		"Unknown": {"A strategy that is not known is refused.", csv("v1", named("helm")), "v1.31.0",
+			`Failed/InvalidInstallStrategy: Install strategy "helm" is not known; it must be "deployment"`},
+		"Nameless": {"A deployment needs a name.", csv("v1", deploying("")), "v1.31.0",
+			"Failed/InvalidInstallStrategy: Deployment number 1 of the install strategy has no name"},
+		"Exactly":    {"The least version is enough.", csv("v1", needs("1.31.0")), "v1.31.0", ""},
+		"Newer":      {"So is a newer one; versions are no words.", csv("v1", needs("1.9.0")), "v1.31.0", ""},
+		"Older":      {"An older one is not, and that is said.", csv("v1", needs("1.32.0")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
+		"Short":      {"Authors write it short, or with a v.", csv("v1", needs("v1.32")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
+		"Vendor":     {"What a vendor appends counts for nothing.", csv("v1", needs("1.31.0")), "v1.31.0+k3s1", ""},
+		"Prerelease": {"A pre-release has what the release has.", csv("v1", needs("1.31.0")), "v1.31.0-rc.1+abc", ""},
+		"GKE":        {"And -gke.1 is none.", csv("v1", needs("1.31.2")), "v1.31.2-gke.1000", ""},
+		"NoVersion": {"What is no version is the author's fault.", csv("v1", needs("latest")), "v1.31.0",
+			`Failed/InvalidInstallStrategy: minKubeVersion "latest" is no version: `},
 		"ServerUnsaid": {"A server that does not tell is not held to it.", csv("v1", needs("1.31.0")), "unknown", ""},
 	}
 	for name, tc := range cases {

@@ -200,12 +200,14 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	if equality.Semantic.DeepEqual(status, s.csv.Status) {
 		return nil
 	}
-	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.MessageInterval && csvstatus.SameExceptMessages(status, s.csv.Status) {
+	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.MessageInterval &&
+		csvstatus.SameExceptMessages(status, s.csv.Status) {
 		v.Again = csvstatus.MessageInterval
 		return nil
 	}
 	if status.Phase != s.csv.Status.Phase {
-		log.FromContext(ctx).Info("Changed ClusterServiceVersion phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message", status.Message)
+		log.FromContext(ctx).Info("Changed ClusterServiceVersion phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message",
+			status.Message)
 	}
 	out := s.csv.DeepCopy() // the API server ignores everything but its status
 	out.Status = status

@@ -108,7 +108,8 @@ func (r *Reconciler) adopt(ctx context.Context, old, heir *v1alpha1.ClusterServi
 			continue // the kind was removed in the meantime, or its objects cannot have owners
 		case apierrors.IsInternalError(err): // for example, a conversion webhook does not answer
 			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
-				"What ClusterServiceVersion %s owns of %s cannot be read, so that it is not handed over, and goes with it: %s", old.Name, kind.Kind, apierror.Message(err, maxQuoted))
+				"What ClusterServiceVersion %s owns of %s cannot be read, so that it is not handed over, and goes with it: %s", old.Name, kind.Kind,
+				apierror.Message(err, maxQuoted))
 			continue
 		case err != nil:
 			return fmt.Errorf("listing what ClusterServiceVersion %s owns: %s: %w", old.Name, kind.Kind, err)

@@ -37,16 +37,20 @@ func TestHandedOver(t *testing.T) {
 		want    []metav1.OwnerReference
 		changed bool
 	}{
-		"None":          {reason: "What nobody owns stays nobody's."},
-		"Others":        {"What others own stays theirs.", []metav1.OwnerReference{node, owner("w1", no)}, []metav1.OwnerReference{node, owner("w1", no)}, false},
-		"Namesake":      {"Who it is, its UID tells, not its name.", []metav1.OwnerReference{namesake}, []metav1.OwnerReference{namesake}, false},
-		"Owner":         {"The heir owns in its place, as the controller.", []metav1.OwnerReference{owner("v1", no)}, []metav1.OwnerReference{owner("v2", yes)}, true},
-		"Controller":    {"The heir controls what it controlled.", []metav1.OwnerReference{blocking}, []metav1.OwnerReference{moved}, true},
-		"BesideOthers":  {"Others stay.", []metav1.OwnerReference{owner("v1", yes), node}, []metav1.OwnerReference{node, owner("v2", yes)}, true},
-		"HeirIsThere":   {"An heir that is an owner already is so once.", []metav1.OwnerReference{owner("v2", no), owner("v1", no)}, []metav1.OwnerReference{owner("v2", yes)}, true},
-		"HeirTakesOver": {"And takes over as controller.", []metav1.OwnerReference{owner("v2", nil), owner("v1", yes), node}, []metav1.OwnerReference{owner("v2", yes), node}, true},
-		"HeirControls":  {"Or stays it.", []metav1.OwnerReference{owner("v1", no), owner("v2", yes)}, []metav1.OwnerReference{owner("v2", yes)}, true},
-		"OtherControls": {"What another controls it goes on to.", []metav1.OwnerReference{owner("v1", nil), owner("w1", yes)}, []metav1.OwnerReference{owner("w1", yes), owner("v2", nil)}, true},
+		"None":     {reason: "What nobody owns stays nobody's."},
+		"Others":   {"What others own stays theirs.", []metav1.OwnerReference{node, owner("w1", no)}, []metav1.OwnerReference{node, owner("w1", no)}, false},
+		"Namesake": {"Who it is, its UID tells, not its name.", []metav1.OwnerReference{namesake}, []metav1.OwnerReference{namesake}, false},
+		"Owner": {"The heir owns in its place, as the controller.", []metav1.OwnerReference{owner("v1", no)}, []metav1.OwnerReference{owner("v2", yes)},
+			true},
+		"Controller":   {"The heir controls what it controlled.", []metav1.OwnerReference{blocking}, []metav1.OwnerReference{moved}, true},
+		"BesideOthers": {"Others stay.", []metav1.OwnerReference{owner("v1", yes), node}, []metav1.OwnerReference{node, owner("v2", yes)}, true},
+		"HeirIsThere": {"An heir that is an owner already is so once.", []metav1.OwnerReference{owner("v2", no), owner("v1", no)},
+			[]metav1.OwnerReference{owner("v2", yes)}, true},
+		"HeirTakesOver": {"And takes over as controller.", []metav1.OwnerReference{owner("v2", nil), owner("v1", yes), node},
+			[]metav1.OwnerReference{owner("v2", yes), node}, true},
+		"HeirControls": {"Or stays it.", []metav1.OwnerReference{owner("v1", no), owner("v2", yes)}, []metav1.OwnerReference{owner("v2", yes)}, true},
+		"OtherControls": {"What another controls it goes on to.", []metav1.OwnerReference{owner("v1", nil), owner("w1", yes)},
+			[]metav1.OwnerReference{owner("w1", yes), owner("v2", nil)}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,11 +80,14 @@ func TestReplaced(t *testing.T) {
 		csvs   []*v1alpha1.ClusterServiceVersion // the first is decided about
 		want   string
 	}{
-		"Alone":         {"Nobody replaces it.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("w1")}, ""},
-		"Newest":        {"What it replaces does not replace it.", []*v1alpha1.ClusterServiceVersion{csv("v2", replaces("v1")), csv("v1")}, ""},
-		"BeingReplaced": {"It stays until the other has Succeeded.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase("Installing"))}, replacing("v2")},
-		"Failed":        {"It stays where the other fails.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase("Failed"))}, replacing("v2")},
-		"Replaced":      {"It goes once the other has Succeeded.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase(succeeded))}, deleting("v2")},
+		"Alone":  {"Nobody replaces it.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("w1")}, ""},
+		"Newest": {"What it replaces does not replace it.", []*v1alpha1.ClusterServiceVersion{csv("v2", replaces("v1")), csv("v1")}, ""},
+		"BeingReplaced": {"It stays until the other has Succeeded.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase("Installing"))},
+			replacing("v2")},
+		"Failed": {"It stays where the other fails.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase("Failed"))},
+			replacing("v2")},
+		"Replaced": {"It goes once the other has Succeeded.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase(succeeded))},
+			deleting("v2")},
 		"Chain": {"The newest that has Succeeded takes over, over one that never ran.",
 			[]*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase("Replacing")), csv("v3", replaces("v2"), phase(succeeded))}, deleting("v3")},
 		"ChainOfTwo": {"Of two that have Succeeded the newest takes over.",
@@ -157,13 +164,15 @@ func TestMadeByUs(t *testing.T) {
 		object *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"Users":             {"What a person made, the heir takes over.", by(config, "kubectl", "foo-operator"), false},
-		"Nobodys":           {"So is what nobody says to have made.", by(config), false},
-		"OfTheCSV":          {"What was applied for the old version goes with it.", by(config, "kubectl", "operator-status-csv"), true},
-		"OfThePlan":         {"So does what its plan brought.", by(config, "operator-status-installplan"), true},
-		"Probe":             {"A Probe is one version's own, whoever made it.", by(v1alpha1.GroupVersion.WithKind("Probe"), "kubectl"), true},
-		"OperatorCondition": {"So is an OperatorCondition, in either version.", by(schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v2", Kind: "OperatorCondition"}), true},
-		"OthersProbe":       {"Another group's Probe is anybody's.", by(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Probe"}, "kubectl"), false},
+		"Users":     {"What a person made, the heir takes over.", by(config, "kubectl", "foo-operator"), false},
+		"Nobodys":   {"So is what nobody says to have made.", by(config), false},
+		"OfTheCSV":  {"What was applied for the old version goes with it.", by(config, "kubectl", "operator-status-csv"), true},
+		"OfThePlan": {"So does what its plan brought.", by(config, "operator-status-installplan"), true},
+		"Probe":     {"A Probe is one version's own, whoever made it.", by(v1alpha1.GroupVersion.WithKind("Probe"), "kubectl"), true},
+		"OperatorCondition": {"So is an OperatorCondition, in either version.",
+			by(schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v2", Kind: "OperatorCondition"}), true},
+		"OthersProbe": {"Another group's Probe is anybody's.",
+			by(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Probe"}, "kubectl"), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -150,7 +150,8 @@ func (r *Reconciler) permissionStatuses(ctx context.Context, s *situation) (bool
 	for _, read := range []struct {
 		list    client.ObjectList
 		options []client.ListOption
-	}{{accounts, []client.ListOption{here}}, {roles, []client.ListOption{here}}, {bindings, []client.ListOption{here}}, {clusterRoles, nil}, {clusterBindings, nil}} {
+	}{{accounts, []client.ListOption{here}}, {roles, []client.ListOption{here}}, {bindings, []client.ListOption{here}}, {clusterRoles, nil},
+		{clusterBindings, nil}} {
 		if err := r.Reader.List(ctx, read.list, read.options...); err != nil {
 			return false, nil, fmt.Errorf("listing what service accounts may do: %w", err)
 		}

@@ -22,9 +22,11 @@ func TestPending(t *testing.T) {
 		statuses []olm.RequirementStatus
 		want     string
 	}{
-		"One": {"What is there is not named.", []olm.RequirementStatus{status("a", olm.RequirementStatusReasonPresent), status("b", olm.RequirementStatusReasonNotPresent)},
+		"One": {"What is there is not named.", []olm.RequirementStatus{status("a", olm.RequirementStatusReasonPresent),
+			status("b", olm.RequirementStatusReasonNotPresent)},
 			"CustomResourceDefinition b: it is not there"},
-		"Sorted": {"The order is always the same.", []olm.RequirementStatus{status("b", olm.RequirementStatusReasonNotPresent), status("a", olm.RequirementStatusReasonPresentNotSatisfied)},
+		"Sorted": {"The order is always the same.", []olm.RequirementStatus{status("b", olm.RequirementStatusReasonNotPresent),
+			status("a", olm.RequirementStatusReasonPresentNotSatisfied)},
 			"CustomResourceDefinition a: it is not there; CustomResourceDefinition b: it is not there"},
 		"Many": {"Five are named, the rest is counted.", func() (out []olm.RequirementStatus) {
 			for i := range 8 {

@@ -30,7 +30,8 @@ func TestShare(t *testing.T) {
 		want   []string
 		label  string
 	}{
-		"Other":    {reason: "Another operator that runs as it keeps it.", owner: "other.v1", uid: "other.v1", want: []string{"mine.v2", "other.v1"}, label: "other.v1"},
+		"Other": {reason: "Another operator that runs as it keeps it.", owner: "other.v1", uid: "other.v1", want: []string{"mine.v2", "other.v1"},
+			label: "other.v1"},
 		"Mine":     {reason: "One's own reference is there already.", owner: "mine.v2", uid: "mine.v2", want: []string{"mine.v2"}, label: "mine.v2"},
 		"Replaced": {reason: "The version that is being replaced hands it over.", owner: "mine.v1", uid: "mine.v1", want: []string{"mine.v2"}, label: "mine.v2"},
 		"Going":    {reason: "One that is being deleted needs it no more.", owner: "going.v1", uid: "going.v1", want: []string{"mine.v2"}, label: "mine.v2"},

@@ -153,7 +153,8 @@ func (f facts) cause() condition.Problem {
 		return condition.Problem{Reason: refused.reason, Message: refused.message}
 	}
 	if f.stored == lost {
-		return condition.Problem{Reason: v1alpha1.PlanReasonContentGone, Message: "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted"}
+		return condition.Problem{Reason: v1alpha1.PlanReasonContentGone,
+			Message: "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted"}
 	}
 	return condition.Problem{Reason: v1alpha1.PlanReasonContentChanged, Message: "What the plan installs has changed since it was shown for approval"}
 }

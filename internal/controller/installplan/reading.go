@@ -68,7 +68,8 @@ type reading struct {
 func newReadings(catalogs Catalogs, trusts func(types.NamespacedName) bool, enqueue func(types.NamespacedName)) *readings {
 	return &readings{
 		catalogs: catalogs, trusts: trusts, enqueue: enqueue, all: map[types.NamespacedName]*reading{},
-		turns: store.NewTurns(trustedReadings, otherReadings, namespaceReadings), work: map[bool]*semaphore.Weighted{false: semaphore.NewWeighted(inWork), true: semaphore.NewWeighted(inWork)},
+		turns: store.NewTurns(trustedReadings, otherReadings, namespaceReadings),
+		work:  map[bool]*semaphore.Weighted{false: semaphore.NewWeighted(inWork), true: semaphore.NewWeighted(inWork)},
 	}
 }
 

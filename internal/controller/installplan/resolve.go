@@ -89,7 +89,8 @@ func (r *Reconciler) scope(ctx context.Context, namespace string) (Scope, *condi
 }
 
 // solve finds the bundles that a plan names and their dependencies.
-func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup, subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
+func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *operatorsv1.OperatorGroup,
+	subs []v1alpha1.Subscription) ([]resolve.Choice, *condition.Problem, error) {
 	csvs, err := operatorgroup.CSVs(ctx, r.Client, plan.Namespace)
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +111,8 @@ func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *op
 
 // present returns the newest CSVs of a namespace in the form that the resolver uses, except incomplete ones. A CSV that
 // was applied by hand gets the package of the Subscription that adopted it, if any.
-func present(ctx context.Context, grants record.Grants, csvs map[string]*v1alpha1.ClusterServiceVersion, subs []v1alpha1.Subscription) ([]resolve.Installed, error) {
+func present(ctx context.Context, grants record.Grants, csvs map[string]*v1alpha1.ClusterServiceVersion,
+	subs []v1alpha1.Subscription) ([]resolve.Installed, error) {
 	complete := map[string]*v1alpha1.ClusterServiceVersion{}
 	for name, csv := range csvs {
 		if incomplete, err := record.Incomplete(ctx, grants, csv); err != nil {

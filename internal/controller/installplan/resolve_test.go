@@ -89,7 +89,8 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 			c := cluster(t, interceptor.Funcs{SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
 				return nil
 			}}, group())
-			r := &Reconciler{Client: c, Reader: c, Catalogs: shelf{tc.err}, Records: &record.Store{Client: c, Live: c}, Trust: apply.Trust{GlobalNamespace: "olm"}, Now: time.Now}
+			r := &Reconciler{Client: c, Reader: c, Catalogs: shelf{tc.err}, Records: &record.Store{Client: c, Live: c}, Trust: apply.Trust{GlobalNamespace: "olm"},
+				Now: time.Now}
 			r.readings = newReadings(r.Catalogs, r.Trust.Trusts, func(types.NamespacedName) {})
 			_, err := r.advance(t.Context(), p)
 			if (err != nil) != tc.again {

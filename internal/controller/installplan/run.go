@@ -265,7 +265,8 @@ func (r *run) place(t task) (*unstructured.Unstructured, error) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[install.LabelOwner], labels[install.LabelOwnerNamespace], labels[install.LabelOwnerKind] = t.bundle.Name, r.plan.Namespace, v1alpha1.ClusterServiceVersionKind
+	labels[install.LabelOwner], labels[install.LabelOwnerNamespace], labels[install.LabelOwnerKind] = t.bundle.Name, r.plan.Namespace,
+		v1alpha1.ClusterServiceVersionKind
 	if !namespaced {
 		labels[install.LabelManaged] = "true" // selects it into the cache
 		install.Annotate(object, install.AnnotationBundled, r.plan.Name)

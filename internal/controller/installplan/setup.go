@@ -37,7 +37,8 @@ const (
 // it waits for approval Probes and OperatorConditions. OperatorGroups and catalogs enqueue it until it is finished, and
 // service accounts while it is applied. catalogs is the source of catalog changes; around wraps the reconciler so that
 // it runs only in its mode.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source, around func(reconcile.Reconciler) reconcile.Reconciler) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source,
+	around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))
 	resolving := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhasePlanning, olm.InstallPlanPhaseRequiresApproval))
 	unfinished := handler.EnqueueRequestsFromMapFunc(r.in(unfinished...))

@@ -53,12 +53,15 @@ func TestExplain(t *testing.T) {
 		reason string // of a refusal; empty if it is retried
 		quoted string
 	}{
-		"Invalid":       {err: apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reason: "InstallComponentFailed", quoted: `Foo.example.com "foo" is invalid: spec: Required value`},
-		"Forbidden":     {err: apierrors.NewForbidden(foos, "foo", errors.New("no rights"))},
-		"BadRequest":    {err: apierrors.NewBadRequest("unknown field"), reason: "InstallComponentFailed", quoted: "unknown field"},
-		"TooLarge":      {err: apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reason: "InstallComponentFailed", quoted: "Request entity too large: limit is 3145728"},
-		"Unsafe":        {err: &permanentError{"CRDUpdateUnsafe", "it has no version v1"}, reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
-		"UnsafeWrapped": {err: fmt.Errorf("checking: %w", &permanentError{"CRDUpdateUnsafe", "it has no version v1"}), reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
+		"Invalid": {err: apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reason: "InstallComponentFailed",
+			quoted: `Foo.example.com "foo" is invalid: spec: Required value`},
+		"Forbidden":  {err: apierrors.NewForbidden(foos, "foo", errors.New("no rights"))},
+		"BadRequest": {err: apierrors.NewBadRequest("unknown field"), reason: "InstallComponentFailed", quoted: "unknown field"},
+		"TooLarge": {err: apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reason: "InstallComponentFailed",
+			quoted: "Request entity too large: limit is 3145728"},
+		"Unsafe": {err: &permanentError{"CRDUpdateUnsafe", "it has no version v1"}, reason: "CRDUpdateUnsafe", quoted: "it has no version v1"},
+		"UnsafeWrapped": {err: fmt.Errorf("checking: %w", &permanentError{"CRDUpdateUnsafe", "it has no version v1"}), reason: "CRDUpdateUnsafe",
+			quoted: "it has no version v1"},
 		"Conflict":      {err: apierrors.NewConflict(foos, "foo", errors.New("changed"))},
 		"Timeout":       {err: apierrors.NewTimeoutError("slow", 1)},
 		"ServerTimeout": {err: apierrors.NewServerTimeout(foos, "patch", 1)},
@@ -98,7 +101,8 @@ func TestExplain(t *testing.T) {
 
 // TestNotServed verifies that a kind that is not served is named and not waited for.
 func TestNotServed(t *testing.T) {
-	s := task{bundle: &record.Bundle{Name: "foo.v1"}, object: object(`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"foos"}}`)}
+	s := task{bundle: &record.Bundle{Name: "foo.v1"},
+		object: object(`{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"foos"}}`)}
 	got := explain(s, fmt.Errorf("mapping: %w", &meta.NoKindMatchError{}))
 	refused, final := errors.AsType[*permanentError](got)
 	if !final || refused.reason != "KindNotServed" || !strings.Contains(refused.message,

@@ -190,8 +190,10 @@ func TestCompress(t *testing.T) {
 		fails      bool
 	}{
 		"AtTheThreshold": {reason: "People can read what is short enough.", steps: []*olm.Step{step(quotes(maxManifest / 2)), step(quotes(maxManifest / 2))}},
-		"Above":          {reason: "One byte more, and all are compressed.", steps: []*olm.Step{step(quotes(maxManifest / 2)), step(quotes(maxManifest/2 + 1))}, compressed: true},
-		"TooLarge":       {reason: "What does not fit is refused in words, and not by etcd.", steps: []*olm.Step{step(`"` + hex.EncodeToString(noise) + `"`)}, compressed: true, fails: true},
+		"Above": {reason: "One byte more, and all are compressed.", steps: []*olm.Step{step(quotes(maxManifest / 2)), step(quotes(maxManifest/2 + 1))},
+			compressed: true},
+		"TooLarge": {reason: "What does not fit is refused in words, and not by etcd.", steps: []*olm.Step{step(`"` + hex.EncodeToString(noise) + `"`)},
+			compressed: true, fails: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

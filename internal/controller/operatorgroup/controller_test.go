@@ -74,8 +74,9 @@ func TestReconcile(t *testing.T) {
 		want   []string
 		writes int
 	}{
-		"All":      {reason: "A new group is said to cover all.", want: []string{""}, writes: 1},
-		"List":     {reason: "Its namespaces are told sorted.", spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}, want: []string{"a", "b"}, writes: 1},
+		"All": {reason: "A new group is said to cover all.", want: []string{""}, writes: 1},
+		"List": {reason: "Its namespaces are told sorted.", spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}, want: []string{"a", "b"},
+			writes: 1},
 		"Selector": {reason: "So are those that it selects.", spec: blue(), want: []string{"ns-1"}, writes: 1},
 		"SelectsNone": {
 			reason: "That it covers none is told once, with the time, so that others know it has been looked at.",
@@ -130,7 +131,8 @@ func TestReconcileWhatIsGone(t *testing.T) {
 // TestSelecting verifies that a namespace enqueues only the groups that name it or select by label.
 func TestSelecting(t *testing.T) {
 	var writes int
-	r := reconciler(t, &writes, group("by-label", blue()), group("by-name", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a"}}), group("all", operatorsv1.OperatorGroupSpec{}))
+	r := reconciler(t, &writes, group("by-label", blue()), group("by-name", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a"}}),
+		group("all", operatorsv1.OperatorGroupSpec{}))
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "by-label"}}}
 	if diff := cmp.Diff(want, r.covering(t.Context(), metadata("b"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

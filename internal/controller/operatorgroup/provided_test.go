@@ -40,16 +40,25 @@ func TestProvidedAPIs(t *testing.T) {
 		want   *string
 		writes int
 	}{
-		"None":          {reason: "An empty list is not begun."},
-		"One":           {reason: "Each version of each kind, sorted.", csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new(foo), writes: 1},
-		"Quiet":         {reason: "Where nothing changed, nothing is written.", csvs: []*v1alpha1.ClusterServiceVersion{running}, before: new(foo), want: new(foo)},
-		"Two":           {reason: "Those of all operators of the namespace, each once.", csvs: []*v1alpha1.ClusterServiceVersion{running, providing("foo.v2", "Foo", olm.CSVPhasePending, ""), providing("bar", "Bar", olm.CSVPhaseSucceeded, "")}, before: new(foo), want: new(both), writes: 1},
-		"Gone":          {reason: "With the last operator the list empties, and stays, as in OLM.", before: new(foo), want: new(""), writes: 1},
-		"Refused":       {reason: "One that was refused is no member.", csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseFailed, v1alpha1.CSVReasonInterOperatorGroupOwnerConflict)}, before: new(both), want: new(foo), writes: 1},
-		"FailedOtherly": {reason: "One that failed is a member all the same.", csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseFailed, v1alpha1.CSVReasonInstallCheckFailed)}, want: new(both), writes: 1},
-		"NotJudged":     {reason: "One that nothing was decided about may be refused yet.", csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseNone, "")}, want: new(foo), writes: 1},
-		"OfOthers":      {reason: "Copies and other namespaces do not count.", csvs: []*v1alpha1.ClusterServiceVersion{running, copied, elsewhere}, want: new(foo), writes: 1},
-		"Static":        {reason: "A static list is the administrator's.", static: true, before: new("Bar.v1.example.com"), csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new("Bar.v1.example.com")},
+		"None":  {reason: "An empty list is not begun."},
+		"One":   {reason: "Each version of each kind, sorted.", csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new(foo), writes: 1},
+		"Quiet": {reason: "Where nothing changed, nothing is written.", csvs: []*v1alpha1.ClusterServiceVersion{running}, before: new(foo), want: new(foo)},
+		"Two": {reason: "Those of all operators of the namespace, each once.",
+			csvs:   []*v1alpha1.ClusterServiceVersion{running, providing("foo.v2", "Foo", olm.CSVPhasePending, ""), providing("bar", "Bar", olm.CSVPhaseSucceeded, "")},
+			before: new(foo), want: new(both), writes: 1},
+		"Gone": {reason: "With the last operator the list empties, and stays, as in OLM.", before: new(foo), want: new(""), writes: 1},
+		"Refused": {reason: "One that was refused is no member.",
+			csvs:   []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseFailed, v1alpha1.CSVReasonInterOperatorGroupOwnerConflict)},
+			before: new(both), want: new(foo), writes: 1},
+		"FailedOtherly": {reason: "One that failed is a member all the same.",
+			csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseFailed, v1alpha1.CSVReasonInstallCheckFailed)}, want: new(both),
+			writes: 1},
+		"NotJudged": {reason: "One that nothing was decided about may be refused yet.",
+			csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseNone, "")}, want: new(foo), writes: 1},
+		"OfOthers": {reason: "Copies and other namespaces do not count.", csvs: []*v1alpha1.ClusterServiceVersion{running, copied, elsewhere}, want: new(foo),
+			writes: 1},
+		"Static": {reason: "A static list is the administrator's.", static: true, before: new("Bar.v1.example.com"),
+			csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new("Bar.v1.example.com")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

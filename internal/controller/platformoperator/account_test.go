@@ -32,10 +32,11 @@ func TestIdentityOf(t *testing.T) {
 		otherwise apply.Identity
 		want      string
 	}{
-		"Manager":   {"Nothing else is named.", nil, apply.Identity{}, "the manager"},
-		"Default":   {"So the flag has it.", nil, fallback, "service account platform/composer"},
-		"Named":     {"The spec overrides the flag.", []builder.Change{as("installer")}, fallback, "service account foo/installer"},
-		"Namespace": {"It is in the namespace that the operator is installed in.", []builder.Change{as("installer"), builder.InNamespaceBar}, fallback, "service account bar/installer"},
+		"Manager": {"Nothing else is named.", nil, apply.Identity{}, "the manager"},
+		"Default": {"So the flag has it.", nil, fallback, "service account platform/composer"},
+		"Named":   {"The spec overrides the flag.", []builder.Change{as("installer")}, fallback, "service account foo/installer"},
+		"Namespace": {"It is in the namespace that the operator is installed in.", []builder.Change{as("installer"), builder.InNamespaceBar}, fallback,
+			"service account bar/installer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := identityOf(builder.PlatformOperator(tc.op...), tc.otherwise).String(); got != tc.want {
@@ -54,11 +55,13 @@ func TestRefuses(t *testing.T) {
 		want    string
 		message []string
 	}{
-		"Manager":     {"It applies what it may.", actor{}, "v1 ConfigMap", "", nil},
-		"Role":        {"It may grant everything.", actor{}, "rbac.authorization.k8s.io/v1 Role", "ServiceAccountRequired", []string{"Role foo/x", "spec.serviceAccountName", "--default-resources-account"}},
+		"Manager": {"It applies what it may.", actor{}, "v1 ConfigMap", "", nil},
+		"Role": {"It may grant everything.", actor{}, "rbac.authorization.k8s.io/v1 Role", "ServiceAccountRequired",
+			[]string{"Role foo/x", "spec.serviceAccountName", "--default-resources-account"}},
 		"Binding":     {"In whatever version.", actor{}, "rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding", "ServiceAccountRequired", nil},
 		"AccountRole": {"The API server lets an account grant what it has.", actor{Identity: account}, "rbac.authorization.k8s.io/v1 Role", "", nil},
-		"Missing":     {"The manager does not stand in for it.", actor{Identity: account, missing: true}, "v1 ConfigMap", "ServiceAccountMissing", []string{"ConfigMap foo/x", "service account foo/installer", "create it"}},
+		"Missing": {"The manager does not stand in for it.", actor{Identity: account, missing: true}, "v1 ConfigMap", "ServiceAccountMissing",
+			[]string{"ConfigMap foo/x", "service account foo/installer", "create it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			version, kind, _ := strings.Cut(tc.kind, " ")
@@ -112,12 +115,14 @@ func TestLacksRight(t *testing.T) {
 	}{
 		"Account": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, bind a role that does to service account foo/installer`}},
-		"Grants": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("it is attempting to grant RBAC permissions not currently held")), condition.Problem{Reason: "Forbidden",
-			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: it is attempting to grant RBAC permissions not currently held. To allow it, bind a role that does to service account foo/installer`}},
+		"Grants": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("it is attempting to grant RBAC permissions not currently held")),
+			condition.Problem{Reason: "Forbidden",
+				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: it is attempting to grant RBAC permissions not currently held. To allow it, bind a role that does to service account foo/installer`}},
 		"Manager": {actor{}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, label a ClusterRole that does with operatorstatus.io/aggregate-to-compose=true`}},
-		"Missing": {actor{Identity: account, missing: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot delete it")), condition.Problem{Reason: "Forbidden",
-			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot delete it. It is done as the manager, since service account foo/installer does not exist`}},
+		"Missing": {actor{Identity: account, missing: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot delete it")),
+			condition.Problem{Reason: "Forbidden",
+				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot delete it. It is done as the manager, since service account foo/installer does not exist`}},
 		"Quota": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("exceeded quota")), condition.Problem{Reason: "ApplyFailed",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: exceeded quota`}},
 	} {

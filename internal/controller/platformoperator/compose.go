@@ -176,7 +176,8 @@ func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*pla
 		return nil, as, err
 	}
 	ref := r.Reference
-	out := &platformoperatorstatus.Object{Desired: platformoperatorstatus.Desired{Entry: r.Name, Object: platformoperatorstatus.NewObject(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)}}
+	out := &platformoperatorstatus.Object{Desired: platformoperatorstatus.Desired{Entry: r.Name,
+		Object: platformoperatorstatus.NewObject(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)}}
 	if as.missing && ref.UID == "" {
 		return nil, as, nil // it was never created
 	}
@@ -258,13 +259,16 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 	status, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case meta.IsNoMatchError(err):
-		return &condition.Problem{Reason: v1alpha1.ReasonKindNotFound, Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", platformoperatorstatus.Title(o), o.GroupVersionKind())}
+		return &condition.Problem{Reason: v1alpha1.ReasonKindNotFound,
+			Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", platformoperatorstatus.Title(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", platformoperatorstatus.Title(o))}
 	case lacksRight(err):
-		return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted), as.permits())}
+		return &condition.Problem{Reason: v1alpha1.ReasonForbidden,
+			Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted), as.permits())}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):
-		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted))}
+		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed,
+			Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted))}
 	}
 	return nil
 }

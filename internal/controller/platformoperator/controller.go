@@ -287,7 +287,8 @@ func (c composer) announce(ctx context.Context, desired []platformoperatorstatus
 		}
 		if !known(d) {
 			status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
-				Name: d.Entry, Reference: platformoperatorstatus.ReferenceTo(platformoperatorstatus.Object{Desired: d}), Reason: v1alpha1.ReasonCreating, Message: "It is about to be made",
+				Name: d.Entry, Reference: platformoperatorstatus.ReferenceTo(platformoperatorstatus.Object{Desired: d}), Reason: v1alpha1.ReasonCreating,
+				Message: "It is about to be made",
 			})
 		}
 	}

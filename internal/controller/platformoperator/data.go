@@ -133,7 +133,8 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 
 // operator returns the Subscription of a reference and the CSVs that it installed; nil if the Subscription does not
 // exist or the PlatformOperator does not control it.
-func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
+func (c composer) operator(ctx context.Context,
+	ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
 	sub := &operatorsv1alpha1.Subscription{}
 	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !platformoperatorstatus.Controls(c.op, sub) {
@@ -160,7 +161,8 @@ func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (*op
 
 // look adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager may not
 // list them, look lists as the service accounts of the CSV, which may list the operator's own kinds.
-func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data, counts func(*metav1.PartialObjectMetadata) bool) error {
+func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data,
+	counts func(*metav1.PartialObjectMetadata) bool) error {
 	readers := []client.WithWatch{c.Live}
 	if csv != nil {
 		for _, name := range csv.ServiceAccounts() {
@@ -187,7 +189,8 @@ func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namesp
 }
 
 // pages lists page by page until a page contains an object that counts.
-func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.PartialObjectMetadataList, namespace string, out *data, counts func(*metav1.PartialObjectMetadata) bool) error {
+func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.PartialObjectMetadataList, namespace string, out *data,
+	counts func(*metav1.PartialObjectMetadata) bool) error {
 	const page = 500
 	for {
 		if err := as.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(list.Continue)); err != nil {

@@ -33,17 +33,21 @@ func TestIsUsers(t *testing.T) {
 		object *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"ConfigMap":   {"A user put it there.", partial("v1", "ConfigMap", "foo", "notes"), true},
-		"Deployment":  {"So did he a workload.", partial("apps/v1", "Deployment", "foo", "web", labelled("app", "web")), true},
-		"Owned":       {"It goes with its owner, which is looked at itself.", partial("v1", "Pod", "foo", "web-1", func(m *metav1.ObjectMeta) { m.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment"}} }), false},
-		"OLM's":       {"An OLM marks what it makes.", partial("v1", "Secret", "foo", "cert", labelled("olm.managed", "true")), false},
-		"CSV's":       {"So it does what a ClusterServiceVersion owns.", partial("apps/v1", "Deployment", "foo", "op", labelled("olm.owner", "foo.v1")), false},
-		"Bundle's":    {"It came with the bundle.", partial("v1", "ConfigMap", "foo", "dashboard", annotated("operatorstatus.io/bundled-by", "foo.v1")), false},
-		"Token":       {"The cluster makes it for a service account.", partial("v1", "Secret", "foo", "default-token", annotated("kubernetes.io/service-account.name", "default")), false},
-		"Pull secret": {"OpenShift makes it for a service account.", partial("v1", "Secret", "foo", "default-dockercfg", annotated("openshift.io/internal-registry-auth-token.service-account", "default")), false},
-		"Leader":      {"The operator itself elects a leader by it.", partial("v1", "ConfigMap", "foo", "lock", annotated("control-plane.alpha.kubernetes.io/leader", "{}")), false},
-		"Root CA":     {"The cluster puts it into each namespace.", partial("v1", "ConfigMap", "foo", "kube-root-ca.crt"), false},
-		"Its name":    {"A Secret of that name is somebody's.", partial("v1", "Secret", "foo", "kube-root-ca.crt"), true},
+		"ConfigMap":  {"A user put it there.", partial("v1", "ConfigMap", "foo", "notes"), true},
+		"Deployment": {"So did he a workload.", partial("apps/v1", "Deployment", "foo", "web", labelled("app", "web")), true},
+		"Owned": {"It goes with its owner, which is looked at itself.",
+			partial("v1", "Pod", "foo", "web-1", func(m *metav1.ObjectMeta) { m.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment"}} }), false},
+		"OLM's":    {"An OLM marks what it makes.", partial("v1", "Secret", "foo", "cert", labelled("olm.managed", "true")), false},
+		"CSV's":    {"So it does what a ClusterServiceVersion owns.", partial("apps/v1", "Deployment", "foo", "op", labelled("olm.owner", "foo.v1")), false},
+		"Bundle's": {"It came with the bundle.", partial("v1", "ConfigMap", "foo", "dashboard", annotated("operatorstatus.io/bundled-by", "foo.v1")), false},
+		"Token": {"The cluster makes it for a service account.",
+			partial("v1", "Secret", "foo", "default-token", annotated("kubernetes.io/service-account.name", "default")), false},
+		"Pull secret": {"OpenShift makes it for a service account.",
+			partial("v1", "Secret", "foo", "default-dockercfg", annotated("openshift.io/internal-registry-auth-token.service-account", "default")), false},
+		"Leader": {"The operator itself elects a leader by it.",
+			partial("v1", "ConfigMap", "foo", "lock", annotated("control-plane.alpha.kubernetes.io/leader", "{}")), false},
+		"Root CA":  {"The cluster puts it into each namespace.", partial("v1", "ConfigMap", "foo", "kube-root-ca.crt"), false},
+		"Its name": {"A Secret of that name is somebody's.", partial("v1", "Secret", "foo", "kube-root-ca.crt"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := isUsers(tc.object); got != tc.want {

@@ -47,7 +47,8 @@ func (c composer) end(ctx context.Context, left []platformoperatorstatus.Object)
 		return reconcile.Result{}, c.finish(ctx)
 	}
 	now := metav1.NewTime(c.Now())
-	return reconcile.Result{RequeueAfter: platformoperatorstatus.BackOff(*c.op.DeletionTimestamp, now)}, c.write(ctx, platformoperatorstatus.Deleting(c.op, left, now))
+	return reconcile.Result{RequeueAfter: platformoperatorstatus.BackOff(*c.op.DeletionTimestamp, now)},
+		c.write(ctx, platformoperatorstatus.Deleting(c.op, left, now))
 }
 
 // waitForUsers reports whether users have data that the deletion would delete, or leave without the operator.
@@ -147,7 +148,8 @@ func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectRefere
 	}
 	var out []platformoperatorstatus.Object
 	for _, installed := range csvs {
-		csv := platformoperatorstatus.NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, installed.Namespace, installed.Name)
+		csv := platformoperatorstatus.NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.ClusterServiceVersionKind, installed.Namespace,
+			installed.Name)
 		csv.SetUID(installed.UID)
 		if installed.DeletionTimestamp == nil {
 			log.FromContext(ctx).Info("Uninstalling the operator of a PlatformOperator", "csv", csv.GetName())
@@ -155,7 +157,8 @@ func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectRefere
 				return nil, fmt.Errorf("deleting %s: %w", platformoperatorstatus.Title(csv), err)
 			}
 		}
-		out = append(out, platformoperatorstatus.Object{Desired: platformoperatorstatus.Desired{Entry: platformoperatorstatus.EntrySubscription, Object: csv}, Live: csv, Leaving: true})
+		out = append(out, platformoperatorstatus.Object{Desired: platformoperatorstatus.Desired{Entry: platformoperatorstatus.EntrySubscription, Object: csv},
+			Live: csv, Leaving: true})
 	}
 	return out, nil
 }

@@ -58,9 +58,10 @@ func serves(ctx context.Context, c client.Reader, name, version string) (bool, e
 	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) && slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
-		return v.Name == version && v.Served
-	}), nil
+	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) &&
+		slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
+			return v.Name == version && v.Served
+		}), nil
 }
 
 // siblings returns the ClusterServiceVersions of a namespace.

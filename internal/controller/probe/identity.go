@@ -129,7 +129,8 @@ func orAll(namespaces []string) []string {
 
 // candidates returns the existing service accounts that a Probe may read with, in order of preference. If there are
 // none, the Problem states why.
-func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
+func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe,
+	csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
 	var names []string
 	switch {
 	case probe.Spec.ServiceAccountName != "":
@@ -164,7 +165,8 @@ func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe
 
 // choose returns the first candidate that may list and watch all targets, or the first of all if none may. It keeps a
 // choice that works, so that it creates no SubjectAccessReviews while reads succeed.
-func (r *StatusReconciler) choose(ctx context.Context, probe types.NamespacedName, candidates []types.NamespacedName, targets []watch.Target) (types.NamespacedName, error) {
+func (r *StatusReconciler) choose(ctx context.Context, probe types.NamespacedName, candidates []types.NamespacedName,
+	targets []watch.Target) (types.NamespacedName, error) {
 	if len(candidates) == 1 {
 		return candidates[0], nil
 	}

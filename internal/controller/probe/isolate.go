@@ -104,7 +104,8 @@ func (r *StatusReconciler) keepPod(ctx context.Context, in probestatus.Inputs, p
 			"Resources, expressions and namespaces take %d bytes, of at most %d for a pod: name fewer, or set isolation to Shared", len(pod.Plan), isolation.MaxPlan)}
 		return out, nil
 	case image == "":
-		out.Problem = &condition.Problem{Reason: v1alpha1.ReasonNoImage, Message: "The manager runs outside a cluster, so that it does not know its image: set --probe-reader-image"}
+		out.Problem = &condition.Problem{Reason: v1alpha1.ReasonNoImage,
+			Message: "The manager runs outside a cluster, so that it does not know its image: set --probe-reader-image"}
 		return out, nil
 	}
 	live, err := r.Pods.deployment(ctx, in.Probe)

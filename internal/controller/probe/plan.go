@@ -133,7 +133,8 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 
 // oneOf returns the account of a Probe with isolation Pod, whose pod has only one: the first that may read all of its
 // resources, or that of its pod while this reads them.
-func (r *StatusReconciler) oneOf(ctx context.Context, probe *v1alpha1.Probe, accounts []types.NamespacedName, namespaces targets) ([]types.NamespacedName, error) {
+func (r *StatusReconciler) oneOf(ctx context.Context, probe *v1alpha1.Probe, accounts []types.NamespacedName,
+	namespaces targets) ([]types.NamespacedName, error) {
 	if running := r.Pods.account(ctx, probe); slices.Contains(accounts, running) && meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionSynced) {
 		return []types.NamespacedName{running}, nil
 	}

@@ -79,7 +79,8 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *condition.
 // keep opens and closes Subscriptions so that a Probe has the wanted ones. It returns them, and those refused because
 // of too many condition types. Existing Subscriptions remain as they are. New ones open before unwanted ones close,
 // unless there is no room for both.
-func (r *readings) keep(probe types.NamespacedName, wanted map[reading]probestatus.Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
+func (r *readings) keep(probe types.NamespacedName,
+	wanted map[reading]probestatus.Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	had := maps.Clone(r.byProbe[probe])

@@ -144,5 +144,6 @@ func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
-	return enqueue.Listed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil, client.MatchingFields{IndexOwnedCRD: crd.GetName()})
+	return enqueue.Listed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil,
+		client.MatchingFields{IndexOwnedCRD: crd.GetName()})
 }

@@ -221,7 +221,8 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 }
 
 // annotations returns the problems with the annotations behind a Probe's spec, and whether the spec is outdated.
-func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (problems []condition.Problem, outdated bool, err error) {
+func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe,
+	csv *v1alpha1.ClusterServiceVersion) (problems []condition.Problem, outdated bool, err error) {
 	if csv == nil || probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
 		return nil, false, nil
 	}

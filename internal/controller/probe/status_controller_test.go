@@ -49,11 +49,13 @@ func TestMissingNamespaces(t *testing.T) {
 		"None": {reason: "All that is named exists."},
 		"One": {
 			reason: "It is named, and what ends that.", names: []string{"a"},
-			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespace a does not exist: custom resources are read there once it is created"},
+			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound,
+				Message: "Namespace a does not exist: custom resources are read there once it is created"},
 		},
 		"Many": {
 			reason: "The first are named and the rest counted.", names: []string{"a", "b", "c", "d", "e", "f", "g"},
-			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: "Namespaces a, b, c, d, e, and 2 more do not exist: custom resources are read there once they are created"},
+			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound,
+				Message: "Namespaces a, b, c, d, e, and 2 more do not exist: custom resources are read there once they are created"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -116,11 +116,12 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 		Subscription:    sub,
 		CatalogSources:  n.sources,
 		GlobalNamespace: n.global,
-		Resolution:      &subscriptionstatus.Resolution{Newest: solution.Newest, Note: solution.Note, Deprecations: subscriptionstatus.Deprecations(solution.Deprecations)},
-		Plan:            plan,
-		Installed:       n.csvs[sub.Status.InstalledCSV],
-		Current:         n.csvs[sub.Status.CurrentCSV],
-		Now:             metav1.NewTime(r.Now()),
+		Resolution: &subscriptionstatus.Resolution{Newest: solution.Newest, Note: solution.Note,
+			Deprecations: subscriptionstatus.Deprecations(solution.Deprecations)},
+		Plan:      plan,
+		Installed: n.csvs[sub.Status.InstalledCSV],
+		Current:   n.csvs[sub.Status.CurrentCSV],
+		Now:       metav1.NewTime(r.Now()),
 	}
 	if out.Plan == nil && sub.Status.InstallPlanRef != nil {
 		out.Plan = n.plans[sub.Status.InstallPlanRef.Name]
@@ -184,7 +185,8 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 		return subscriptionstatus.MessageInterval, nil
 	}
 	if status.UpToDate != sub.Status.UpToDate || status.InstalledCSV != sub.Status.InstalledCSV {
-		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message", status.Message)
+		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message",
+			status.Message)
 	}
 	out := sub.DeepCopy()
 	out.Status = status

@@ -164,7 +164,8 @@ func TestPlanFor(t *testing.T) {
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0"}}},
 		"UpdateOfADependency": {"So is that of a dependency.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v2.0.0>etcd.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v1.0.0", "etcd.v2.0.0"}}},
-		"UpdateWithANewDependency": {"Something new beside an update changes nothing of that.", with(olm.ApprovalAutomatic), installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0"),
+		"UpdateWithANewDependency": {"Something new beside an update changes nothing of that.", with(olm.ApprovalAutomatic),
+			installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0", "etcd.v1.0.0"}}},
 	}
 	for name, tc := range cases {
@@ -244,10 +245,13 @@ func TestHead(t *testing.T) {
 		"ByStatus":     {"Unstamped, it is what the status says.", current("odd.v9.0.0"), []client.Object{csv("odd.v9.0.0", "")}, "odd.v9.0.0"},
 		"ByCatalog":    {"What was there before the Subscription is adopted.", current(""), []client.Object{csv("foo.v1.0.0", "")}, "foo.v1.0.0"},
 		"OtherPackage": {"Another package's entry is not.", current(""), []client.Object{csv("bar.v1.0.0", "")}, ""},
-		"StampedOther": {"Nor one that is stamped as another's, whatever catalog or status say.", current("foo.v1.0.0"), []client.Object{stamped("bar", csv("foo.v1.0.0", ""))}, ""},
-		"Unknown":      {"Nor one that nobody knows.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
-		"AmongOthers":  {"Others do not hide it.", current(""), []client.Object{stamped("bar", csv("aaa.v1.0.0", "")), csv("bbb.v1.0.0", ""), csv("foo.v2.0.0", ""), stamped("zzz", csv("zzz.v1.0.0", ""))}, "foo.v2.0.0"},
-		"Newest":       {"Through an update it is the newer one.", current("foo.v1.0.0"), []client.Object{stamped("foo", csv("foo.v1.0.0", "Replacing")), replacing(stamped("foo", csv("foo.v2.0.0", "Pending")), "foo.v1.0.0")}, "foo.v2.0.0"},
+		"StampedOther": {"Nor one that is stamped as another's, whatever catalog or status say.", current("foo.v1.0.0"),
+			[]client.Object{stamped("bar", csv("foo.v1.0.0", ""))}, ""},
+		"Unknown": {"Nor one that nobody knows.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
+		"AmongOthers": {"Others do not hide it.", current(""),
+			[]client.Object{stamped("bar", csv("aaa.v1.0.0", "")), csv("bbb.v1.0.0", ""), csv("foo.v2.0.0", ""), stamped("zzz", csv("zzz.v1.0.0", ""))}, "foo.v2.0.0"},
+		"Newest": {"Through an update it is the newer one.", current("foo.v1.0.0"),
+			[]client.Object{stamped("foo", csv("foo.v1.0.0", "Replacing")), replacing(stamped("foo", csv("foo.v2.0.0", "Pending")), "foo.v1.0.0")}, "foo.v2.0.0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -492,7 +496,8 @@ func TestDiscard(t *testing.T) {
 		planned("vouching", foo, "Complete", "foo.v1.0.0"),
 		planned("others", other, "RequiresApproval", "bar.v1.0.0"),
 		planned("a-persons", nil, "RequiresApproval", "foo.v2.0.0"),
-		with(planned("without-rights", foo, "Installing", "foo.v2.0.0"), olm.InstallPlanCondition{Type: olm.InstallPlanInstalled, Status: "False", Reason: "Forbidden"}),
+		with(planned("without-rights", foo, "Installing", "foo.v2.0.0"),
+			olm.InstallPlanCondition{Type: olm.InstallPlanInstalled, Status: "False", Reason: "Forbidden"}),
 	}
 	for name, tc := range map[string]struct {
 		wanted *olm.InstallPlan
@@ -656,7 +661,8 @@ func TestSources(t *testing.T) {
 		"olm":     {"olm/community true", "olm/unread false"},
 	} {
 		var deletes []string
-		all, err := beside(t, &deletes, there...).sources(t.Context(), namespace, []catalog.Catalog{offer(), {Key: types.NamespacedName{Namespace: "olm", Name: "unread"}}})
+		all, err := beside(t, &deletes, there...).sources(t.Context(), namespace,
+			[]catalog.Catalog{offer(), {Key: types.NamespacedName{Namespace: "olm", Name: "unread"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -754,8 +760,9 @@ func TestResolveAll(t *testing.T) {
 		"BeingWritten": {
 			reason:  "While its plan is being written nothing newer overtakes it.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
-			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Installing", "foo.v2.0.0")},
-			want:  map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1, not now"},
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(),
+				planned("install-1", installed("foo", "foo", ""), "Installing", "foo.v2.0.0")},
+			want: map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1, not now"},
 		},
 		"AnotherPackage": {
 			reason:  "A Subscription that is for another package now installs that, beside what it was for.",

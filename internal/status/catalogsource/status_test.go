@@ -30,7 +30,8 @@ func TestCompute(t *testing.T) {
 	grpc := olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Address: "example.com:50051"}
 	image := olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Image: "example.com/catalog:v1"}
 	polled := image
-	polled.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{Interval: &metav1.Duration{Duration: time.Minute}, ParsingError: "that is no interval"}}
+	polled.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{Interval: &metav1.Duration{Duration: time.Minute},
+		ParsingError: "that is no interval"}}
 	one := &catalog.Content{Packages: map[string]*catalog.Package{"foo": {}}}
 	away := catalog.AsError(catalog.Errorf(v1alpha1.ReasonUnreachable, "it is away"), "")
 	configMap := olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: "foo"}

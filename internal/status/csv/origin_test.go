@@ -26,12 +26,17 @@ func TestOwnVersion(t *testing.T) {
 		got    v1alpha1.OperatorVersion
 		want   v1alpha1.OperatorVersion
 	}{
-		"Package":         {"The package names the operator, the spec its version.", of("etcdoperator.v0.9.2", pkg, "0.9.2-r1+b2"), v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2-r1+b2"}},
-		"NoSpecVersion":   {"Without a version in the spec the package tells it.", of("etcdoperator.v0.9", pkg, ""), v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2"}},
-		"NameAlone":       {"Without a package the name tells both.", of("etcdoperator.v0.9.2.vx", "", ""), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "0.9.2.vx"}},
+		"Package": {"The package names the operator, the spec its version.", of("etcdoperator.v0.9.2", pkg, "0.9.2-r1+b2"),
+			v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2-r1+b2"}},
+		"NoSpecVersion": {"Without a version in the spec the package tells it.", of("etcdoperator.v0.9", pkg, ""),
+			v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2"}},
+		"NameAlone": {"Without a package the name tells both.", of("etcdoperator.v0.9.2.vx", "", ""),
+			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "0.9.2.vx"}},
 		"NoVersionInName": {"As far as it does.", of("etcdoperator", "", "1.2.3"), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.2.3"}},
-		"Garbage":         {"What cannot be read is not there.", of("etcdoperator.v1.0.0", `{"properties":`, ""), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
-		"Null":            {"Nor is what is null.", of("etcdoperator.v1.0.0", `{"properties":[null,{"type":"olm.package","value":null}]}`, ""), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
+		"Garbage": {"What cannot be read is not there.", of("etcdoperator.v1.0.0", `{"properties":`, ""),
+			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
+		"Null": {"Nor is what is null.", of("etcdoperator.v1.0.0", `{"properties":[null,{"type":"olm.package","value":null}]}`, ""),
+			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -284,12 +284,15 @@ func TestUpgradeable(t *testing.T) {
 		probe  *v1alpha1.Probe
 		want   string
 	}{
-		"NoProbe":   {"Without a Probe nothing is said.", nil, ""},
-		"No":        {"A Probe is repeated word for word.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")}, "Upgradeable=False/NotUpgradeable: Waiting for Foo"},
-		"Yes":       {"Whatever it says.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
-		"NotRead":   {"Before it says anything that is said.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}}, "Upgradeable=Unknown/NotRead: The custom resources have not been read yet"},
-		"OwnStatus": {"An operator that is to say it itself has not, and nothing is made up.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, ""},
-		"NoSpec":    {"Nor where there is no spec.", &v1alpha1.Probe{}, ""},
+		"NoProbe": {"Without a Probe nothing is said.", nil, ""},
+		"No": {"A Probe is repeated word for word.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")},
+			"Upgradeable=False/NotUpgradeable: Waiting for Foo"},
+		"Yes": {"Whatever it says.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
+		"NotRead": {"Before it says anything that is said.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}},
+			"Upgradeable=Unknown/NotRead: The custom resources have not been read yet"},
+		"OwnStatus": {"An operator that is to say it itself has not, and nothing is made up.",
+			&v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, ""},
+		"NoSpec": {"Nor where there is no spec.", &v1alpha1.Probe{}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

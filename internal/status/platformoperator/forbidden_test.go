@@ -53,9 +53,10 @@ func TestLookAgain(t *testing.T) {
 		"Quiet":     {"A trouble will count as over.", nil, 0, time.Minute, time.Minute},
 		"Unwatched": {"No event tells that it changes.", []given{unwatched}, 0, time.Minute, retry},
 		"First":     {"The right may be granted at once.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 0, 0, time.Second},
-		"Later":     {"The longer it is lacking, the more seldom.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0, 10 * time.Second},
-		"Long":      {"But it is looked for.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 0, retry},
-		"Sooner":    {"What is next is next.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
+		"Later": {"The longer it is lacking, the more seldom.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0,
+			10 * time.Second},
+		"Long":   {"But it is looked for.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 0, retry},
+		"Sooner": {"What is next is next.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := runs(tc.given...)
@@ -70,7 +71,8 @@ func TestLookAgain(t *testing.T) {
 
 // TestDeletingForbidden verifies that the status names the objects that may not be deleted or released.
 func TestDeletingForbidden(t *testing.T) {
-	o := Object{Desired: Desired{Object: NewObject("v1", "ConfigMap", "foo", "x")}, Problem: &condition.Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
+	o := Object{Desired: Desired{Object: NewObject("v1", "ConfigMap", "foo", "x")},
+		Problem: &condition.Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
 	for name, tc := range map[string]struct {
 		policy v1alpha1.DeletionPolicy
 		want   string

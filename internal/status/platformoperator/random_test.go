@@ -242,7 +242,8 @@ func randomMoment(r *rand.Rand) Inputs {
 }
 
 func randomObject(r *rand.Rand, i int) *unstructured.Unstructured {
-	out := pick(r, builder.FooWithConditions(), builder.FooWithConditions("Ready=True"), builder.FooWithConditions("Ready=False/Provisioning: not yet"), builder.FooWithConditions("Ready=False/no word: "),
+	out := pick(r, builder.FooWithConditions(), builder.FooWithConditions("Ready=True"), builder.FooWithConditions("Ready=False/Provisioning: not yet"),
+		builder.FooWithConditions("Ready=False/no word: "),
 		builder.FooWithConditions("Degraded=True/CrashLoop: it crashes"),
 		builder.WithField(builder.FooWithConditions("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp"))
 	out.SetName(fmt.Sprintf("example-%d", i))

@@ -404,12 +404,14 @@ func (in Inputs) operatorTrouble() *condition.Problem {
 	case in.Barred != nil:
 		return in.Barred
 	case in.NoOLM:
-		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound, Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
+		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound,
+			Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
 	case in.Observes() && in.Observed > 1:
 		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
 			"There are %d Subscriptions to package %s: set spec.namespace to select one", in.Observed, in.Operator.Spec.Package.Name)}
 	case in.Observes() && in.Subscription == nil:
-		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
+		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionNotFound,
+			Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
 	case in.modesUnsupported():
 		return &condition.Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
 			"The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace %s that fits its install modes, "+

@@ -249,7 +249,8 @@ func TestCompute(t *testing.T) {
 		"AbsentDoesNotBlock": {
 			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
 			before: held(),
-			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true, Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
+			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true,
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
 			conditions: []string{
 				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -308,8 +309,9 @@ func TestCompute(t *testing.T) {
 		"WorstProblemFirst": {
 			reason: "Synced gives the reason of the worst problem and the sentences of all.",
 			in: Inputs{
-				Resources: []Resource{{CRD: "a", Absent: true, Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "There is no a"}}}, unreadable(v1alpha1.ReasonForbidden)},
-				Problems:  []condition.Problem{{Reason: v1alpha1.ReasonInvalidExpression, Message: "Position 1 is wrong"}},
+				Resources: []Resource{{CRD: "a", Absent: true, Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "There is no a"}}},
+					unreadable(v1alpha1.ReasonForbidden)},
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonInvalidExpression, Message: "Position 1 is wrong"}},
 			},
 			conditions: []string{
 				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
@@ -447,7 +449,8 @@ func TestComputeParts(t *testing.T) {
 		Now: metav1.Unix(1000, 0),
 	}
 	byReader := ComputeRead(in)
-	if got := typesOf(byReader); !slices.Equal(got, []string{"Important", "Synced", "Upgradeable"}) || byReader.Reader != "pod" || len(byReader.ProbeResources) != 1 {
+	if got := typesOf(byReader); !slices.Equal(got, []string{"Important", "Synced", "Upgradeable"}) || byReader.Reader != "pod" ||
+		len(byReader.ProbeResources) != 1 {
 		t.Errorf("the reader computes what it read\ngot %v of %+v", got, byReader)
 	}
 	managed := in
@@ -469,7 +472,8 @@ func TestComputeParts(t *testing.T) {
 		t.Errorf("the reader leaves what the manager wrote\n-want +got\n%s", diff)
 	}
 	in.Pod.Problem = nil
-	if got := meta.FindStatusCondition(Compute(in).Conditions, v1alpha1.ConditionPodReady); got.Message != "A pod reads the custom resources as service account default/foo" {
+	const ready = "A pod reads the custom resources as service account default/foo"
+	if got := meta.FindStatusCondition(Compute(in).Conditions, v1alpha1.ConditionPodReady); got.Message != ready {
 		t.Errorf("a pod that is ready is reported with its account\ngot %+v", got)
 	}
 	in.Pod = nil

@@ -23,7 +23,8 @@ func catalogRows() map[string]row {
 			state:   "/InvalidCatalog",
 			message: "There is no CatalogSource global/oprators: create it, or correct spec.source and spec.sourceNamespace",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
-				"CatalogSourceInvalid=True/CatalogSourceNotFound", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "ResolutionFailed=True/CatalogSourceNotFound", "PackageChannelInvalid="})...),
+				"CatalogSourceInvalid=True/CatalogSourceNotFound", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound",
+				"ResolutionFailed=True/CatalogSourceNotFound", "PackageChannelInvalid="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"SourceOfAnotherNamespace": {
@@ -33,7 +34,8 @@ func catalogRows() map[string]row {
 			state:   "/InvalidCatalog",
 			message: "CatalogSource other/operators is not visible in this namespace: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
-				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "ResolutionFailed=True/CatalogSourceNotVisible", "PackageChannelInvalid="})...),
+				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound",
+				"ResolutionFailed=True/CatalogSourceNotVisible", "PackageChannelInvalid="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSourceAtAll": {
@@ -127,7 +129,8 @@ func catalogRows() map[string]row {
 			in:     with(fresh(), func(in *Inputs) { in.Subscription.Spec, in.Resolution = nil, nil }),
 			state:  "/InvalidCatalog", message: "CatalogSource / is not visible in this namespace: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
-				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "PackageChannelInvalid=", "ResolutionFailed="})...),
+				"CatalogSourceInvalid=True/CatalogSourceNotVisible", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound", "PackageChannelInvalid=",
+				"ResolutionFailed="})...),
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 	}

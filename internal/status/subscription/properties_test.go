@@ -87,8 +87,9 @@ func random(r *rand.Rand) Inputs {
 		GlobalNamespace: pick(r, "", "global"),
 		Installed:       csv(),
 		Current:         csv(),
-		Gate:            pick(r, gate.Decision{}, gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead, Message: "held"}, gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true}),
-		Now:             now,
+		Gate: pick(r, gate.Decision{}, gate.Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead, Message: "held"},
+			gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "not held", Overridden: true}),
+		Now: now,
 	}
 	if r.IntN(10) > 0 {
 		in.Subscription.Spec = &olm.SubscriptionSpec{CatalogSource: pick(r, "a", "b", ""), CatalogSourceNamespace: pick(r, "global", "default"), Package: "foo"}
@@ -96,12 +97,14 @@ func random(r *rand.Rand) Inputs {
 	for range r.IntN(4) {
 		s := source(pick(r, "a", "b", "c"))
 		s.Namespace, s.Read = pick(r, "global", "default", ""), r.IntN(3) > 0
-		in.CatalogSources = append(in.CatalogSources, pick(r, s, s, unhealthy(s, v1alpha1.ReasonUnreachable, ""), CatalogSource{CatalogSource: olm.CatalogSource{ObjectMeta: s.ObjectMeta}}))
+		in.CatalogSources = append(in.CatalogSources, pick(r, s, s, unhealthy(s, v1alpha1.ReasonUnreachable, ""),
+			CatalogSource{CatalogSource: olm.CatalogSource{ObjectMeta: s.ObjectMeta}}))
 	}
 	if r.IntN(5) > 0 {
 		in.Resolution = &Resolution{Next: name(), Newest: name()}
 		if r.IntN(3) == 0 {
-			in.Resolution.Problem = &Problem{Reason: pick(r, v1alpha1.ReasonPackageNotFound, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonDuplicateSubscription), Message: "broken"}
+			in.Resolution.Problem = &Problem{Reason: pick(r, v1alpha1.ReasonPackageNotFound, v1alpha1.ReasonBundleInvalid, v1alpha1.ReasonDuplicateSubscription),
+				Message: "broken"}
 		}
 	}
 	if r.IntN(2) == 0 {
@@ -134,7 +137,8 @@ func TestTimes(t *testing.T) {
 
 	second := running()
 	second.Subscription.Status = before
-	second.CatalogSources = []CatalogSource{unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer"), source("z"), unhealthy(source("a"), v1alpha1.ReasonUnreachable, "Still none")}
+	second.CatalogSources = []CatalogSource{unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer"), source("z"),
+		unhealthy(source("a"), v1alpha1.ReasonUnreachable, "Still none")}
 	second.Resolution = &Resolution{Problem: &Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: "It has two"}}
 	after := Compute(second)
 
@@ -181,7 +185,8 @@ func TestForeign(t *testing.T) {
 	ape := v1alpha1.SubscriptionCondition{Type: "Ape", Status: corev1.ConditionUnknown}
 	in.Subscription.Status.Conditions = []v1alpha1.SubscriptionCondition{zebra, ape}
 	got := Compute(in)
-	if diff := cmp.Diff([]v1alpha1.SubscriptionCondition{ape, zebra}, []v1alpha1.SubscriptionCondition{got.Conditions[0], got.Conditions[len(got.Conditions)-1]}); diff != "" {
+	if diff := cmp.Diff([]v1alpha1.SubscriptionCondition{ape, zebra}, []v1alpha1.SubscriptionCondition{got.Conditions[0],
+		got.Conditions[len(got.Conditions)-1]}); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if !got.UpToDate || got.Message != "" {

@@ -71,7 +71,8 @@ func planRows() map[string]row {
 			in: updating(func() *olm.InstallPlan {
 				p := approved(plan(olm.InstallPlanPhaseFailed, "foo.v2"))
 				p.Status.Message = "no"
-				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Reason: v1alpha1.PlanReasonComponentFailed, Message: "Role foo: forbidden."}}
+				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Reason: v1alpha1.PlanReasonComponentFailed,
+					Message: "Role foo: forbidden."}}
 				return p
 			}()),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradeFailed",
@@ -103,7 +104,8 @@ func planRows() map[string]row {
 			in: updating(func() *olm.InstallPlan {
 				p := approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))
 				p.Status.Message = "Role foo: forbidden"
-				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Reason: v1alpha1.PlanReasonForbidden, Message: "Role foo: forbidden"}}
+				p.Status.Conditions = []olm.InstallPlanCondition{{Type: olm.InstallPlanInstalled, Status: corev1.ConditionFalse, Reason: v1alpha1.PlanReasonForbidden,
+					Message: "Role foo: forbidden"}}
 				return p
 			}()),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
@@ -327,7 +329,8 @@ func heldRows() map[string]row {
 			reason:  "To approve what is held would be of no use: the hold is what is said first.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
-			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval"),
+			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval",
+				"InstallPlanPending=True/RequiresApproval"),
 		},
 		"HeldTooLate": {
 			reason:  "What is approved is not held any more, whatever the operator says while it is being replaced.",

@@ -281,7 +281,8 @@ func (r *Registry) PushList(t testing.TB, repository string, layers ...[]TarEntr
 	t.Helper()
 	image = path.Join(r.Host, repository)
 	list := mutate.AppendManifests(empty.Index,
-		mutate.IndexAddendum{Add: Image(t, nil, Files("attestation", "x")), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}}},
+		mutate.IndexAddendum{Add: Image(t, nil, Files("attestation", "x")),
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}}},
 		mutate.IndexAddendum{Add: Image(t, nil, layers...), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "s390x"}}},
 	)
 	if err := remote.WriteIndex(r.reference(t, image), list, r.auth()); err != nil {

@@ -45,7 +45,8 @@ func PublicKey(t testing.TB, key crypto.Signer) string {
 
 // SimplePayload returns the payload that cosign signed before version 3.
 func SimplePayload(digest string) []byte {
-	return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":""},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, digest)
+	return fmt.Appendf(nil,
+		`{"critical":{"identity":{"docker-reference":""},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, digest)
 }
 
 // Statement returns the statement that cosign signs since version 3, with that predicate type.
