@@ -25,13 +25,20 @@ const Next = "0.2.0"
 // released matches the manager's image in bundle/.
 var released = regexp.MustCompile(`ghcr\.io/operator-status/operator-status:v[0-9.]+`)
 
-// Registry is the address of a devcluster's registry.
-type Registry string
+// Registry is where images are pushed to.
+type Registry struct {
+	// Address is that of the registry, for this machine and for containerd.
+	Address string
+
+	// PulledFrom is the address at which pods reach it; it is part of the references to catalogs and bundles.
+	PulledFrom string
+}
 
 // Of returns the registry of a devcluster, which has a folder.
 func Of(t testing.TB, devcluster string) Registry {
 	t.Helper()
-	return Registry(catalogtest.RegistryOf(t, devcluster))
+	address := catalogtest.RegistryOf(t, devcluster)
+	return Registry{Address: address, PulledFrom: address}
 }
 
 // Manager builds the manager as a version and returns its image.
@@ -44,13 +51,13 @@ func (r Registry) Manager(t testing.TB, version string) string {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the manager: %v\n%s", err, output)
 	}
-	return catalogtest.PushProgram(t, string(r), "operator-status", out)
+	return catalogtest.PushProgram(t, r.Address, "operator-status", out)
 }
 
 // Sample builds the annotated sample operator and returns its image.
 func (r Registry) Sample(t testing.TB) string {
 	t.Helper()
-	return catalogtest.PushProgram(t, string(r), samples.Annotated, samples.Build(t, samples.Annotated))
+	return catalogtest.PushProgram(t, r.Address, samples.Annotated, samples.Build(t, samples.Annotated))
 }
 
 // Catalog returns the image of a catalog with versions of operator-status, for each of which managers has the image.
@@ -88,7 +95,7 @@ func (r Registry) catalog(t testing.TB, folder, pkg string) string {
 	}
 	bundles := map[string]string{}
 	for _, b := range packages[0].Bundles {
-		bundles[b.CSV.Name] = catalogtest.PushFolder(t, string(r), pkg+"-bundle", filepath.Join(folder, pkg, b.Version.String()), "")
+		bundles[b.CSV.Name] = r.push(t, pkg+"-bundle", filepath.Join(folder, pkg, b.Version.String()), "")
 	}
 	testcatalog.Refer(&config, func(bundle string) string { return bundles[bundle] })
 	text, err := testcatalog.YAML(config)
@@ -97,7 +104,13 @@ func (r Registry) catalog(t testing.TB, folder, pkg string) string {
 	}
 	configs := t.TempDir()
 	write(t, filepath.Join(configs, pkg, "catalog.yaml"), text)
-	return catalogtest.PushFolder(t, string(r), pkg+"-catalog", configs, "configs")
+	return r.push(t, pkg+"-catalog", configs, "configs")
+}
+
+// push pushes a folder, and returns the reference of its image for pods.
+func (r Registry) push(t testing.TB, repository, folder, below string) string {
+	t.Helper()
+	return strings.Replace(catalogtest.PushFolder(t, r.Address, repository, folder, below), r.Address, r.PulledFrom, 1)
 }
 
 // writeBundle writes bundle/ to a folder, as a version with an image. Every version but the current one replaces that.

@@ -37,11 +37,22 @@ func deployManager(t *testing.T, replicas int) *appsv1.Deployment {
 // returns a function that deletes what was applied; the end of the test does as well.
 func install(t *testing.T, folder, image string, replicas int) (remove func()) {
 	t.Helper()
+	return apply(t, build(t, folder), image, replicas)
+}
+
+// build returns the manifests of a folder of config.
+func build(t *testing.T, folder string) string {
+	t.Helper()
 	manifests, err := exec.CommandContext(t.Context(), bin("kustomize"), "build", filepath.Join(testcluster.Root(), "config", folder)).Output()
 	if err != nil {
 		t.Fatalf("building config/%s (`make tools` builds kustomize): %v", folder, err)
 	}
-	text := strings.NewReplacer("controller:latest", image, "\n  replicas: 1\n", fmt.Sprintf("\n  replicas: %d\n", replicas)).Replace(string(manifests))
+	return string(manifests)
+}
+
+func apply(t *testing.T, manifests, image string, replicas int) (remove func()) {
+	t.Helper()
+	text := strings.NewReplacer("controller:latest", image, "\n  replicas: 1\n", fmt.Sprintf("\n  replicas: %d\n", replicas)).Replace(manifests)
 	file := filepath.Join(t.TempDir(), "install.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -5,19 +5,13 @@ import (
 	"testing"
 	"time"
 
-	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/e2e/images"
-	"github.com/operator-status/operator-status/e2e/samples"
-	foov1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
 	"github.com/operator-status/operator-status/internal/manager"
-	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -47,66 +41,10 @@ func TestManifests(t *testing.T) {
 func TestLifecycleManifests(t *testing.T) {
 	registry := images.Of(t, clusterDir)
 	remove := install(t, "lifecycle", registry.Manager(t, images.Current), 1)
-	cluster := cluster.Rediscovered(t)
-	namespace := cluster.Namespace(t, "sample")
-	operator, versions := registry.Sample(t), samples.Versions()
-	offer := func(versions ...string) {
-		t.Helper()
-		pkg, err := samples.Package(samples.Annotated, func(string) string { return operator }, versions...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := testcatalog.Config(pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cluster.OfferCatalog(t, client.ObjectKey{Namespace: global, Name: namespace}, config)
-	}
-	offer(versions[0])
-	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}}
-	group.Spec.TargetNamespaces = []string{namespace}
-	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: samples.Annotated}, Spec: &olm.SubscriptionSpec{
-		Package: samples.Annotated, Channel: "stable", CatalogSource: namespace, CatalogSourceNamespace: global,
-	}}
-	cluster.Create(t, group, sub)
-	former, latter := samples.CSV(samples.Annotated, versions[0]), samples.CSV(samples.Annotated, versions[1])
-	runs := func(csv string) {
-		t.Helper()
-		cluster.AwaitWithin(t, patience, sub, func() string {
-			if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate {
-				return fmt.Sprintf("installedCSV is %q, UpToDate %v: %s", sub.Status.InstalledCSV, sub.Status.UpToDate, sub.Status.Message)
-			}
-			return ""
-		})
-	}
-	held := func() {
-		t.Helper()
-		cluster.Await(t, sub, func() string {
-			if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); c.Status != corev1.ConditionTrue || sub.Status.InstalledCSV != former {
-				return fmt.Sprintf("installedCSV is %q, UpgradeHeld %s: %s", sub.Status.InstalledCSV, c.Status, c.Message)
-			}
-			return ""
-		})
-	}
-	runs(former)
-	foo := samples.NewFoo(t, cluster, namespace, "data")
-	samples.AwaitFoo(t, cluster, foo, "1.0.0", metav1.ConditionFalse)
-	samples.Change(t, cluster, foo, func(spec *foov1.FooSpec) { spec.Version, spec.Hold = "1.1.0", true })
-	samples.AwaitFoo(t, cluster, foo, "1.0.0", metav1.ConditionTrue)
-	offer(versions...)
-	held()
+	s := newSample(t, registry)
 	install(t, "lifecycle", registry.Manager(t, images.Next), 1)
-	held()
-	samples.Change(t, cluster, foo, func(spec *foov1.FooSpec) { spec.Hold = false })
-	runs(latter)
-	samples.AwaitFoo(t, cluster, foo, "1.1.0", metav1.ConditionFalse)
-
-	for _, o := range []client.Object{sub, &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: latter}}} {
-		if err := cluster.Client.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		cluster.AwaitGone(t, o)
-	}
+	s.held(t)
+	s.finish(t)
 	remove()
 }
 
