@@ -234,6 +234,10 @@ $(BIN)/krew/krew: hack/krew/go.mod hack/krew/go.sum
 	@mkdir -p $(@D)
 	@cd hack/krew && go build -o $(@D)/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest
 
+$(BIN)/helm: hack/helm/go.mod hack/helm/go.sum
+	@echo "building helm (once, some minutes)"
+	@cd hack/helm && go build -o $@ helm.sh/helm/v4/cmd/helm
+
 $(BIN)/operator-sdk: hack/operator-sdk/go.mod hack/operator-sdk/go.sum
 	@echo "building operator-sdk (once, some minutes)"
 	@mkdir -p $(BIN)
@@ -250,7 +254,7 @@ olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalo
 	@$(BIN)/devcluster build --olm
 
 .PHONY: nodes
-nodes: $(BIN)/devcluster ## Build what real nodes need, on which pods truly run, and OLM for them (once). They also need root and packages, which devcluster up --nodes=real names.
+nodes: $(BIN)/devcluster $(BIN)/helm ## Build what real nodes need, on which pods truly run, and OLM for them (once). They also need root and packages, which devcluster up --nodes=real names.
 	@$(BIN)/devcluster build --nodes=real --olm
 
 $(BIN)/devcluster: $(wildcard hack/devcluster/*.go hack/devcluster/node/*.go) hack/devcluster/go.mod

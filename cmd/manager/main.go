@@ -2,12 +2,14 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
@@ -43,6 +45,7 @@ func main() {
 // commands are the subcommands besides running the manager.
 var commands = map[string]func() error{
 	"release":        release,
+	"leader":         leader,
 	store.ReaderMode: reader.Serve, // started by the manager
 	isolation.Mode:   readProbe,    // run in the pod of a Probe with isolation Pod
 }
@@ -157,23 +160,51 @@ func release() error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: see release --help", flag.Arg(0))
 	}
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("finding the cluster: %w", err)
-	}
-	scheme, err := manager.Scheme()
+	c, err := connect()
 	if err != nil {
 		return err
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	act := uninstall.Release
 	if *undo {
 		act = uninstall.TakeBack
 	}
 	return act(ctrl.SetupSignalHandler(), c, metav1.Now(), os.Stdout)
+}
+
+// leader waits until a manager leads. It is what `helm test` runs.
+func leader() error {
+	namespace := flag.String("namespace", "", "Namespace of the manager; that of the pod if empty.")
+	controllers := flag.String("controllers", string(manager.ControllersAll), "Controllers of the manager: all, status or lifecycle.")
+	timeout := flag.Duration("timeout", time.Minute, "How long to wait.")
+	flag.Parse()
+	which, err := manager.ParseControllers(*controllers)
+	if err != nil {
+		return err
+	}
+	c, err := connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctrl.SetupSignalHandler(), *timeout)
+	defer cancel()
+	return manager.AwaitLeader(ctx, c, *namespace, which, os.Stdout)
+}
+
+// connect returns a client for the cluster that the manager runs in, or that --kubeconfig names.
+func connect() (client.Client, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w", err)
+	}
+	scheme, err := manager.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return c, nil
 }
 
 // saveMemory lowers the garbage collection target unless GOGC is set. Work arrives in bursts of large documents, and

@@ -15,8 +15,11 @@ import (
 )
 
 const (
-	namespace   = "operator-status-system"
-	crdKind     = "CustomResourceDefinition"
+	namespace = "operator-status-system"
+	crdKind   = "CustomResourceDefinition"
+
+	namespaceKind = "Namespace"
+
 	generatedBy = "{{- /* Generated from config by `make chart`. */ -}}\n"
 )
 
@@ -78,7 +81,7 @@ func templates(base, all []string) (map[string]string, error) {
 		if inBase[text] {
 			set, found = "status", found+1
 		}
-		if o.GetKind() == "Namespace" {
+		if o.GetKind() == namespaceKind && o.GetName() == namespace {
 			continue // Helm creates it
 		}
 		t, err := templated(o.GetKind(), text, set)
@@ -105,9 +108,9 @@ func templates(base, all []string) (map[string]string, error) {
 
 // conditions are the values that include objects of a kind.
 var conditions = map[string]string{
-	"NetworkPolicy":                    "networkPolicies.enabled",
-	"ValidatingAdmissionPolicy":        "admissionPolicies.enabled",
-	"ValidatingAdmissionPolicyBinding": "admissionPolicies.enabled",
+	"NetworkPolicy":                    ".Values.networkPolicies.enabled",
+	"ValidatingAdmissionPolicy":        ".Values.admissionPolicies.enabled",
+	"ValidatingAdmissionPolicyBinding": ".Values.admissionPolicies.enabled",
 }
 
 // templated returns the template of an object.
@@ -144,9 +147,15 @@ func templated(kind, text, set string) (string, error) {
 			replace("\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n")
 		}
 	}
+	condition := conditions[kind]
+	if kind == namespaceKind { // which may exist, and stays with what others have in it
+		name := strings.TrimSpace(text[strings.LastIndex(text, "\n  name: ")+len("\n  name: "):])
+		condition = fmt.Sprintf("not (lookup %q %q %q %q)", "v1", namespaceKind, "", name)
+		replace("\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n")
+	}
 	out := "---\n" + text + "\n"
-	if c := conditions[kind]; c != "" {
-		out = "{{- if .Values." + c + " }}\n" + out + "{{- end }}\n"
+	if condition != "" {
+		out = "{{- if " + condition + " }}\n" + out + "{{- end }}\n"
 	}
 	return out, err
 }

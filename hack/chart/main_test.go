@@ -81,6 +81,7 @@ func rendered(t *testing.T, chart string, values map[string]any) map[string]map[
 			err := all.ExecuteTemplate(out, name, data)
 			return out.String(), err
 		},
+		"lookup": func(string, string, string, string) any { return nil }, // nothing is there yet
 		"toYaml": func(v any) (string, error) {
 			out, err := yaml.Marshal(v)
 			return strings.TrimSpace(string(out)), err
@@ -95,7 +96,7 @@ func rendered(t *testing.T, chart string, values map[string]any) map[string]map[
 			return v
 		},
 	})
-	files, err := filepath.Glob(filepath.Join(chart, "templates", "*"))
+	files, err := filepath.Glob(filepath.Join(chart, "templates", "*.*")) // without those of `helm test`
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func rendered(t *testing.T, chart string, values map[string]any) map[string]map[
 	return objects(t, strings.Split("\n"+out.String(), "\n---\n"))
 }
 
-// objects returns objects by kind and name, without Namespaces and the annotation that keeps CustomResourceDefinitions.
+// objects returns objects by kind and name, without the Namespace of the release and the annotation that keeps some.
 func objects(t *testing.T, texts []string) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
@@ -142,13 +143,11 @@ func objects(t *testing.T, texts []string) map[string]map[string]any {
 		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
 			t.Fatalf("%v:\n%s", err, text)
 		}
-		if len(o.Object) == 0 || o.GetKind() == "Namespace" {
+		if len(o.Object) == 0 || o.GetKind() == namespaceKind && o.GetName() == namespace {
 			continue
 		}
-		if o.GetKind() == crdKind {
-			annotations := o.GetAnnotations()
-			delete(annotations, "helm.sh/resource-policy")
-			o.SetAnnotations(annotations)
+		if unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "helm.sh/resource-policy"); len(o.GetAnnotations()) == 0 {
+			o.SetAnnotations(nil)
 		}
 		id := o.GetKind() + "/" + o.GetName()
 		if _, ok := out[id]; ok {

@@ -241,11 +241,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	}
 	var lock resourcelock.Interface
 	if o.LeaderElect {
-		name := leaseName
-		if o.Controllers == ControllersLifecycle {
-			name = lifecycleLeaseName
-		}
-		if lock, err = leaderLock(config, o.LeaderElectionNamespace, name, identity); err != nil {
+		if lock, err = leaderLock(config, o.LeaderElectionNamespace, leaseOf(o.Controllers), identity); err != nil {
 			return nil, err
 		}
 		f := newFence()
