@@ -238,12 +238,15 @@ $(BIN)/helm: hack/helm/go.mod hack/helm/go.sum
 	@echo "building helm (once, some minutes)"
 	@cd hack/helm && go build -o $@ helm.sh/helm/v4/cmd/helm
 
-$(BIN)/operator-sdk: hack/operator-sdk/go.mod hack/operator-sdk/go.sum
-	@echo "building operator-sdk (once, some minutes)"
+operator-sdk := cmd/operator-sdk
+scorecard-test := images/scorecard-test
+
+$(BIN)/operator-sdk $(BIN)/scorecard-test: $(BIN)/%: hack/operator-sdk/go.mod hack/operator-sdk/go.sum
+	@echo "building $* (once, some minutes)"
 	@mkdir -p $(BIN)
 	@cd hack/operator-sdk && go build -tags containers_image_openpgp,exclude_graphdriver_btrfs \
 		-ldflags "-X github.com/operator-framework/operator-sdk/internal/version.Version=$$(go list -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)" \
-		-o $@ github.com/operator-framework/operator-sdk/cmd/operator-sdk
+		-o $@ github.com/operator-framework/operator-sdk/$($*)
 
 .PHONY: controlplane
 controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on (once).
@@ -254,7 +257,7 @@ olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalo
 	@$(BIN)/devcluster build --olm
 
 .PHONY: nodes
-nodes: $(BIN)/devcluster $(BIN)/helm ## Build what real nodes need, on which pods truly run, and OLM for them (once). They also need root and packages, which devcluster up --nodes=real names.
+nodes: $(BIN)/devcluster $(BIN)/helm $(BIN)/operator-sdk $(BIN)/scorecard-test ## Build what real nodes need, on which pods truly run, and OLM for them (once). They also need root and packages, which devcluster up --nodes=real names.
 	@$(BIN)/devcluster build --nodes=real --olm
 
 $(BIN)/devcluster: $(wildcard hack/devcluster/*.go hack/devcluster/node/*.go) hack/devcluster/go.mod

@@ -3,4 +3,7 @@
 // Package operatorsdk imports operator-sdk, so that go.sum covers its dependencies.
 package operatorsdk
 
-import _ "github.com/operator-framework/operator-sdk/cmd/operator-sdk"
+import (
+	_ "github.com/operator-framework/operator-sdk/cmd/operator-sdk"
+	_ "github.com/operator-framework/operator-sdk/images/scorecard-test"
+)
