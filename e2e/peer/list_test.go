@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -124,13 +123,27 @@ func run(b *testing.B, program string, args ...string) ran {
 	cmd := exec.CommandContext(b.Context(), program, args...)
 	cmd.Stdout, cmd.Stderr = file, &problem
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		b.Fatalf("%s: %v: %s", cmd, err, problem.String())
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
 	}
-	out := ran{took: time.Since(start)}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		out.memory = usage.Maxrss << 10
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	out := ran{}
+	// Not Rusage's: until the program replaces it, the new process has the memory of this one.
+	for ended := false; !ended; {
+		select {
+		case err := <-done:
+			if err != nil {
+				b.Fatalf("%s: %v: %s", cmd, err, problem.String())
+			}
+			ended = true
+		case <-time.After(5 * time.Millisecond):
+			if peak, err := testcluster.PeakMemoryOf(cmd.Process.Pid); err == nil { // unless it has just ended
+				out.memory = max(out.memory, peak)
+			}
+		}
 	}
+	out.took = time.Since(start)
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		b.Fatal(err)
 	}

@@ -374,16 +374,25 @@ func parentOf(pid int) int {
 // PeakMemory returns the peak resident memory of a process in bytes.
 func PeakMemory(t testing.TB, pid int) int64 {
 	t.Helper()
+	out, err := PeakMemoryOf(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// PeakMemoryOf is PeakMemory for a process that may have ended.
+func PeakMemoryOf(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Fatalf("reading how much memory process %d has had: %v", pid, err)
+		return 0, fmt.Errorf("reading how much memory process %d has had: %w", pid, err)
 	}
 	var kibibytes int64
 	_, after, _ := strings.Cut(string(status), "VmHWM:")
 	if _, err := fmt.Sscanf(after, "%d kB", &kibibytes); err != nil {
-		t.Fatalf("process %d does not tell how much memory it has had: %v", pid, err)
+		return 0, fmt.Errorf("process %d does not report how much memory it has had: %w", pid, err)
 	}
-	return kibibytes * 1024
+	return kibibytes * 1024, nil
 }
 
 // logTail logs the end of the manager's log and, after quit, the stacks of goroutines that were in our code.
