@@ -1,13 +1,17 @@
-// Package health verifies how GitOps tools rate the statuses that operator-status writes: Argo CD's health script for
-// Subscriptions, kstatus, and Flux with the expressions in config/flux. The objects are the cases of the status tables.
+// Package health verifies how GitOps tools rate the statuses that operator-status writes: Argo CD by its health script for
+// Subscriptions and those in config/argocd, kstatus, and Flux with the expressions in config/flux. The objects are the cases
+// of the status tables.
 package health
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	"github.com/argoproj/argo-cd/v3/util/lua"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -70,6 +74,105 @@ func TestArgo(t *testing.T) {
 			check(t, r, string(got.Status), got.Message, want)
 		})
 	}
+}
+
+// TestArgoScripts verifies that the scripts in config/argocd rate operators that run as Healthy, with a message if their
+// update waits, and those that need a user as Degraded.
+func TestArgoScripts(t *testing.T) {
+	want := map[string]string{"Well": "Healthy", "Beside": "Healthy", "Waiting": "Healthy", "Progress": "Progressing", "Trouble": "Degraded"}
+	for _, kind := range []string{"Subscription", "PlatformOperator"} {
+		for _, r := range rows(t, kind) {
+			t.Run(r.Name, func(t *testing.T) {
+				got := rated(t, r.Object)
+				check(t, r, string(got.Status), got.Message, []string{want[r.Health]})
+				if r.Health != "Well" && r.Health != "Beside" && got.Message == "" {
+					t.Error("it does not report why")
+				}
+			})
+		}
+	}
+}
+
+// TestArgoPhases verifies how the scripts in config/argocd rate every status in the golden files of the status tests.
+func TestArgoPhases(t *testing.T) {
+	phase := func(ratings map[string]string) func(map[string]any) string {
+		return func(status map[string]any) string {
+			p, _ := status["phase"].(string)
+			return ratings[p]
+		}
+	}
+	for _, tc := range []struct {
+		folder, version, kind string
+		want                  func(status map[string]any) string
+	}{
+		{"installplan", "operators.coreos.com/v1alpha1", "InstallPlan", phase(map[string]string{
+			"Complete": "Healthy", "Failed": "Degraded", "RequiresApproval": "Suspended", "Planning": "Progressing", "Installing": "Progressing", "": "Progressing",
+		})},
+		{"csv", "operators.coreos.com/v1alpha1", "ClusterServiceVersion", phase(map[string]string{
+			"Succeeded": "Healthy", "Replacing": "Healthy", "Deleting": "Healthy", "Failed": "Degraded", "Pending": "Progressing", "Unknown": "Progressing",
+			"InstallReady": "Progressing", "Installing": "Progressing", "": "Progressing",
+		})},
+		{"probe", "operators.coreos.com/v1alpha1", "Probe", func(status map[string]any) string {
+			switch synced := condition(status, "Synced"); {
+			case synced == "True/Synced", strings.HasSuffix(synced, "/ResourceNotFound"), strings.HasSuffix(synced, "/NamespaceNotFound"):
+				return "Healthy"
+			case strings.HasSuffix(synced, "/Syncing"):
+				return "Progressing"
+			}
+			return "Degraded"
+		}},
+		{"clusteroperator", "config.openshift.io/v1", "ClusterOperator", func(status map[string]any) string {
+			switch {
+			case strings.HasPrefix(condition(status, "Degraded"), "True/"):
+				return "Degraded"
+			case strings.HasPrefix(condition(status, "Available"), "True/"):
+				return "Healthy"
+			}
+			return "Progressing"
+		}},
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "status", tc.folder, "testdata", "TestCompute.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var statuses map[string]map[string]any
+		if err := yaml.Unmarshal(text, &statuses); err != nil {
+			t.Fatal(err)
+		}
+		for name, status := range statuses {
+			t.Run(tc.kind+"/"+name, func(t *testing.T) {
+				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": tc.version, "kind": tc.kind, "status": status}}
+				got := rated(t, o)
+				check(t, row{Health: "it", Object: o}, string(got.Status), got.Message, []string{tc.want(status)})
+			})
+		}
+	}
+}
+
+// condition returns the status and reason of a condition, as "True/Reason".
+func condition(status map[string]any, conditionType string) string {
+	list, _ := status["conditions"].([]any)
+	for _, c := range list {
+		if c := c.(map[string]any); c["type"] == conditionType {
+			return fmt.Sprintf("%v/%v", c["status"], c["reason"])
+		}
+	}
+	return ""
+}
+
+// rated returns how Argo CD rates an object by the script in config/argocd.
+func rated(t *testing.T, o *unstructured.Unstructured) *health.HealthStatus {
+	t.Helper()
+	gvk := o.GroupVersionKind()
+	script, err := os.ReadFile(filepath.Join("..", "..", "config", "argocd", gvk.Group, gvk.Kind, "health.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := (lua.VM{}).ExecuteHealthLua(o, string(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 // TestKstatus verifies that a PlatformOperator is Current only if it is Ready. A Subscription is always Current,

@@ -1,0 +1,10 @@
+-- A plan that waits for approval is Suspended: nothing continues without a user.
+local status = obj.status or {}
+if status.phase == "Complete" then
+  return {status = "Healthy"}
+elseif status.phase == "Failed" then
+  return {status = "Degraded", message = status.message}
+elseif status.phase == "RequiresApproval" then
+  return {status = "Suspended", message = "It is waiting for a user to approve it"}
+end
+return {status = "Progressing", message = status.message}

@@ -1,0 +1,38 @@
+-- An operator that runs is Healthy, with a message if its update is held or waits for approval: Suspended and Progressing
+-- would keep the next sync wave from starting.
+local status = obj.status or {}
+local conditions = {}
+for _, c in ipairs(status.conditions or {}) do
+  conditions[c.type] = c
+end
+local function is(type)
+  return conditions[type] ~= nil and conditions[type].status == "True"
+end
+local function message(type)
+  local c = conditions[type]
+  if c.message ~= nil and c.message ~= "" then
+    return type .. ": " .. c.message
+  end
+  return type .. ": " .. (c.reason or "")
+end
+
+for _, type in ipairs({"CatalogSourceInvalid", "PackageChannelInvalid", "ResolutionFailed", "InstallPlanFailed", "BundleUnpackFailed",
+  "InstalledCSVMissing", "InstalledCSVFailed"}) do
+  if is(type) then
+    return {status = "Degraded", message = message(type)}
+  end
+end
+local waits = {InstallPlanNotYetReconciled = true, Planning = true, RequiresApproval = true, Installing = true}
+if is("InstallPlanPending") and not waits[conditions.InstallPlanPending.reason or ""] then
+  return {status = "Degraded", message = message("InstallPlanPending")}
+end
+local installed = status.installedCSV ~= nil and status.installedCSV ~= ""
+for _, type in ipairs({"UpgradeHeld", "InstallPlanAwaitingManualApproval"}) do
+  if is(type) then
+    return {status = installed and "Healthy" or "Progressing", message = message(type)}
+  end
+end
+if status.state == "AtLatestKnown" and installed then
+  return {status = "Healthy", message = status.installedCSV .. " is installed"}
+end
+return {status = "Progressing", message = status.message or "The operator is being installed or updated"}
