@@ -59,7 +59,7 @@ func why(t *testing.T, sub *v1alpha1.Subscription, want int, words ...string) st
 	return text
 }
 
-// awaitResolved waits until nothing blocks a Subscription, and does what the command line says if OLM has not resolved it
+// awaitResolved waits until nothing blocks a Subscription, and follows the advice of the command line if OLM has not resolved it
 // since the update.
 func awaitResolved(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,6 +147,35 @@ func TestArgoPhases(t *testing.T) {
 				check(t, row{Health: "it", Object: o}, string(got.Status), got.Message, []string{tc.want(status)})
 			})
 		}
+	}
+}
+
+// TestArgoConfigMap verifies that config/argocd gives Argo CD each script under the name of its kind.
+func TestArgoConfigMap(t *testing.T) {
+	folder := filepath.Join("..", "..", "config", "argocd")
+	data, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var k struct {
+		ConfigMapGenerator []struct{ Files []string }
+	}
+	if err := yaml.Unmarshal(data, &k); err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob(filepath.Join(folder, "*", "*", "health.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, script := range scripts {
+		kind := filepath.Dir(script)
+		group := filepath.Base(filepath.Dir(kind))
+		want = append(want, fmt.Sprintf("resource.customizations.health.%s_%s=%s/%s/health.lua", group, filepath.Base(kind), group, filepath.Base(kind)))
+	}
+	got := slices.Sorted(slices.Values(k.ConfigMapGenerator[0].Files))
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("the files are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
