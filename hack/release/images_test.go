@@ -333,6 +333,11 @@ func TestDockerfile(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
+	download := exec.CommandContext(t.Context(), "go", "mod", "download") // all modules, since the build has no network
+	download.Dir = b.clone
+	if _, err := output(download); err != nil {
+		t.Fatal(err)
+	}
 	standIn := buildah("from", "scratch")
 	root := buildah("mount", standIn)
 	shell := exec.CommandContext(t.Context(), "sh", "-euc", `

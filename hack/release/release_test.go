@@ -36,10 +36,10 @@ func TestFolder(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	for i, dir := range dirs {
 		path := filepath.Join(dir, "a", "b")
-		if err := os.MkdirAll(filepath.Dir(path), 0o700+os.FileMode(i)); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700+0o044*os.FileMode(i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("content"), 0o600+os.FileMode(i)); err != nil {
+		if err := os.WriteFile(path, []byte("content"), 0o600+0o044*os.FileMode(i)); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chtimes(path, time.Time{}, time.Unix(int64(i)*1000, 0)); err != nil {
