@@ -296,7 +296,7 @@ func documented(t *testing.T) string {
 	_, command, found := strings.Cut(string(text), "    "+start)
 	command, _, closed := strings.Cut(command, end)
 	if !found || !closed {
-		t.Fatal("docs/olm.md does not tell how to delete what OLM leaves")
+		t.Fatal("docs/olm.md does not describe how to delete what OLM leaves")
 	}
 	return start + command + end
 }

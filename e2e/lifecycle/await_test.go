@@ -57,6 +57,6 @@ func (s *stage) hasEvent(t *testing.T, reason, words string) {
 		}), nil
 	})
 	if err != nil {
-		t.Errorf("no Event %s says %q: %v\n%+v", reason, words, err, events.Items)
+		t.Errorf("no Event %s contains %q: %v\n%+v", reason, words, err, events.Items)
 	}
 }

@@ -42,7 +42,7 @@ func accountOfAnother(t *testing.T) {
 	}
 	s.await(t, account, func() string { return ownersAre(account, first.CSV()) })
 	if account.UID != uid {
-		t.Error("the service account is another: whoever ran as it has lost its token")
+		t.Error("the service account was recreated: pods that run as it have lost their token")
 	}
 	s.installed(t, sub, first.CSV())
 

@@ -90,7 +90,7 @@ func TestBadBundleImage(t *testing.T) {
 			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/nobundle", "is not a bundle"},
 		},
 		"claiming": {
-			reason: "The manifest says that the image has 10 GB.",
+			reason: "The image manifest claims a size of 10 GB.",
 			spoil: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 				huge, err := testcatalog.Oversized(10 << 30)
 				if err != nil {
@@ -111,7 +111,7 @@ func TestBadBundleImage(t *testing.T) {
 			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"repeating": {
-			reason: "A manifest that says again and again what it said once, 20 GB in all.",
+			reason: "A manifest whose aliases expand to 20 GB.",
 			spoil: pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml",
 				"apiVersion: v1\nkind: A\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")...),
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},

@@ -135,7 +135,7 @@ func TestUnreadableCatalog(t *testing.T) {
 func TestOversizedCatalog(t *testing.T) {
 	checkBadCatalogs(t, map[string]badCatalog{
 		"claims": {
-			reason: "The manifest says that the image has 10 GB.",
+			reason: "The image manifest claims a size of 10 GB.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 				huge, err := testcatalog.Oversized(10 << 30)
 				if err != nil {
@@ -211,7 +211,7 @@ func TestOversizedCatalog(t *testing.T) {
 			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"aliases": {
-			reason: "YAML that says again and again what it said once, 20 GB in all.",
+			reason: "YAML whose aliases expand to 20 GB.",
 			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,",
 					20000)+"]\n")

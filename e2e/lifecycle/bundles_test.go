@@ -161,7 +161,7 @@ func checkUpToDate(t *testing.T, outcomes []outcome) {
 		}
 		if sub.Status.UpToDate != truth {
 			wrong++
-			t.Errorf("Subscription %s says UpToDate=%v (%s), and %s is %s", name, sub.Status.UpToDate, sub.Status.Message, o.csv, o.result)
+			t.Errorf("Subscription %s reports UpToDate=%v (%s), but %s is %s", name, sub.Status.UpToDate, sub.Status.Message, o.csv, o.result)
 		}
 	}
 	t.Logf("UpToDate of %d Subscriptions compared with the truth: %d false", len(last), wrong)

@@ -53,7 +53,7 @@ func TestCleanup(t *testing.T) {
 	}
 	s.await(t, csv, func() string {
 		if len(csv.Status.Cleanup.PendingDeletion) != 1 || csv.Status.Cleanup.PendingDeletion[0].Instances[0].Name != "mine" {
-			return fmt.Sprintf("it does not say what it waits for: %+v", csv.Status.Cleanup)
+			return fmt.Sprintf("it does not report what it waits for: %+v", csv.Status.Cleanup)
 		}
 		return ""
 	})
@@ -63,8 +63,8 @@ func TestCleanup(t *testing.T) {
 	cluster.AwaitGone(t, csv)
 }
 
-// TestCleanupWithoutOperatorGroup verifies that custom resources stay if nothing tells in which namespaces the operator
-// worked, and that an Event states it.
+// TestCleanupWithoutOperatorGroup verifies that custom resources stay if no OperatorGroup names the namespaces in which
+// the operator worked, and that an Event states it.
 func TestCleanupWithoutOperatorGroup(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := testcatalog.Foo{Name: "adrift", Version: "1.0.0", Change: func(csv, _ *unstructured.Unstructured) {

@@ -47,7 +47,7 @@ func TestRetarget(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "retarget-operator"}}
 	s.await(t, deployment, func() string {
 		if got := deployment.Spec.Template.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey]; got != latter {
-			return "its pods are told " + got
+			return "its pods have the target namespaces " + got
 		}
 		return ""
 	})

@@ -143,7 +143,7 @@ func (c *crowd) subscribe(b *testing.B, namespaces, each int) time.Duration {
 	c.await(b, c.running)
 	took := time.Since(began)
 	c.await(b, c.upToDate)
-	b.Logf("%d operators run after %s, and their Subscriptions say so after %s", len(subs), took.Round(10*time.Millisecond),
+	b.Logf("%d operators run after %s, and their Subscriptions report it after %s", len(subs), took.Round(10*time.Millisecond),
 		time.Since(began).Round(10*time.Millisecond))
 	return took
 }

@@ -164,7 +164,7 @@ func (s *stage) awaitHealth(t *testing.T, source *olm.CatalogSource, status meta
 		return ""
 	})
 	if bad := status == metav1.ConditionFalse; bad != (source.Status.Message != "") || bad == (source.Status.GRPCConnectionState.LastObservedState == "READY") {
-		t.Errorf("older readers are told otherwise: message %q, connection %+v", source.Status.Message, source.Status.GRPCConnectionState)
+		t.Errorf("the fields for older clients do not match: message %q, connection %+v", source.Status.Message, source.Status.GRPCConnectionState)
 	}
 }
 
@@ -195,6 +195,6 @@ func (s *stage) unharmed(t *testing.T, sub *v1alpha1.Subscription, csv, unwell s
 	})
 	found := &v1alpha1.ClusterServiceVersion{}
 	if err := cluster.Client.Get(t.Context(), s.key(csv), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
-		t.Fatalf("the Subscription says that %s is installed and running, and it is not: %v %s", csv, err, found.Status.Phase)
+		t.Fatalf("the Subscription reports that %s is installed and running, but it is not: %v %s", csv, err, found.Status.Phase)
 	}
 }

@@ -119,7 +119,7 @@ func (s *stage) installed(t *testing.T, sub *v1alpha1.Subscription, csv string) 
 	})
 	found := &v1alpha1.ClusterServiceVersion{}
 	if err := cluster.Client.Get(t.Context(), s.key(csv), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
-		t.Fatalf("the Subscription says that %s is installed and running, and it is not: %v %s", csv, err, found.Status.Phase)
+		t.Fatalf("the Subscription reports that %s is installed and running, but it is not: %v %s", csv, err, found.Status.Phase)
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *stage) awaitTrue(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha
 		}
 		for _, w := range words {
 			if !strings.Contains(c.Message, w) {
-				return fmt.Sprintf("the message does not say %q: %s", w, c.Message)
+				return fmt.Sprintf("the message does not contain %q: %s", w, c.Message)
 			}
 		}
 		return ""

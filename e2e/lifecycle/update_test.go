@@ -40,7 +40,7 @@ func TestUpdate(t *testing.T) {
 	s.offer(t, publish(t, v1, v2))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
 	if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || sub.Status.CurrentCSV != v2.CSV() || !strings.Contains(sub.Status.Message, "Migrating") {
-		t.Errorf("while the update is held the Subscription says: %+v", sub.Status)
+		t.Errorf("while the update is held, the status of the Subscription is wrong: %+v", sub.Status)
 	}
 	s.absent(t, s.csv(v2.CSV()))
 

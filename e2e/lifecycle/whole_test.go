@@ -94,7 +94,7 @@ func TestRefusedUpdate(t *testing.T) {
 			s.offer(t, publish(t, v1, v2))
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.want, tc.words...)
 			if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || !strings.Contains(sub.Status.Message, tc.words[0]) {
-				t.Errorf("%s: the Subscription says %+v", tc.reason, sub.Status)
+				t.Errorf("%s: the status of the Subscription is wrong: %+v", tc.reason, sub.Status)
 			}
 			if after := s.bare(t, name); after != before {
 				t.Errorf("%s: before the update was refused there was\n%s\nand afterwards\n%s", tc.reason, before, after)
@@ -141,7 +141,7 @@ func TestSelectorChanged(t *testing.T) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("its report does not say that the Deployment was replaced: %+v", csv.Status.LastTransitions)
+		return fmt.Sprintf("its status does not report that the Deployment was replaced: %+v", csv.Status.LastTransitions)
 	})
 	pods := &corev1.PodList{}
 	if err := cluster.Client.List(t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{"version": "1.0.0"}); err != nil ||

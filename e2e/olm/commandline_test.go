@@ -89,8 +89,8 @@ func follow(t *testing.T, text, step string) {
 	}
 }
 
-// TestCommandLine verifies that `kubectl operator-status` explains operators on a cluster with OLM alone, and that what it
-// tells users to do helps.
+// TestCommandLine verifies that `kubectl operator-status` explains operators on a cluster with OLM alone, and that the
+// commands it suggests help.
 func TestCommandLine(t *testing.T) {
 	s := newStage(t, "cli", publish(t, "cli", "1.0.0"))
 	kubectl, list := "kubectl", []string{"operator-status", "get", "-n", s.namespace}

@@ -37,7 +37,7 @@ func observed(t *testing.T) time.Duration {
 // from other tests, and time: OBSERVE=10m go test -run TestIdle ./e2e/olm.
 func TestIdle(t *testing.T) {
 	if os.Getenv("OBSERVE") == "" {
-		t.Skip("OBSERVE does not say how long to watch an idle cluster")
+		t.Skip("OBSERVE does not set how long to watch an idle cluster")
 	}
 	s := newStage(t, "idle", publish(t, "idle", "1.0.0"))
 	m := cluster.StartManager(t)
@@ -129,6 +129,6 @@ func TestHolds(t *testing.T) {
 		"    OperatorCondition gate %16.1f  %11v  %s\n",
 		early.perSecond, early.changed, early.neighbour, late.perSecond, late.changed, late.neighbour)
 	if early.changed || early.neighbour == "ResolutionFailed" || early.perSecond > late.perSecond {
-		t.Error("the approval gate should change nothing, fail nobody, and cost less")
+		t.Error("the approval gate should change nothing, fail no other Subscription, and cost less")
 	}
 }

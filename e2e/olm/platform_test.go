@@ -39,7 +39,7 @@ func TestPlatformOperator(t *testing.T) {
 	platformSays(t, op, "1.0.0", "Ready=True/Available", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
 		"UpToDate=False/NewestDoesNotRun")
 	if message := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionProgressing).Message; !strings.Contains(message, "Migrating") {
-		t.Errorf("it does not say what it waits for: %s", message)
+		t.Errorf("the message does not contain what it waits for: %s", message)
 	}
 	if definition(t, "plain").Generation != before.Generation {
 		t.Error("the CustomResourceDefinition has changed while the update was held")
@@ -79,7 +79,7 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 	cluster.Await(t, op, func() string {
 		c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionInstalled)
 		if !strings.Contains(c.Message, "kubectl patch installplan") {
-			return "it does not say how to approve: " + c.Message
+			return "the message does not explain how to approve: " + c.Message
 		}
 		return ""
 	})

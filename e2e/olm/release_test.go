@@ -22,21 +22,21 @@ func TestRelease(t *testing.T) {
 	s.held(t, sub)
 
 	if out := release(t); !strings.Contains(out, "released OperatorCondition "+s.namespace+"/"+csvOf("released", "1.0.0")+"\n") {
-		t.Errorf("it does not tell what it released:\n%s", out)
+		t.Errorf("the output does not list what was released:\n%s", out)
 	}
 	s.runs(t, sub, csvOf("released", "1.1.0"))
 	gatedSub := s.subscribe(t, "waiting", gated)
 	s.runs(t, gatedSub, csvOf("waiting", "1.0.0"))
 	if out, code := run(t, "kubectl", "operator-status", "release", "--all", "--dry-run=server"); code != 0 ||
 		!strings.Contains(out, "Nothing is changed (server dry run)") {
-		t.Errorf("it exits with %d and does not tell that nothing is changed:\n%s", code, out)
+		t.Errorf("it exits with %d and does not report that nothing is changed:\n%s", code, out)
 	}
 	if out, code := run(t, "kubectl", "operator-status", "release", "--all"); code != 0 ||
 		!strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
-		t.Errorf("it exits with %d and does not tell who is left waiting:\n%s", code, out)
+		t.Errorf("it exits with %d and does not list the Subscription that will wait:\n%s", code, out)
 	}
 	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {
-		t.Errorf("it does not tell what it took back:\n%s", out)
+		t.Errorf("the output does not list what was taken back:\n%s", out)
 	}
 }
 

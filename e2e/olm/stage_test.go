@@ -147,7 +147,7 @@ func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	})
 	found := s.csv(csv)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
-		t.Fatalf("the Subscription says that %s runs, and it does not: %v %s", csv, err, found.Status.Phase)
+		t.Fatalf("the Subscription reports that %s runs, but it does not: %v %s", csv, err, found.Status.Phase)
 	}
 }
 
@@ -173,7 +173,7 @@ func messageContains(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Sub
 	message := sub.Status.GetCondition(kind).Message
 	for _, w := range words {
 		if !strings.Contains(message, w) {
-			t.Errorf("%s does not tell %q: %s", kind, w, message)
+			t.Errorf("the message of %s does not contain %q: %s", kind, w, message)
 		}
 	}
 }

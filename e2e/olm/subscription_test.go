@@ -64,7 +64,7 @@ func TestInvalidSubscriptions(t *testing.T) {
 		words  []string
 	}{
 		"NoSuchPackage": {
-			reason: "A misspelt package is told.",
+			reason: "A misspelt package is reported.",
 			change: func(sub *v1alpha1.Subscription) { sub.Spec.Package = "valod" },
 			want: map[v1alpha1.SubscriptionConditionType]string{
 				v1alpha1.SubscriptionPackageChannelInvalid: "True " + v1alpha1.ReasonPackageNotFound,
@@ -83,7 +83,7 @@ func TestInvalidSubscriptions(t *testing.T) {
 			words: []string{"stabel", "valid"},
 		},
 		"NoSuchCatalog": {
-			reason: "A catalog that is not there is told, though OLM says nothing of it.",
+			reason: "A missing catalog is reported, although OLM does not report it.",
 			change: func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "catalogue" },
 			want: map[v1alpha1.SubscriptionConditionType]string{
 				v1alpha1.SubscriptionCatalogSourceInvalid: "True " + v1alpha1.ReasonCatalogSourceNotFound,

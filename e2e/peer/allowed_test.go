@@ -3,7 +3,7 @@ package peer
 import "slices"
 
 // belonging is the reason for differences in the labels of objects that belong to a ClusterServiceVersion.
-const belonging = "here everything that belongs to a ClusterServiceVersion says so alike"
+const belonging = "here all objects that belong to a ClusterServiceVersion are labelled alike"
 
 // certificates is the reason for differences in certificates.
 const certificates = "each makes its own certificates"
@@ -24,7 +24,7 @@ var allowed = slices.Concat(
 	of("metadata.labels[olm.deployment-spec-hash]", "by it OLM sees that a Deployment is as it should be; the loops compare the fields themselves",
 		"Deployment"),
 	of("metadata.labels[olm.permissions.hash]", "a hash that only its maker reads", "ClusterRole", "ClusterRoleBinding"),
-	of("metadata.labels[operators.coreos.com/*", "by it OLM's kind Operator finds what belongs to it; status.relatedObjects says so here",
+	of("metadata.labels[operators.coreos.com/*", "OLM's kind Operator selects its objects by it; here status.relatedObjects lists them",
 		"ClusterRole", "ClusterRoleBinding", "ClusterServiceVersion", "ConfigMap", "CustomResourceDefinition", "Deployment",
 		"OperatorCondition", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "Subscription"),
 	of("metadata.labels[olm.owner]", belonging,

@@ -106,7 +106,7 @@ func BenchmarkInstallAll(b *testing.B) {
 			theirs = c.installAll(b, subscribed(offered), ours.verdicts)
 			theirs.reading = reading
 			theirs.idle = c.memory(b)
-			b.Logf("Subscriptions on which OLM says AtLatestKnown, and the newest does not run: %d", c.wrongAtLatestKnown(b, theirs.verdicts))
+			b.Logf("Subscriptions that OLM reports as AtLatestKnown although the newest does not run: %d", c.wrongAtLatestKnown(b, theirs.verdicts))
 		})
 		b.Logf("%d packages, %d of which run on fake nodes\n%s", len(subscribed(offered)), len(packages), efforts(applied, ours, theirs))
 		b.ReportMetric(ours.took.Seconds(), "s")

@@ -18,7 +18,7 @@ import (
 
 // uncompared lists the kinds that are not compared, with the reason.
 var uncompared = map[string]string{
-	"Event":              "tells of what happened, in the words of who did it",
+	"Event":              "a record of what happened, in the wording of its reporter",
 	"Lease":              "a heartbeat",
 	"Pod":                "made by a controller of Kubernetes, from what is compared",
 	"ReplicaSet":         "made by a controller of Kubernetes, from what is compared",
@@ -26,7 +26,7 @@ var uncompared = map[string]string{
 	"Endpoints":          "made by a controller of Kubernetes, from what is compared",
 	"EndpointSlice":      "made by a controller of Kubernetes, from what is compared",
 	"IPAddress":          "made by the API server, for Services",
-	"ComponentStatus":    "says how the control plane does",
+	"ComponentStatus":    "the health of the control plane",
 	"InstallPlan":        "the record of how it was done: OLM puts all updates of a namespace into one, under a random name",
 	"Operator":           "OLM's own list of what belongs together, which the built-in loops show in status.relatedObjects",
 	"Probe":              "of operator-status alone",

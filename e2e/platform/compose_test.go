@@ -174,7 +174,7 @@ func TestResources(t *testing.T) {
 	})
 	cluster.Await(t, op, func() string {
 		if len(op.Status.Resources) != 4 {
-			return fmt.Sprintf("what is gone is still told of: %+v", op.Status.Resources)
+			return fmt.Sprintf("a deleted resource is still listed: %+v", op.Status.Resources)
 		}
 		return ""
 	})

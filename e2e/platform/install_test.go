@@ -52,7 +52,7 @@ func TestMisspeltPackage(t *testing.T) {
 	messageMatches(t, op, v1alpha1.ConditionInstalled, "perl", "pearl")
 	messageMatches(t, op, v1alpha1.ConditionReady, "Subscription perl/perl", "PackageNotFound", "pearl")
 	if op.Status.FailingSince == nil || op.Status.FailingReason != "PackageNotFound" {
-		t.Errorf("it is not said to be failing: %+v", op.Status)
+		t.Errorf("it is not reported as failing: %+v", op.Status)
 	}
 	err := cluster.Client.Patch(t.Context(), op, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"package":{"name":"pearl"}}}`)))
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "create another PlatformOperator, and delete this one") {

@@ -137,7 +137,7 @@ func explains(t *testing.T, co *configv1.ClusterOperator, kind configv1.ClusterS
 		for _, c := range co.Status.Conditions {
 			for _, w := range words {
 				if c.Type == kind && !regexp.MustCompile(w).MatchString(c.Message) {
-					return fmt.Sprintf("%s does not tell %q: %s", kind, w, c.Message)
+					return fmt.Sprintf("the message of %s does not match %q: %s", kind, w, c.Message)
 				}
 			}
 		}

@@ -157,7 +157,7 @@ func messageMatches(t *testing.T, op *v1alpha1.PlatformOperator, condition strin
 	c := meta.FindStatusCondition(op.Status.Conditions, condition)
 	for _, w := range words {
 		if c == nil || !regexp.MustCompile(w).MatchString(c.Message) {
-			t.Errorf("%s does not tell %q: %+v", condition, w, c)
+			t.Errorf("the message of %s does not match %q: %+v", condition, w, c)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestFrozenLeader(t *testing.T) {
 	lease := leaseOf()
 	cluster.Await(t, lease, func() string {
 		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-			return "nobody holds it"
+			return "the lease has no holder"
 		}
 		return ""
 	})

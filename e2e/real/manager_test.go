@@ -33,8 +33,8 @@ func deployManager(t *testing.T, replicas int) *appsv1.Deployment {
 	return d
 }
 
-// install applies a folder of config with an image, as the README tells, and waits until everything is available. It
-// returns a function that deletes what was applied; the end of the test does as well.
+// install applies a folder of config with an image, as the README describes, and waits until everything is available.
+// It returns a function that deletes what was applied; the end of the test does as well.
 func install(t *testing.T, folder, image string, replicas int) (remove func()) {
 	t.Helper()
 	return apply(t, build(t, folder), image, replicas)
@@ -98,7 +98,7 @@ func kubectl(ctx context.Context, args ...string) (string, error) {
 }
 
 // freeze stops all processes of a pod, as a stalled node does, until the returned function is called. The kubelet and the
-// API server are not told.
+// API server are not notified.
 func freeze(t *testing.T, pod *corev1.Pod) (thaw func()) {
 	t.Helper()
 	file, frozen, thawed := freezerOf(t, pod)

@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestManifests installs what `make build-installer` writes to dist/install.yaml, as the README tells, updates it, and
-// deletes it. Nothing is left.
+// TestManifests installs what `make build-installer` writes to dist/install.yaml, as the README describes, updates it,
+// and deletes it. Nothing is left.
 func TestManifests(t *testing.T) {
 	registry := images.Of(t, clusterDir)
 	remove := install(t, "default", registry.Manager(t, images.Current), 1)

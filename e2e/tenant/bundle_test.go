@@ -30,13 +30,13 @@ func TestBundle(t *testing.T) {
 		made    func(*tenant) client.Object
 	}{
 		"cluster-role-binding": {
-			reason:  "Whoever is bound to cluster-admin may do everything.",
+			reason:  "A subject bound to cluster-admin may do everything.",
 			objects: func(n *tenant) []string { return []string{clusterBinding(n.user)} },
 			words:   []string{"clusterrolebindings"},
 			made:    func(n *tenant) client.Object { return clusterBindingOf(n.user) },
 		},
 		"scope-spoofed": {
-			reason: "CustomResourceDefinitions say of kinds of the cluster that they are of a namespace.",
+			reason: "CustomResourceDefinitions declare cluster-scoped kinds as namespaced.",
 			objects: func(n *tenant) []string {
 				return []string{spoof("apiextensions.k8s.io", "CustomResourceDefinition"), spoof("rbac.authorization.k8s.io", "ClusterRoleBinding"), clusterBinding(n.user)}
 			},

@@ -42,7 +42,7 @@ func TestPointedInside(t *testing.T) {
 		"image":     {"The host of the manager is its own.", image(at), nil, v1alpha1.ReasonAddressNotAllowed, false},
 		"name":      {"By name too.", image(strings.Replace(at, "127.0.0.1", "localhost", 1)), nil, v1alpha1.ReasonAddressNotAllowed, false},
 		"address":   {"So it is of a registry's address.", address(at), nil, v1alpha1.ReasonAddressNotAllowed, false},
-		"plaintext": {"Without TLS nobody is asked.", address(at), []string{"--catalog-plaintext="}, v1alpha1.ReasonPlaintextNotAllowed, false},
+		"plaintext": {"Without TLS no request is sent.", address(at), []string{"--catalog-plaintext="}, v1alpha1.ReasonPlaintextNotAllowed, false},
 		"allowed": {"Where the admin lets it be asked, the answer stays there.", image(at), []string{"--catalog-allow-cidr=127.0.0.0/8"},
 			v1alpha1.ReasonImagePullFailed, true},
 	} {

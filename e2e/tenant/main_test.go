@@ -160,7 +160,7 @@ func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Subscriptio
 		}
 		for _, w := range words {
 			if !strings.Contains(c.Message, w) {
-				return fmt.Sprintf("the message does not say %q: %s", w, c.Message)
+				return fmt.Sprintf("the message does not contain %q: %s", w, c.Message)
 			}
 		}
 		return ""

@@ -44,7 +44,7 @@ func TestNamespaceOfOthers(t *testing.T) {
 						return ""
 					}
 				}
-				return "it does not say that it installs nothing"
+				return "it does not report that it installs nothing"
 			})
 			in := client.InNamespace(op.GetNamespaceToInstallIn())
 			for _, list := range []client.ObjectList{&v1alpha1.SubscriptionList{}, &operatorsv1.OperatorGroupList{}} {

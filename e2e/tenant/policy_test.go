@@ -56,7 +56,7 @@ func TestStatusOfOurs(t *testing.T) {
 	}{
 		"subscription": {reason: "It remembers what runs.", object: sub, status: `{"lastUpdated":"2026-01-01T00:00:00Z","installedCSV":"foo"}`},
 		"plan":         {reason: "It remembers what was begun.", object: plan, status: `{"phase":"Complete","catalogSources":[]}`},
-		"csv":          {reason: "Its phase says what runs.", object: csv, status: `{"phase":"Succeeded"}`},
+		"csv":          {reason: "Its phase reports what runs.", object: csv, status: `{"phase":"Succeeded"}`},
 		"platform":     {reason: "The cluster's installation goes by it.", object: op, status: `{"failingMessage":"foo"}`},
 		"probe":        {reason: "The gate goes by it.", object: ours, status: `{"upgradeable":false}`},
 		"operator":     {reason: "It is the operator's to write.", object: theirs, status: `{"conditions":[]}`, allows: true},

@@ -113,6 +113,6 @@ spec:
 	late := probe("late", "Solvent")
 	cluster.Await(t, late, func() string { return testcluster.Lacking(late.Status.Conditions, "Synced=False/Forbidden") })
 	if got := fmt.Sprintf("%+v", late.Status); strings.Contains(got, "merger") {
-		t.Errorf("it tells of what the account may not read: %s", got)
+		t.Errorf("its status contains what the account may not read: %s", got)
 	}
 }

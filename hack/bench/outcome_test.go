@@ -70,12 +70,12 @@ PASS
 			want:   outcome{ran: true},
 		},
 		"skipped": {
-			reason: "The benchmark says itself why it is not for here.",
+			reason: "The benchmark logs why it was skipped.",
 			output: head + "BenchmarkFoo\n    foo_test.go:4: BUNDLES names no folder\n--- SKIP: BenchmarkFoo\nPASS\n",
 			want:   outcome{ran: true, skipped: "BUNDLES names no folder"},
 		},
 		"skipped, silently": {
-			reason: "A benchmark may also not say it.",
+			reason: "A benchmark may be skipped without a reason.",
 			output: head + "BenchmarkFoo\n--- SKIP: BenchmarkFoo\nPASS\n",
 			want:   outcome{ran: true, skipped: "no reason given"},
 		},
@@ -117,7 +117,7 @@ PASS
 			err:    "foo_test.go:2:13: undefined: bar",
 		},
 		"no such package": {
-			reason: "go test says so in much the same way.",
+			reason: "go test reports it in much the same way.",
 			output: "# ./e2e/foo\nstat e2e/foo: directory not found\nFAIL\t./e2e/foo [setup failed]\nFAIL\n",
 			exit:   failed,
 			want:   outcome{},

@@ -98,7 +98,7 @@ func TestMeasure(t *testing.T) {
 			figure:  "-", goal: "-", met: "not measured: failed: broken", missing: true,
 		},
 		"skipped": {
-			reason:  "A benchmark that skips itself has its reasons: that is told, and no error.",
+			reason:  "A skipped benchmark is reported with its reason, and is not an error.",
 			row:     row{metric: "s", goal: atMost(1)},
 			outcome: outcome{ran: true, skipped: "BUNDLES names no folder"},
 			figure:  "-", goal: "≤ 1", met: "not measured: skipped: BUNDLES names no folder",

@@ -66,10 +66,10 @@ func TestEveryDefinition(t *testing.T) {
 			}
 			label := got.Labels[v1alpha1.LabelLifecycle]
 			if isOurs(got) && label != v1alpha1.LifecycleBuiltin {
-				t.Errorf("labels %v: what is ours says so", got.Labels)
+				t.Errorf("labels %v: a CRD of ours must have the lifecycle label", got.Labels)
 			}
 			if !isOurs(got) && label != "" {
-				t.Errorf("labels %v: what is OLM's does not say that it is ours", got.Labels)
+				t.Errorf("labels %v: a CRD of OLM must not have the lifecycle label", got.Labels)
 			}
 			if isOurs(got) {
 				return
@@ -156,7 +156,7 @@ func TestStatus(t *testing.T) {
 			known := fieldsOf(reflect.TypeOf(tc.status))
 			for name := range schema.Properties {
 				if _, ok := known[name]; !ok {
-					t.Errorf("status.%s is in the schema, and nobody writes it", name)
+					t.Errorf("status.%s is in the schema, but not in the Go type", name)
 				}
 			}
 			for field := range tc.olm.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties {

@@ -108,7 +108,7 @@ func TestJobsKnowTheirVersion(t *testing.T) {
 			t.Errorf("%s has no version", j.name)
 		}
 		if j.stamp == "" || j.recipe.stamp != nil && !strings.Contains(strings.Join(j.args, " "), "ersion="+j.version) {
-			t.Errorf("%s does not tell its version %s: %v", j.name, j.version, j.args)
+			t.Errorf("the arguments of %s do not contain its version %s: %v", j.name, j.version, j.args)
 		}
 	}
 	if _, err := newWorkshop(repository(t), io.Discard).jobs([]string{"docker"}, ""); err == nil {
@@ -164,7 +164,7 @@ func TestCheckSpace(t *testing.T) {
 		"enough":          {"There is room.", []space{{"the binaries", here, 1}}, ""},
 		"not there yet":   {"A folder to be lies where its parent lies.", []space{{"the binaries", filepath.Join(here, "a", "b"), 1}}, ""},
 		"nothing to lay":  {"What takes no room is not looked for.", []space{{"the module cache", "\x00", 0}}, ""},
-		"too little":      {"The message says how much, for what and where.", []space{{"the binaries", here, free + 9999}}, "MB for the binaries in " + here},
+		"too little":      {"The message contains size, purpose and folder.", []space{{"the binaries", here, free + 9999}}, "MB for the binaries in " + here},
 		"too little both": {"Two on one disk need the sum.", []space{{"a", here, free/2 + 999}, {"b", here, free/2 + 999}}, "too little disk space"},
 	}
 	for name, tc := range cases {
@@ -205,7 +205,7 @@ func TestRecipesFor(t *testing.T) {
 		extras []string
 		want   []string
 	}{
-		"nothing more": {"Nobody waits for what they do not use.", nil, append(every, "kwok")},
+		"nothing more": {"Components that are not used are not waited for.", nil, append(every, "kwok")},
 		"real nodes":   {"OLM is not needed for them.", []string{forNodes}, append(every, "kubelet", "kube-proxy", "coredns", "pause", "kwok")},
 		"OLM":          {"Real nodes are not needed for it.", []string{forOLM}, append(every, "kwok", "olm", "catalog", "opm")},
 		"both":         {"They can be used together.", []string{forOLM, forNodes}, recipeNames()},

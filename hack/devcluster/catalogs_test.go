@@ -23,7 +23,7 @@ func TestCatalogSource(t *testing.T) {
 	}{
 		"a folder":   {"This is what opm reads.", "things", folder, ""},
 		"a file":     {"opm takes folders only.", "things", file, "is no folder"},
-		"missing":    {"The message says whose folder it is.", "things", filepath.Join(folder, "none"), "the folder of catalog things"},
+		"missing":    {"The error names the catalog that the folder is for.", "things", filepath.Join(folder, "none"), "the folder of catalog things"},
 		"a path":     {"The name is that of a folder and a file of ours.", "../things", folder, "cannot name a catalog"},
 		"no name":    {"A catalog is asked for by name.", "", folder, "cannot name a catalog"},
 		"upper case": {"Names are those of Kubernetes.", "Things", folder, "cannot name a catalog"},
@@ -85,7 +85,7 @@ func TestServing(t *testing.T) {
 		"serving":     {"The one good answer.", answers("0", 0, 0, 0, 0, 2, 8, 1), ""},
 		"not serving": {"Two is NOT_SERVING.", answers("0", 0, 0, 0, 0, 2, 8, 2), "does not say that it serves"},
 		"unknown":     {"An empty message is UNKNOWN.", answers("0", 0, 0, 0, 0, 0), "does not say that it serves"},
-		"no service":  {"A server without a health service says so in its trailer.", answers("12"), `grpc-status "12"`},
+		"no service":  {"A server without a health service reports it in its trailer.", answers("12"), `grpc-status "12"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestServing(t *testing.T) {
 		})
 	}
 	if err := serving(t.Context(), address(1)); err == nil {
-		t.Error("nobody listens, and yet it serves")
+		t.Error("it serves although nothing listens")
 	}
 }
 

@@ -29,7 +29,7 @@ func TestTiers(t *testing.T) {
 			args := strings.Join(comp.args(c), " ")
 			for _, port := range comp.ports {
 				if !strings.Contains(args, address(c.state.Ports[port])[len(loopback)+1:]) {
-					t.Errorf("%s: %s is not told its port %s: %s", name, comp.name, port, args)
+					t.Errorf("%s: the arguments of %s do not contain its port %s: %s", name, comp.name, port, args)
 				}
 			}
 			if len(comp.ports) > 0 && !strings.Contains(args, loopback) || strings.Contains(args, "=0.0.0.0") {

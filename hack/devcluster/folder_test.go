@@ -17,7 +17,7 @@ func TestFolderIsOursOrLeftAlone(t *testing.T) {
 		lay    func(t *testing.T, dir string)
 		ours   bool
 	}{
-		"empty":      {"Nobody loses anything.", func(*testing.T, string) {}, true},
+		"empty":      {"Nothing is lost in an empty folder.", func(*testing.T, string) {}, true},
 		"marked":     {"We made it.", func(t *testing.T, dir string) { must(t, folder(dir).claim()); write(t, dir+"/etcd/x", "", 0o600) }, true},
 		"somebody's": {"It holds what we did not write.", func(t *testing.T, dir string) { write(t, dir+"/thesis.tex", "", 0o600) }, false},
 		"a state only": {"Our marker is what counts, not names that look like ours.", func(t *testing.T, dir string) { write(t, dir+"/state.json", "{}", 0o600) },
@@ -52,7 +52,7 @@ func TestStateSurvives(t *testing.T) {
 
 func TestLockIsHeldByOneAtATime(t *testing.T) {
 	dir := folder(filepath.Join(t.TempDir(), "cluster"))
-	unlock, err := dir.lock(t.Context(), true, func() { t.Error("waited for nobody") })
+	unlock, err := dir.lock(t.Context(), true, func() { t.Error("waited although the lock was free") })
 	must(t, err)
 
 	ctx, cancel := context.WithCancel(t.Context())

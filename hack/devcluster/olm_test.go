@@ -71,7 +71,7 @@ func TestSigns(t *testing.T) {
 		"condition":        {"It is so.", condition("Established"), is("Established", "True"), true},
 		"false condition":  {"It is not so.", condition("Established"), is("Established", "False"), false},
 		"no such":          {"Another condition is another matter.", condition("Established"), is("NamesAccepted", "True"), false},
-		"no conditions":    {"Nobody has said anything.", condition("Established"), nil, false},
+		"no conditions":    {"No condition was set.", condition("Established"), nil, false},
 		"broken condition": {"What cannot be read does not count.", condition("Established"), map[string]any{"conditions": []any{"Established"}}, false},
 	}
 	for name, tc := range cases {

@@ -80,7 +80,7 @@ func TestOnlyTheSameProcessIsSignalled(t *testing.T) {
 			other := p
 			tc.change(&other)
 			if err := other.signal(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
-				t.Errorf("%s: signal says %v, want %v", tc.reason, err, os.ErrProcessDone)
+				t.Errorf("%s: signal returned %v, want %v", tc.reason, err, os.ErrProcessDone)
 			}
 		})
 	}

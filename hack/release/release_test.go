@@ -17,7 +17,7 @@ func TestSection(t *testing.T) {
 		"WithDate":   {reason: "The heading may have a date.", version: "1.1.0", want: "### Added\n\n* More.\n"},
 		"WithLink":   {reason: "The version may be a link.", version: "1.0.0", want: "* First.\n"},
 		"Unreleased": {reason: "A draft takes what is not released.", version: "Unreleased", want: "* New.\n"},
-		"Missing":    {reason: "Nobody releases without notes by mistake.", version: "2.0.0", missing: true},
+		"Missing":    {reason: "A release without notes is an error.", version: "2.0.0", missing: true},
 		"Empty":      {reason: "An empty section is none.", version: "0.9.0", missing: true},
 		"Prefix":     {reason: "1.0 is not 1.0.0.", version: "1.0", missing: true},
 	}

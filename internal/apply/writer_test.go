@@ -28,9 +28,9 @@ func TestForbidden(t *testing.T) {
 	}{
 		"Patch":      {"Who may patch needs nothing else.", nil, noCreate, nil},
 		"OLMsRights": {"Who may not, but create, as OLM needs it, is served.", noPatch, nil, nil},
-		"Neither":    {"Who may neither is told of the right that OLM needs.", noPatch, noCreate, noCreate},
-		"Quota":      {"A quota is told as one, though the account may not create.", quota, noCreate, quota},
-		"CreateFull": {"So it is where it is in the way of creating.", noPatch, quota, quota},
+		"Neither":    {"Without either right, the error names the one that OLM needs.", noPatch, noCreate, noCreate},
+		"Quota":      {"An exceeded quota is reported as such, even if the account may not create.", quota, noCreate, quota},
+		"CreateFull": {"A quota that prevents the creation is reported as such, too.", noPatch, quota, quota},
 		"Away":       {"What has nothing to do with rights does not hide them.", noPatch, away, noPatch},
 		"PatchAway":  {"What has nothing to do with rights is not tried otherwise.", away, nil, away},
 	}

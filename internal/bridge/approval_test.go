@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 				}
 				if !strings.Contains(got.Gate.Message, tc.message) {
-					t.Errorf("%s\nit says %q, and not %q", tc.reason, got.Gate.Message, tc.message)
+					t.Errorf("%s\nmessage %q does not contain %q", tc.reason, got.Gate.Message, tc.message)
 				}
 			})
 		}
@@ -83,14 +83,14 @@ func aloneRows() map[string]verdictRow {
 	return map[string]verdictRow{
 		"Allowed":       {reason: "An update that the operator allows is approved.", n: alone(byGate(foo()), probing("foo.v1", yes)), want: allowed},
 		"NeverOptedIn":  {reason: "So is that of an operator without a Probe.", n: alone(byGate(foo())), want: allowed},
-		"ProbeOfOthers": {reason: "Another operator's Probe has no say.", n: alone(byGate(foo()), probing("bar.v1", no)), want: allowed},
+		"ProbeOfOthers": {reason: "The Probe of another operator is ignored.", n: alone(byGate(foo()), probing("bar.v1", no)), want: allowed},
 		"Held": {
 			reason: "An update that the operator does not allow is not approved.",
 			n:      alone(byGate(foo()), probing("foo.v1", no)), want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"},
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"NotRead": {
-			reason: "What a Probe said before this process began is not relied on.",
+			reason: "A Probe status from before this process started is not relied on.",
 			n:      unread(alone(byGate(foo()), probing("foo.v1", yes))), want: judgement{Ours: true, Gate: "ProbeNotRead"},
 			message: "waiting to read what Probe default/foo.v1 watches",
 		},
@@ -105,7 +105,7 @@ func aloneRows() map[string]verdictRow {
 			message: "OperatorCondition default/foo.v1 reports Upgradeable=False: it is busy",
 		},
 		"Annotated": {
-			reason:  "What an administrator allows is approved, and the Event can say what was overridden.",
+			reason:  "An update that an administrator allows is approved, and the Event can report what was overridden.",
 			n:       alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),
 			want:    judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
 			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/foo allows it",
@@ -136,7 +136,7 @@ func aloneRows() map[string]verdictRow {
 		"Automatic": {reason: "Nor is one that OLM approves.", n: alone(foo()), want: judgement{}},
 		"LabelOnly": {reason: "The label alone gives us nothing to approve.", n: alone(labelled(foo())), want: judgement{}},
 		"OtherGate": {
-			reason: "Nor does a label that says something else.",
+			reason: "A label with another value does not delegate approval to us either.",
 			n: func() Namespace {
 				sub := byGate(foo())
 				sub.Labels[v1alpha1.LabelGate] = "other"
@@ -158,7 +158,7 @@ func togetherRows() map[string]verdictRow {
 		"BothGated": {reason: "What is ours to approve on both sides is approved.", n: both(byGate(foo()), byGate(bar())),
 			want: judgement{Approve: true, Ours: true}},
 		"AutomaticNeighbour": {
-			reason: "Who lets OLM approve has nobody to ask.",
+			reason: "An Automatic Subscription in the same plan needs no approval of its own.",
 			n:      both(byGate(foo()), bar()), want: judgement{Approve: true, Ours: true},
 		},
 		"ManualNeighbour": {
@@ -170,7 +170,7 @@ func togetherRows() map[string]verdictRow {
 			n:      world(running, zoo, byGate(foo()), byHand(bar())), want: judgement{Ours: true, Missing: []string{"default/bar", "default/zoo"}},
 		},
 		"NeitherGated": {
-			reason: "A plan in which nobody leaves the approval to us is not ours, whatever else holds.",
+			reason: "A plan in which no Subscription delegates approval to us is not ours, whatever the Probe reports.",
 			n:      both(foo(), byHand(bar()), probing("foo.v1", yes)), want: judgement{Missing: []string{"default/bar"}},
 		},
 		"HeldNeighbour": {
@@ -218,19 +218,19 @@ func delegatedRows() map[string]verdictRow {
 	}
 	return map[string]verdictRow{
 		"NeighbourAtRest": {
-			reason: "Who has nothing to update has nothing to say, though it refers to the plan that it came with.",
+			reason: "A Subscription without an update is ignored, though it refers to the plan that installed it.",
 			plan:   onlyBar, n: world(running, byGate(resting()), byGate(bar())), want: judgement{Approve: true, Ours: true},
 		},
 		"NeighbourAtRestObjects": {
-			reason: "Not even that it allows no update of its own.",
+			reason: "Even if its own operator allows no update.",
 			plan:   onlyBar, n: withProbes(world(running, byGate(resting()), byGate(bar())), probing("foo.v1", no)), want: judgement{Approve: true, Ours: true},
 		},
 		"AutomaticNeighbourAtRest": {
-			reason: "Nor has it where it lets OLM approve.",
+			reason: "Even if its approval is Automatic.",
 			plan:   onlyBar, n: world(running, resting(), byGate(bar())), want: judgement{Approve: true, Ours: true},
 		},
 		"AutomaticBesideGated": {
-			reason: "Where OLM asks only because of the one that is ours, nobody else would approve what is Automatic.",
+			reason: "If OLM requires approval only because of a gated Subscription, updates of Automatic ones are approved too.",
 			plan:   onlyBar, n: world(running, byGate(resting()), bar()), want: judgement{Approve: true, Ours: true},
 		},
 		"AutomaticBesideGatedHeld": {
@@ -262,7 +262,7 @@ func delegatedRows() map[string]verdictRow {
 			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo", "bar"), n: world(running, byGate(foo()), overtaken), want: judgement{},
 		},
 		"OvertakenAutomatic": {
-			reason: "Whoever it is that would have us approve it.",
+			reason: "Also where the other Subscription is Automatic.",
 			plan:   planning([]string{"foo.v2", "bar.v2"}, "foo", "bar"), n: world(running, foo(), overtaken), want: judgement{},
 		},
 		"TooEarly": {
@@ -274,11 +274,11 @@ func delegatedRows() map[string]verdictRow {
 			plan:   brings("Subscription", "dependency.v1"), n: world(running, byGate(foo())), want: judgement{Approve: true, Ours: true},
 		},
 		"BringsUnasked": {
-			reason: "What nobody subscribes to is not approved.",
+			reason: "A plan that installs a CSV without a Subscription is not approved.",
 			plan:   brings("ClusterServiceVersion", "dependency.v1"), n: world(running, byGate(foo())), want: judgement{},
 		},
 		"BringsAnother": {
-			reason: "Nor what comes with a Subscription to something else.",
+			reason: "Nor is one that creates a Subscription for another CSV.",
 			plan:   brings("Subscription", "other.v1"), n: world(running, byGate(foo())), want: judgement{},
 		},
 		"Elsewhere": {
@@ -286,7 +286,7 @@ func delegatedRows() map[string]verdictRow {
 			plan:   planning([]string{"bar.v2"}), n: withProbes(world(running, bar(), byGate(referring(foo(), "install-3"))), probing("foo.v1", no)),
 			want: judgement{Approve: true, Ours: true},
 		},
-		"Nobody": {reason: "A plan of nobody is not ours.", plan: onlyBar, n: world(nil), want: judgement{}},
+		"Nobody": {reason: "A plan without Subscriptions is not ours.", plan: onlyBar, n: world(nil), want: judgement{}},
 	}
 }
 
@@ -306,7 +306,7 @@ func runningRows() map[string]verdictRow {
 			want: judgement{Approve: true, Ours: true},
 		},
 		"Forgotten": {
-			reason: "One of which OLM remembers too little to tell that it ever ran may hold its update.",
+			reason: "A CSV whose history is too short to show whether it ever ran may hold its update.",
 			n: withProbes(world(named(csv("foo.v1", "", slices.Repeat([]olm.ClusterServiceVersionPhase{olm.CSVPhaseFailed}, 20)...)), byGate(foo())),
 				probing("foo.v1", no)),
 			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "may be out of date",
@@ -371,7 +371,7 @@ func TestHeldByOLM(t *testing.T) {
 			"What an administrator allows is held until OLM goes on with it.",
 			allowing(referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2"), "foo.v2"), withProbes(world(pending), probing("foo.v1", no)), byOLM,
 		},
-		"NoReference": {"A plan that is not known is no reason to say nothing.", subscribing("foo", "foo.v2", "foo.v2"), world(pending), unreferred},
+		"NoReference": {"The hold is reported even if the InstallPlan is not known.", subscribing("foo", "foo.v2", "foo.v2"), world(pending), unreferred},
 		"NotThere":    {"What is not there yet is not held by OLM.", sub, withProbes(world(named(succeeded("foo.v1"))), probing("foo.v1", no)), gate.Decision{}},
 		"OtherReason": {
 			"What waits for something else is not held.", sub,
@@ -407,18 +407,18 @@ func TestWaiver(t *testing.T) {
 		"Gated":         {"Where the approval gate holds, the later one does not.", world(named(succeeded("foo.v1")), byGate(foo())), "foo.v1", gated},
 		"GatedAtRest":   {"Also while there is nothing to hold.", world(named(succeeded("foo.v1")), byGate(arrived.DeepCopy())), "foo.v1", gated},
 		"GatedApproved": {"And once the new one is there, of the one that runs.", world(held, byGate(pending())), "foo.v1", gated},
-		"ByHand":        {"A person who approves is told nothing by the Probe, so that the later gate holds.", world(held, byHand(pending())), "foo.v1", nil},
-		"LabelOnly":     {"So it does where the label has no effect.", world(held, labelled(pending())), "foo.v1", nil},
+		"ByHand":        {"A user's approval is not gated by the Probe, so the later gate is not waived.", world(held, byHand(pending())), "foo.v1", nil},
+		"LabelOnly":     {"Nor is it where the label has no effect.", world(held, labelled(pending())), "foo.v1", nil},
 		"Allowed":       {"An administrator lets this one update go on.", world(held, allowing(pending(), "foo.v2")), "foo.v1", allowed},
 		"AllowedBefore": {"Also before OLM has come that far.", world(named(succeeded("foo.v1")), allowing(foo(), "foo.v2")), "foo.v1", allowed},
 		"AllowedOther":  {"But not another one.", world(held, allowing(pending(), "foo.v3")), "foo.v1", nil},
 		"AllowedPast": {"What was allowed and is done allows nothing more.", world(named(succeeded("foo.v1")), allowing(arrived.DeepCopy(), "foo.v1")), "foo.v1",
 			nil},
-		"None":         {"Where nobody says anything the Probe has its say.", world(held, pending()), "foo.v1", nil},
+		"None":         {"Without a label or an annotation nothing is waived.", world(held, pending()), "foo.v1", nil},
 		"OfTheNew":     {"What does not run yet holds nothing that could be let go.", world(held, allowing(pending(), "foo.v2")), "foo.v2", nil},
-		"OfAnother":    {"Of other operators nothing is said.", world(named(succeeded("foo.v1"), succeeded("bar.v1")), byGate(foo())), "bar.v1", nil},
+		"OfAnother":    {"A Subscription waives no gate of another operator.", world(named(succeeded("foo.v1"), succeeded("bar.v1")), byGate(foo())), "bar.v1", nil},
 		"FirstInstall": {"Nor of one that never ran.", world(named(csv("foo.v1", "", olm.CSVPhasePending)), byGate(arrived.DeepCopy())), "foo.v1", nil},
-		"Nobody":       {"Nor where nobody subscribes to it.", world(held), "foo.v1", nil},
+		"Nobody":       {"Nor of one without a Subscription.", world(held), "foo.v1", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -427,7 +427,7 @@ func TestWaiver(t *testing.T) {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			if got := sub != nil && sub.Name == "foo"; got != (tc.want != nil) {
-				t.Errorf("%s\nthe Subscription that says so is %v", tc.reason, sub)
+				t.Errorf("%s\nthe waiving Subscription is %v", tc.reason, sub)
 			}
 		})
 	}
@@ -441,10 +441,10 @@ func TestInstalls(t *testing.T) {
 		want   bool
 	}{
 		"Reference": {"A Subscription is in the plan that its status refers to.", referring(subscribing("bar", "bar.v1", "bar.v2"), "install-2"), true},
-		"Owner":     {"That it owns one says nothing: OLM has all of a namespace own each.", subscribing("foo", "foo.v1", "foo.v1"), false},
+		"Owner":     {"Owner references do not count: OLM makes all Subscriptions of a namespace owners.", subscribing("foo", "foo.v1", "foo.v1"), false},
 		"Target":    {"And in one that installs its target, whatever it refers to.", referring(subscribing("bar", "foo.v1", "foo.v2"), "install-1"), true},
 		"Neither":   {"It is in no other.", referring(subscribing("bar", "bar.v1", "bar.v2"), "install-1"), false},
-		"Nothing":   {"One of which OLM has said nothing is in none.", subscribing("bar", "", ""), false},
+		"Nothing":   {"A Subscription that OLM has not resolved is in no plan.", subscribing("bar", "", ""), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -468,10 +468,10 @@ func TestWaits(t *testing.T) {
 		plan   *olm.InstallPlan
 		want   bool
 	}{
-		"Waits":      {"A plan that nobody has approved waits.", planning(nil), true},
-		"Approved":   {"One that somebody has does not.", approved(planning(nil), olm.InstallPlanPhaseRequiresApproval), false},
+		"Waits":      {"A plan that is not approved waits.", planning(nil), true},
+		"Approved":   {"An approved one does not.", approved(planning(nil), olm.InstallPlanPhaseRequiresApproval), false},
 		"Planning":   {"Nor does one that is still being made.", phase(olm.InstallPlanPhasePlanning), false},
-		"NoPhase":    {"Nor one of which OLM has said nothing.", phase(olm.InstallPlanPhaseNone), false},
+		"NoPhase":    {"Nor one without a phase.", phase(olm.InstallPlanPhaseNone), false},
 		"Installing": {"Nor one that is under way.", phase(olm.InstallPlanPhaseInstalling), false},
 		"Complete":   {"Nor one that is done.", phase(olm.InstallPlanPhaseComplete), false},
 		"Failed":     {"Nor one that failed.", phase(olm.InstallPlanPhaseFailed), false},
@@ -501,7 +501,7 @@ func TestMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := missing(planning(nil), strings.Fields(tc.subs))
 			if !strings.HasPrefix(got, "InstallPlan default/install-2 "+tc.want) || !strings.Contains(got, "kubectl patch installplan -n default install-2 ") {
-				t.Errorf("%s\nit says %q", tc.reason, got)
+				t.Errorf("%s\ngot %q", tc.reason, got)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func csvRows() map[string]row {
 			messages:   map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
 		},
 		"AtLatestButPending": {
-			reason: "OLM says AtLatestKnown of what does not run yet; the one before is what runs.",
+			reason: "OLM reports AtLatestKnown before the new CSV runs; the previous one still runs.",
 			in: arriving(beingReplaced(),
 				because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, "CRD bars.example.com is missing")),
 			conditions: conditions(behind, replacement),
@@ -106,7 +106,7 @@ func csvRows() map[string]row {
 			},
 		},
 		"AcrossTwo": {
-			reason: "Nor does one in between that never ran count as what runs.",
+			reason: "A CSV in between that never ran does not count as running either.",
 			in: arriving(beingReplaced(), csv("foo.v1.5", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing),
 				csv("foo.v2", "foo.v1.5", olm.CSVPhaseInstalling)),
 			conditions: conditions(behind, replacement),
@@ -133,7 +133,7 @@ func csvRows() map[string]row {
 			conditions: conditions(),
 		},
 		"FirstInstall": {
-			reason: "What never ran is not installed, whatever OLM says, and replaces nothing.",
+			reason: "A CSV that never ran is not installed, whatever OLM reports, and replaces nothing.",
 			in: with(settled(), func(in *Inputs) {
 				in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseInstalling))
 			}),
@@ -141,7 +141,7 @@ func csvRows() map[string]row {
 				"InstalledCSVReplacementAvailable="),
 		},
 		"FirstInstallFailed": {
-			reason: "A first install that failed is told.",
+			reason: "A failed first install is reported.",
 			in:     with(settled(), func(in *Inputs) { in.CSVs = named(csv("foo.v1", "", olm.CSVPhasePending, olm.CSVPhaseFailed)) }),
 			conditions: conditions(behind, "InstalledCSVFailed=True/CSVFailed", "InstallPlanAwaitingManualApproval=", "InstalledCSVMissing=",
 				"InstalledCSVReplacementAvailable="),
@@ -167,7 +167,7 @@ func planRows() map[string]row {
 	manually := func(in *Inputs) { byHand(in.Subscription) }
 	return map[string]row{
 		"AwaitingApproval": {
-			reason:     "Whom an update waits for is said, with the command that ends it.",
+			reason:     "An update that waits for approval is reported, with the command to approve it.",
 			in:         with(updating(planning([]string{"foo.v2"}, "sub")), manually),
 			conditions: conditions(behind, replacement, "InstallPlanAwaitingManualApproval=True/RequiresApproval"),
 			messages: map[string]string{
@@ -184,7 +184,7 @@ func planRows() map[string]row {
 				"InstalledCSVReplacementAvailable="),
 		},
 		"AwaitingUs": {
-			reason: "Nobody is asked to approve what operator-status approves.",
+			reason: "operator-status approves it, so no user has to.",
 			in: with(updating(planning([]string{"foo.v2"}, "sub")), func(in *Inputs) {
 				in.Verdict = Judge(in.Plan, world(in.CSVs, byGate(in.Subscription)))
 			}),
@@ -192,7 +192,7 @@ func planRows() map[string]row {
 			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which installs foo.v2"},
 		},
 		"AwaitingNeighbour": {
-			reason: "A first install that is in one plan with what is held says so.",
+			reason: "A first install in the same plan as a held update reports the hold.",
 			in: with(updating(planning([]string{"foo.v2", "bar.v2"}, "sub", "bar")), func(in *Inputs) {
 				in.Subscription.Status.InstalledCSV, in.CSVs = "", named(succeeded("bar.v1"))
 				in.Verdict = Judge(in.Plan, withProbes(world(in.CSVs, byGate(in.Subscription), bar()), probing("bar.v1", no)))
@@ -203,7 +203,7 @@ func planRows() map[string]row {
 				"To update anyway: kubectl annotate subscription -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
 		},
 		"Approved": {
-			reason:     "A plan that a person has approved waits for nobody.",
+			reason:     "A plan that a user has approved does not wait for approval.",
 			in:         with(updating(approved(planning([]string{"foo.v2"}, "sub"), olm.InstallPlanPhaseRequiresApproval)), manually),
 			conditions: conditions(behind, replacement),
 		},
@@ -214,7 +214,7 @@ func planRows() map[string]row {
 			messages:   map[string]string{"UpToDate": "Waiting for InstallPlan default/install-2, which installs foo.v2"},
 		},
 		"PlanGone": {
-			reason:     "Of a plan that is gone nobody can say that it waits.",
+			reason:     "Whether a deleted plan waited for approval is not known.",
 			in:         updating(nil),
 			conditions: conditions(behind, replacement, "InstallPlanAwaitingManualApproval="),
 			messages:   map[string]string{"UpToDate": "InstallPlan default/install-2 is gone before foo.v2 was installed: that waits for another"},
@@ -227,7 +227,7 @@ func catalogRows() map[string]row {
 	silent.Status.GRPCConnectionState = nil
 	return map[string]row{
 		"NoCatalog": {
-			reason:     "A Subscription to a catalog that is not there says so.",
+			reason:     "A Subscription reports that its CatalogSource does not exist.",
 			in:         with(unresolved(), from(nil)),
 			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceNotFound", "PackageChannelInvalid="),
 			messages: map[string]string{
@@ -235,7 +235,7 @@ func catalogRows() map[string]row {
 			},
 		},
 		"CatalogUnreachable": {
-			reason:     "So does one to a catalog that was never reached, in OLM's words.",
+			reason:     "It also reports a CatalogSource that was never reached, with the connection state from OLM.",
 			in:         with(unresolved(), from(catalog("TRANSIENT_FAILURE"))),
 			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceUnreadable", "PackageChannelInvalid="),
 			messages: map[string]string{
@@ -248,12 +248,12 @@ func catalogRows() map[string]row {
 			conditions: conditions(),
 		},
 		"CatalogConnecting": {
-			reason:     "Nothing is said of a catalog that OLM is about to reach.",
+			reason:     "Nothing is reported about a catalog that OLM is connecting to.",
 			in:         with(unresolved(), from(catalog("CONNECTING"))),
 			conditions: nothingYet("CatalogSourceInvalid=", "PackageChannelInvalid="),
 		},
 		"CatalogSilent": {
-			reason:     "Nor of one of which OLM says nothing.",
+			reason:     "Nor about one without a connection state from OLM.",
 			in:         with(unresolved(), from(silent)),
 			conditions: nothingYet("CatalogSourceInvalid=", "PackageChannelInvalid="),
 		},
@@ -273,12 +273,12 @@ func resolutionRows() map[string]row {
 	successor := csv("foo.v2", "foo.v1", olm.CSVPhaseSucceeded)
 	return map[string]row{
 		"NeverResolved": {
-			reason:     "Before OLM has resolved a Subscription nobody knows what the newest is.",
+			reason:     "Until OLM has resolved a Subscription, the newest version is not known.",
 			in:         unresolved(),
 			conditions: nothingYet("PackageChannelInvalid="),
 		},
 		"CannotResolve": {
-			reason:     "While OLM cannot resolve, nobody knows whether there is something newer than what runs.",
+			reason:     "While OLM cannot resolve, it is not known whether a newer version exists.",
 			in:         with(settled(), failing("ErrorPreventedResolution", "failed to list bundles: no answer")),
 			conditions: conditions(notKnown, "PackageChannelInvalid=", "InstalledCSVReplacementAvailable="),
 			messages:   map[string]string{"UpToDate": "failed to list bundles: no answer"},
@@ -310,46 +310,46 @@ func resolutionRows() map[string]row {
 			conditions: conditions(),
 		},
 		"Unpacking": {
-			reason:     "While OLM unpacks what comes next, nobody can say that this is the newest.",
+			reason:     "While OLM unpacks the next version, the newest is not known.",
 			in:         with(settled(), telling(olm.SubscriptionBundleUnpacking, "")),
 			conditions: conditions(notKnown),
 			messages:   map[string]string{"UpToDate": "OLM is unpacking what comes next"},
 		},
 		"CannotUnpack": {
-			reason:     "Nor where it cannot.",
+			reason:     "Nor if OLM cannot unpack it.",
 			in:         with(settled(), telling(olm.SubscriptionBundleUnpackFailed, "bundle unpacking failed. Reason: DeadlineExceeded")),
 			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
 			messages:   map[string]string{"UpToDate": "bundle unpacking failed. Reason: DeadlineExceeded"},
 		},
 		"CannotResolveDuringUpdate": {
-			reason:     "What is under way is the newest that anybody knows of, and does not run.",
+			reason:     "The update in progress is the newest known version, and does not run yet.",
 			in:         with(arriving(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending)), failing(unsatisfiable, theirs)),
 			conditions: conditions(behind, replacement),
 		},
 		"NothingFromCatalog": {
-			reason:     "In a catalog in which OLM found nothing nobody has looked for a package.",
+			reason:     "If OLM found no operators in the catalog, it did not look for the package.",
 			in:         with(unresolved(), failing(unsatisfiable, noCatalog)),
 			conditions: nothingYet("PackageChannelInvalid="),
 			messages:   map[string]string{"UpToDate": noCatalog},
 		},
 		"NothingFromCatalogAnyMore": {
-			reason:     "Also where it had one before.",
+			reason:     "Even if the catalog had the package before.",
 			in:         with(settled(), failing(unsatisfiable, noCatalog)),
 			conditions: conditions(notKnown, "PackageChannelInvalid=", "InstalledCSVReplacementAvailable="),
 		},
 		"NothingFromNoCatalog": {
-			reason:     "That the catalog is not there is the one thing that is said of a name that is wrong.",
+			reason:     "For a wrong catalog name, only the missing catalog is reported.",
 			in:         with(unresolved(), from(nil), failing(unsatisfiable, noCatalog)),
 			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceNotFound", "PackageChannelInvalid="),
 		},
 		"NoPackage": {
-			reason:     "A package that the catalog does not have is told from OLM's message.",
+			reason:     "A package that the catalog does not have is recognized by OLM's message.",
 			in:         with(unresolved(), failing(unsatisfiable, noPackage)),
 			conditions: nothingYet("PackageChannelInvalid=True/PackageNotFound"),
 			messages:   map[string]string{"PackageChannelInvalid": noPackage, "UpToDate": noPackage},
 		},
 		"NoPackageAnyMore": {
-			reason:     "Also of an operator that was installed when it had it.",
+			reason:     "Also for an operator that was installed when the catalog had it.",
 			in:         with(settled(), failing(unsatisfiable, noPackage)),
 			conditions: conditions(notKnown, "PackageChannelInvalid=True/PackageNotFound", "InstalledCSVReplacementAvailable="),
 		},
@@ -365,12 +365,12 @@ func resolutionRows() map[string]row {
 			conditions: nothingYet(),
 		},
 		"NoPackageOfAnother": {
-			reason:     "What OLM says of sub-2 is not said of sub, which nobody has looked for.",
+			reason:     "A message about sub-2 does not apply to sub, whose package was not looked up.",
 			in:         with(unresolved(), failing(unsatisfiable, theirs)),
 			conditions: nothingYet("PackageChannelInvalid="),
 		},
 		"NoPackageOfBoth": {
-			reason:     "But one sentence may be of both.",
+			reason:     "But one message may be about both.",
 			in:         with(unresolved(), failing(unsatisfiable, theirs+", "+strings.TrimPrefix(noPackage, "constraints not satisfiable: "))),
 			conditions: nothingYet("PackageChannelInvalid=True/PackageNotFound"),
 		},
@@ -407,7 +407,7 @@ func TestUpgradeHeld(t *testing.T) {
 		awaits  bool // a user
 	}{
 		"ByApprovalGate": {
-			reason: "An update that is not approved says who does not allow it, and how to update all the same.",
+			reason: "An update that is not approved reports what blocks it, and how to update anyway.",
 			in:     byPlan(waiting, withProbes(world(waiting.CSVs, waiting.Subscription), saysNo)), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
@@ -418,18 +418,18 @@ func TestUpgradeHeld(t *testing.T) {
 			message: "No update is held",
 		},
 		"Overridden": {
-			reason: "That an administrator allowed it is told while it is under way.",
+			reason: "An administrator's override is reported while the update is in progress.",
 			in:     byPlan(annotated, withProbes(world(annotated.CSVs, annotated.Subscription), saysNo)), want: "False/Overridden",
 			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/sub allows it. " +
 				"It would be held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"ApprovedAlready": {
-			reason: "What is approved is held by the approval gate no more.",
+			reason: "The approval gate no longer holds an approved update.",
 			in:     byOLM(with(waiting, approve), saysNo), want: "False/NotHeld",
 			message: "No update is held",
 		},
 		"ByHand": {
-			reason: "Nor does it hold what a person is asked to approve, whatever the Probe says.",
+			reason: "Nor does it hold a plan that a user has to approve, whatever the Probe reports.",
 			in:     byPlan(manual, withProbes(world(manual.CSVs, manual.Subscription), saysNo)), want: "False/NotHeld",
 			message: "No update is held", awaits: true,
 		},
@@ -442,7 +442,7 @@ func TestUpgradeHeld(t *testing.T) {
 				"and nothing else in the namespace is installed or updated meanwhile",
 		},
 		"ByOLMAlone": {
-			reason: "Where nobody else says why, OLM is quoted.",
+			reason: "If nothing else gives a reason, OLM's message is quoted.",
 			in:     byOLM(held), want: "True/OperatorConditionNotUpgradeable",
 			message: "The update to foo.v2 is held: operator is not upgradeable: it is busy. " +
 				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
@@ -463,19 +463,19 @@ func TestUpgradeHeld(t *testing.T) {
 			awaits: true,
 		},
 		"ApprovalMissingAndHeld": {
-			reason: "To approve what is held would be of no use: the hold is what is said.",
+			reason: "Approving a held update would have no effect, so the hold is reported.",
 			in:     byPlan(both, withProbes(world(both.CSVs, both.Subscription, other), saysNo)), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 			awaits: true,
 		},
 		"GateNeedsManual": {
-			reason: "Who asks for the approval gate and lets OLM approve is told that this cannot be.",
+			reason: "The gate label has no effect with Automatic approval, which is reported.",
 			in:     with(settled(), label), want: "False/GateNeedsManual",
 			message: "Label operatorstatus.io/gate=approval has no effect unless spec.installPlanApproval is Manual: OLM approves by itself",
 		},
 		"GateHasManual": {
-			reason: "Who does it right is not.",
+			reason: "With Manual approval it takes effect.",
 			in:     with(settled(), func(in *Inputs) { byGate(in.Subscription) }), want: "False/NotHeld",
 			message: "No update is held",
 		},
@@ -506,7 +506,7 @@ func TestUpgradeHeld(t *testing.T) {
 			upToDate := status.GetCondition(v1alpha1.SubscriptionUpToDate)
 			if diff := cmp.Diff([]string{"NewestDoesNotRun", tc.message}, []string{upToDate.Reason, upToDate.Message}); diff != "" ||
 				upToDate.Status != corev1.ConditionFalse {
-				t.Errorf("UpToDate of what is held is %s, and says why: -want +got\n%s", upToDate.Status, diff)
+				t.Errorf("UpToDate of a held update is %s, and its reason and message: -want +got\n%s", upToDate.Status, diff)
 			}
 		})
 	}
@@ -536,7 +536,7 @@ func TestForeign(t *testing.T) {
 	in.Subscription.Status.Conditions = slices.Concat([]v1alpha1.SubscriptionCondition{stale}, theirs[:3], []v1alpha1.SubscriptionCondition{same}, theirs[3:])
 	got := Conditions(in)
 	if diff := cmp.Diff(theirs, got[:len(theirs)]); diff != "" {
-		t.Errorf("what others say is not ours to change: -want +got\n%s", diff)
+		t.Errorf("conditions of others were changed: -want +got\n%s", diff)
 	}
 	var appended []string
 	times := map[v1alpha1.SubscriptionConditionType]int64{}
@@ -578,7 +578,7 @@ func TestRandom(t *testing.T) {
 		}
 		theirs := foreign(in.Subscription.Status.Conditions)
 		if diff := cmp.Diff(theirs, got[:min(len(theirs), len(got))]); diff != "" {
-			t.Errorf("what others say is not what it was, or not before ours: -was +is\n%s", diff)
+			t.Errorf("conditions of others were changed, or are not before ours: -was +is\n%s", diff)
 		}
 		status := v1alpha1.SubscriptionStatus{Conditions: got}
 		seen := map[v1alpha1.SubscriptionConditionType]bool{}
@@ -595,7 +595,7 @@ func TestRandom(t *testing.T) {
 				t.Errorf("UpToDate with %+v", in.Subscription.Status)
 			}
 		case corev1.ConditionUnknown:
-			t.Error("UpToDate is not said")
+			t.Error("UpToDate is Unknown or not set")
 		default:
 		}
 		checkFixed(t, in, got)
@@ -623,16 +623,16 @@ func TestChange(t *testing.T) {
 	}{
 		"Same":    {"What is there already is not written again.", list(upToDate, held), list(upToDate, held), "nothing"},
 		"Nothing": {"Where there is nothing there is nothing to write.", nil, nil, "nothing"},
-		"Order":   {"In another order it says the same.", list(upToDate, held), list(held, upToDate), "nothing"},
-		"Time":    {"Times alone say nothing.", list(upToDate), list(later), "nothing"},
-		"Theirs":  {"What others say is theirs to write.", list(upToDate), list(actual("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
-		"Message": {"Other words are told from news.", list(upToDate, held), list(reworded, held), "words"},
+		"Order":   {"The order of conditions does not matter.", list(upToDate, held), list(held, upToDate), "nothing"},
+		"Time":    {"Changed times alone are not written.", list(upToDate), list(later), "nothing"},
+		"Theirs":  {"Conditions of others are ignored.", list(upToDate), list(actual("ResolutionFailed", corev1.ConditionTrue, "", ""), upToDate), "nothing"},
+		"Message": {"A changed message alone is not news.", list(upToDate, held), list(reworded, held), "words"},
 		"Reason":  {"Another reason is news.", list(upToDate), list(actual("UpToDate", corev1.ConditionFalse, "NewestNotKnown", "Waiting for one")), "news"},
 		"Status":  {"So is another status.", list(upToDate), list(actual("UpToDate", corev1.ConditionTrue, "NewestDoesNotRun", "Waiting for one")), "news"},
 		"WordsAndNews": {"News beside other words are news.", list(upToDate, held),
 			list(reworded, actual("UpgradeHeld", corev1.ConditionTrue, "ProbeNotRead", "Held")), "news"},
-		"First":     {"So is what was not said before.", list(upToDate), list(upToDate, held), "news"},
-		"TakenBack": {"And what is not said any more.", list(upToDate, held), list(upToDate), "news"},
+		"First":     {"So is a new condition.", list(upToDate), list(upToDate, held), "news"},
+		"TakenBack": {"And a removed condition.", list(upToDate, held), list(upToDate), "news"},
 		"OverwrittenBy": {"When OLM has overwritten ours they are written again.", list(actual("ResolutionFailed", corev1.ConditionTrue, "", "")), list(upToDate),
 			"news"},
 	}

@@ -26,7 +26,7 @@ func TestBeingReplaced(t *testing.T) {
 		"Alone":    {"Nothing replaces it.", this, []v1alpha1.ClusterServiceVersion{this}, false},
 		"NextIs":   {"As soon as its successor is there.", this, []v1alpha1.ClusterServiceVersion{this, next}, true},
 		"TheNext":  {"The successor itself is not.", next, []v1alpha1.ClusterServiceVersion{this, next}, false},
-		"ByPhase":  {"OLM may say so first.", replacing, nil, true},
+		"ByPhase":  {"OLM may set the phase first.", replacing, nil, true},
 		"Nonsense": {"One that replaces itself is not taken at its word.", itself, []v1alpha1.ClusterServiceVersion{itself}, false},
 	}
 	for name, tc := range cases {

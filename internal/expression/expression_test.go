@@ -69,7 +69,7 @@ func TestEvaluate(t *testing.T) {
 			decisive:   []string{"C"},
 		},
 		"NegatedGroup": {
-			reason:     "!(A || B) fails by whichever of A and B is true, and says so as a literal.",
+			reason:     "!(A || B) fails because of whichever of A and B is true, reported as a literal.",
 			expression: "!(A || B)",
 			conditions: map[string]Value{"A": False, "B": True},
 			want:       False,
@@ -97,7 +97,7 @@ func TestEvaluate(t *testing.T) {
 			decisive:   []string{"!foo.example.com/CamelCase"},
 		},
 		"NamedTwice": {
-			reason:     "A literal that appears twice is told once.",
+			reason:     "A literal that appears twice is reported once.",
 			expression: "A && (A || A)",
 			conditions: map[string]Value{"A": False},
 			want:       False,
@@ -305,7 +305,7 @@ func FuzzParse(f *testing.F) {
 		e, err := Parse(text)
 		any, anyErr := ParseAny(text)
 		if anyErr == nil && (err != nil || !cmp.Equal(e.Types(), any.Types())) {
-			t.Fatalf("%q is a list joined by || but Parse says %v", text, err)
+			t.Fatalf("%q is a list joined by || but Parse returned %v", text, err)
 		}
 		if err != nil {
 			checkSyntaxError(t, text, err)

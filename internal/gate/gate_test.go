@@ -94,7 +94,7 @@ func TestEvaluate(t *testing.T) {
 	}{
 		"NeverOptedIn": {reason: "An operator without a Probe is updated.", in: Inputs{}},
 		"ProbeSaysNo": {
-			reason: "The Probe's sentence names the resource, and is quoted.",
+			reason: "The message of the Probe names the resource, and is quoted.",
 			in:     Inputs{Probe: probeSaysNo},
 			want: holds("ProbeNotUpgradeable",
 				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
@@ -104,19 +104,19 @@ func TestEvaluate(t *testing.T) {
 		"Syncing":      {reason: "So is what is being read for the first time.", in: unread(probe(synced(unknown), upgradeable(unknown, ""))), want: notRead},
 		"SyncingAnew": {reason: "So is what was added to what was read: the last yes did not know of it.",
 			in: unread(probe(synced(unknown), upgradeable(yes, ""))), want: notRead},
-		"SyncedUnsaid":      {reason: "So is a yes of nobody knows when.", in: unread(probe(upgradeable(yes, ""))), want: notRead},
-		"UpgradeableUnsaid": {reason: "So is a word on the update.", in: unread(probe(synced(yes))), want: notRead},
-		"Outdated": {reason: "So is a word on the spec of today.", in: unread(observed(probe(synced(yes), upgradeable(yes, "")), generation-1)),
+		"SyncedUnsaid":      {reason: "Without Synced it is not known how old Upgradeable is.", in: unread(probe(upgradeable(yes, ""))), want: notRead},
+		"UpgradeableUnsaid": {reason: "A Probe that was read but does not set Upgradeable is waited for.", in: unread(probe(synced(yes))), want: notRead},
+		"Outdated": {reason: "So is a Probe whose status is of an earlier generation.", in: unread(observed(probe(synced(yes), upgradeable(yes, "")), generation-1)),
 			want: notRead},
 		"OutdatedNo": {
-			reason: "But an outdated no is a no.",
+			reason: "Upgradeable=False of an earlier generation still holds the update.",
 			in:     Inputs{Probe: observed(probe(synced(yes), upgradeable(no, waiting)), 0)},
 			want: holds("ProbeNotUpgradeable",
 				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
 		},
-		"LastWordYes": {reason: "Where reading fails the last word stands.", in: unread(probe(synced(no), upgradeable(yes, "")))},
+		"LastWordYes": {reason: "If reading fails, the last result stands.", in: unread(probe(synced(no), upgradeable(yes, "")))},
 		"NeverReadable": {
-			reason: "Where it never was read the message says why.",
+			reason: "If it was never read, the message states why.",
 			in:     Inputs{Probe: manager(probe(synced(no), upgradeable(unknown, "")), v1alpha1.ManagerCRDAnnotations)},
 			want: holds("ProbeNotRead",
 				"The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches: False it is. To update anyway: "+allow),
@@ -132,31 +132,31 @@ func TestEvaluate(t *testing.T) {
 			want:   holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: "+allow),
 		},
 		"OperatorSaysNo": {
-			reason: "The operator's own word in its OperatorCondition holds, whatever generation it is of.",
+			reason: "A condition that the operator sets in its OperatorCondition holds the update, of any generation.",
 			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
 			want: holds("OperatorConditionNotUpgradeable",
 				"The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
 		},
-		"OperatorSaysYes":     {reason: "Its yes does not.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)}},
+		"OperatorSaysYes":     {reason: "Upgradeable=True does not hold it.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)}},
 		"OperatorSaysUnknown": {reason: "Unknown does not hold here either.", in: Inputs{OperatorCondition: operatorCondition(list(upgradeable(unknown, "")), nil)}},
 		"OperatorSaysElse": {reason: "Other conditions are of no concern.",
 			in: Inputs{OperatorCondition: operatorCondition(list(newCondition("Ready", no, "")), nil)}},
-		"OurOwnEntry": {reason: "What we wrote there of a Probe is not heard twice.",
+		"OurOwnEntry": {reason: "What operator-status copied there from a Probe does not count again.",
 			in: Inputs{OperatorCondition: operatorCondition(list(fromProbe(upgradeable(no, ""))), nil)}},
 		"BothSayNo": {
-			reason: "Both are heard, the Probe first.",
+			reason: "Both are reported, the Probe first.",
 			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(no, busy)), nil)},
 			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+
 				"; OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
 		},
 		"YesIsNoOverride": {
-			reason: "The operator's yes does not outvote its Probe.",
+			reason: "Upgradeable=True in the OperatorCondition does not override the Probe.",
 			in:     Inputs{Probe: probeSaysNo, OperatorCondition: operatorCondition(list(upgradeable(yes, "")), nil)},
 			want: holds("ProbeNotUpgradeable",
 				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
 		},
 		"Annotated": {
-			reason: "An administrator lets this one update go on, and what is overridden is told.",
+			reason: "An administrator allows this one update, and the message lists what is overridden.",
 			in:     Inputs{Probe: probeSaysNo}, annotation: "foo.v2",
 			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since annotation " +
 				"operatorstatus.io/allow-upgrade of Subscription default/foo allows it. It would be held: " +
@@ -170,14 +170,14 @@ func TestEvaluate(t *testing.T) {
 		},
 		"AnnotatedForNothing": {reason: "Where nothing holds there is nothing to override.", in: Inputs{}, annotation: "foo.v2"},
 		"OverriddenTrue": {
-			reason: "spec.overrides lets every update go on.",
+			reason: "spec.overrides allows every update.",
 			in:     Inputs{Probe: probe(), OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(yes, "")))},
 			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since spec.overrides of " +
 				"OperatorCondition default/foo.v1 allows it. It would be held: waiting to read what Probe default/foo.v1 watches; " +
 				"OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing"},
 		},
 		"OverriddenFalse": {
-			reason: "Or holds it, whoever allows it: it has the last word, and no annotation helps.",
+			reason: "spec.overrides can also hold every update. It takes precedence over the other conditions and the annotation.",
 			in: Inputs{
 				Probe:             probe(synced(yes), upgradeable(yes, "")),
 				OperatorCondition: operatorCondition(list(upgradeable(yes, "")), list(upgradeable(no, "Not on Fridays"))),
@@ -187,13 +187,13 @@ func TestEvaluate(t *testing.T) {
 				"default/foo.v1 sets Upgradeable=False: Not on Fridays. It continues when that is removed or set to True"),
 		},
 		"OverriddenUnknown": {
-			reason: "An override that says nothing overrides nothing.",
+			reason: "An override with status Unknown has no effect.",
 			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(unknown, "")))},
 			want: holds("OperatorConditionNotUpgradeable",
 				"The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
 		},
 		"DeadHolder": {
-			reason: "What a dead operator says may be long past; that is said, and nothing is overridden for it.",
+			reason: "The conditions of a failed operator may be out of date. The message mentions it, but the update is still held.",
 			in:     Inputs{Probe: probeSaysNo}, phase: olm.CSVPhaseFailed,
 			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+
 				". But foo.v1 itself is Failed, so that this may be out of date. To update anyway: "+allow),
@@ -265,16 +265,16 @@ func TestNotKnown(t *testing.T) {
 		},
 		"AbsentNeverOptedIn": {reason: "An operator that asks for no Probe is not held for lack of it.", never: true},
 		"Foreign": {
-			reason: "A Probe that somebody created by that name does not answer for the operator, whatever it says.",
+			reason: "A Probe of that name that was not created from the CRD annotations does not count, whatever its conditions.",
 			probe:  by(probe(synced(yes), upgradeable(yes, "")), reader, targets),
 			held:   "ProbeConflict", endedBy: "delete it to have that one created, or set its spec.manager to crdAnnotations",
 		},
 		"ForeignNeverOptedIn": {
-			reason: "Where the operator asks for none, the one that somebody created answers.",
+			reason: "If the operator never opted in, a Probe that a user created counts.",
 			probe:  by(probe(synced(yes), upgradeable(yes, "")), reader, targets), never: true,
 		},
 		"Operator": {
-			reason: "An operator that took its Probe over answers for itself.",
+			reason: "An operator that took over its Probe sets the conditions itself.",
 			probe:  manager(probe(upgradeable(yes, "")), v1alpha1.ManagerOperator),
 		},
 		"OperatorUnknown": {
@@ -282,12 +282,12 @@ func TestNotKnown(t *testing.T) {
 			probe:  manager(probe(upgradeable(unknown, "")), v1alpha1.ManagerOperator),
 		},
 		"OperatorSilent": {
-			reason: "One that took it over and has not answered yet is waited for.",
+			reason: "An operator that took over its Probe and has not set Upgradeable yet is waited for.",
 			probe:  manager(probe(), v1alpha1.ManagerOperator),
 			held:   "ProbeNotRead", endedBy: "the operator writes the status of Probe default/foo.v1 itself, and has not set Upgradeable",
 		},
 		"SpeclessSilent": {
-			reason: "So is one whose Probe has no spec: anybody may have created that.",
+			reason: "So is one whose Probe has no spec, since any user may have created it.",
 			probe:  noSpec(probe()),
 			held:   "ProbeNotRead", endedBy: "has not set Upgradeable",
 		},
@@ -297,12 +297,12 @@ func TestNotKnown(t *testing.T) {
 			held:   "ProbeNotRead", endedBy: "waiting to read what Probe default/foo.v1 watches",
 		},
 		"NoIdentity": {
-			reason: "Nor is what cannot be read for want of an account: the message says which to create.",
+			reason: "Nor is what cannot be read without a service account: the message names the one to create.",
 			probe:  annotations(because("NoIdentity", "No service account foo exists in namespace default"), upgradeable(unknown, "")),
 			held:   "ProbeNotRead", endedBy: "No service account foo exists in namespace default",
 		},
 		"Forbidden": {
-			reason: "Nor what the account may not read: the message says what to grant.",
+			reason: "Nor is what the service account may not read: the message states what to grant.",
 			probe:  annotations(because("Forbidden", "Service account default/foo may not list and watch foos.example.com: grant it that"), upgradeable(unknown, "")),
 			held:   "ProbeNotRead", endedBy: "grant it that",
 		},
@@ -363,7 +363,7 @@ func TestNotKnown(t *testing.T) {
 			reason: "An expression that cannot be parsed is unknown, and unknown does not hold.",
 			probe:  annotations(because("InvalidExpression", "Position 1 is wrong"), upgradeable(yes, "")),
 		},
-		"Current": {reason: "What is known and says yes does not hold.", probe: annotations(synced(yes), upgradeable(yes, ""))},
+		"Current": {reason: "A Probe that was read and allows the update does not hold it.", probe: annotations(synced(yes), upgradeable(yes, ""))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestReaderLease(t *testing.T) {
 		"SeenRenewing":  {"It renews, whatever its clock.", []call{{0, -m, "one"}, {2 * s, -m + 2*s, "one"}}, "one"},
 		"SeenBefore":    {"Between two renewals it is still alive.", []call{{0, -m, "one"}, {2 * s, -m + 2*s, "one"}, {3 * s, -m + 2*s, "one"}}, "one"},
 		"SeenLongSince": {"It renewed and ended since.", []call{{0, -m, "one"}, {2 * s, -m + 2*s, "one"}, {8 * s, -m + 2*s, "one"}}, NoReader},
-		"RenewedUnseen": {"It renewed some time in ten minutes, which says nothing of now.", []call{{0, -m, "one"}, {10 * m, m, "one"}}, NoReader},
+		"RenewedUnseen": {"It renewed at some time in ten minutes, which does not mean that it still runs.", []call{{0, -m, "one"}, {10 * m, m, "one"}}, NoReader},
 		"ClockAhead":    {"Its renewal looks recent for too long.", []call{{0, 20 * s, "one"}}, NoReader},
 		"AheadRenewing": {"It renews, whatever its clock.", []call{{0, 20 * s, "one"}, {2 * s, 22 * s, "one"}}, "one"},
 		"TakenOver":     {"Another reads now.", []call{{0, 0, "one"}, {2 * s, 2 * s, "two"}}, "two"},
@@ -49,7 +49,7 @@ func TestReaderLease(t *testing.T) {
 	}
 	t.Run("NeverHeld", func(t *testing.T) {
 		if got := (&ReaderLease{}).Holder(&coordinationv1.Lease{}, start); got != NoReader {
-			t.Errorf("nobody has ever held it\ngot %q", got)
+			t.Errorf("a Lease that was never held should have no reader\ngot %q", got)
 		}
 	})
 }

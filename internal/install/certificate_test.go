@@ -63,7 +63,7 @@ func TestRotation(t *testing.T) {
 		"over":            {reason: "One that has ended is replaced.", after: certValidFor + time.Hour, renew: true},
 		"clock behind":    {reason: "Another manager's clock may have been a little ahead.", after: -30 * time.Second},
 		"no authority": {
-			reason: "Without the authority nobody trusts it.",
+			reason: "Without the authority it is not trusted.",
 			edit:   func(s *corev1.Secret) { delete(s.Data, "olmCAKey") }, renew: true,
 		},
 		"another authority": {

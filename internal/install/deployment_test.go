@@ -48,7 +48,7 @@ func TestDeploymentMetadata(t *testing.T) {
 		"olm.owner": "foo.v1", "olm.owner.namespace": "operators", "olm.owner.kind": "ClusterServiceVersion",
 	}
 	if diff := cmp.Diff(own, d.Labels); diff != "" {
-		t.Errorf("the CSV's own labels cannot say that it is another's: -want, +got:\n%s", diff)
+		t.Errorf("the CSV's own labels must not change its owner: -want, +got:\n%s", diff)
 	}
 	if n := d.Spec.RevisionHistoryLimit; n == nil || *n != 1 {
 		t.Errorf("one old ReplicaSet is kept, but got %v", n)

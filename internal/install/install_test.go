@@ -251,7 +251,7 @@ func TestRenderGrant(t *testing.T) {
 	out := rendered(t, in)
 	for _, obj := range out.Objects {
 		if _, ok := obj.Object.(*rbacv1.ClusterRoleBinding); ok {
-			t.Errorf("%s was bound, which nobody granted", obj.GetName())
+			t.Errorf("%s was bound without a grant", obj.GetName())
 		}
 		if role, ok := obj.Object.(*rbacv1.Role); ok && strings.HasPrefix(role.Name, "foo.v1-") {
 			if diff := cmp.Diff([]rbacv1.PolicyRule{rule("get", "pods")}, role.Rules); diff != "" {
@@ -304,7 +304,7 @@ func TestOwners(t *testing.T) {
 		Labels:          map[string]string{LabelOwner: "group", LabelOwnerKind: "OperatorGroup", LabelOwnerNamespace: "operators"},
 	}}
 	if owners := Owners(foreign); owners != nil {
-		t.Errorf("what belongs to a Deployment and an OperatorGroup belongs to no CSV, but said %v", owners)
+		t.Errorf("an object of a Deployment and an OperatorGroup belongs to no CSV, but got %v", owners)
 	}
 }
 
@@ -333,12 +333,12 @@ func TestRenderRejects(t *testing.T) {
 			want:   Error{v1alpha1.CSVReasonInvalidStrategy, "Deployment number 1 of the install strategy has no name"},
 		},
 		"permissions of nobody": {
-			reason: "Permissions have to be someone's.",
+			reason: "Permissions need a service account.",
 			change: asking(grants("", rule("get", "pods"))),
 			want:   Error{v1alpha1.CSVReasonInvalidStrategy, "Permissions of the install strategy name no service account"},
 		},
 		"API services": {
-			reason: "API services are not registered here, and that is said, with their names.",
+			reason: "API services are not registered here, and the error names them.",
 			change: func(in *Install) {
 				in.CSV.Spec.APIServiceDefinitions.Owned = []olm.APIServiceDescription{
 					{Group: "b.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"},

@@ -83,7 +83,7 @@ func TestAPIRoles(t *testing.T) {
 		"olm.managed": "true",
 	}
 	if diff := cmp.Diff(labels, found[*rbacv1.ClusterRole](t, out, "foos.example.com-v1-crdview").Labels); diff != "" {
-		t.Errorf("whoever may view a namespace may view the definition: -want, +got:\n%s", diff)
+		t.Errorf("any subject that may view a namespace may view the definition: -want, +got:\n%s", diff)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestWebhooks(t *testing.T) {
 	}}
 	name := in.webhookName(validating())
 	if diff := cmp.Diff(registered, found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, out, name).Webhooks); diff != "" {
-		t.Errorf("the port is 443 where none is said: -want, +got:\n%s", diff)
+		t.Errorf("the port defaults to 443: -want, +got:\n%s", diff)
 	}
 	ports := []corev1.ServicePort{{Name: "443", Port: 443, TargetPort: intstr.FromInt32(9443)}}
 	service := found[*corev1.Service](t, out, "foo-manager-service").Spec
@@ -114,7 +114,7 @@ func TestWebhooksNotGranted(t *testing.T) {
 					t.Errorf("%s was registered", obj.GetName())
 				}
 				if obj.GetNamespace() == "kube-system" {
-					t.Errorf("%s was given, though the operator answers nobody", obj.GetName())
+					t.Errorf("%s was created, though no webhooks are granted", obj.GetName())
 				}
 			}
 			if len(out.Conversions) > 0 {
@@ -126,7 +126,7 @@ func TestWebhooksNotGranted(t *testing.T) {
 			}
 			for _, left := range []string{"webhook vfoo.example.com", "webhook cfoo.example.com", "webhooks of deployment foo-manager checking who asks"} {
 				if !got[left] {
-					t.Errorf("%q is left out, but only %q is said to be", left, out.LeftOut)
+					t.Errorf("%q is left out, but only %q is reported", left, out.LeftOut)
 				}
 			}
 			found[*corev1.Secret](t, out, "foo-manager-service-cert") // or the pods would not start
@@ -284,7 +284,7 @@ func TestWebhookRejects(t *testing.T) {
 			want:   `Webhook "vfoo.example.com" cannot be used: its type "Deleting" is not known`,
 		},
 		"twice": {
-			reason: "Names tell webhooks apart.",
+			reason: "Webhook names have to be unique.",
 			change: hooked(validating(), validating()),
 			want:   `Webhook "vfoo.example.com" cannot be used: it is described twice`,
 		},

@@ -81,7 +81,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"AutoBesideOLM": {
-			reason: "Only OLM brings olmconfigs: with that it is OLM's, whatever the definition of Subscriptions says.",
+			reason: "Only OLM installs the olmconfigs CRD: with it the mode is olm, whatever the CRD of Subscriptions contains.",
 			flag:   ModeAuto, olmConfigs: true,
 			want: always("olm: only OLM brings"),
 		},

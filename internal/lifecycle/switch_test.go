@@ -63,7 +63,7 @@ func TestWhile(t *testing.T) {
 		want   string
 	}{
 		"Undecided": {
-			reason: "Before anybody has decided, nobody acts: not to be builtin is a decision too.",
+			reason: "Nothing runs before the mode is decided: not to be builtin is a decision too.",
 			do:     func(*Switch, context.CancelFunc) {},
 			want:   "waits",
 		},
@@ -90,7 +90,7 @@ func TestWhile(t *testing.T) {
 			calls:  1, want: "again true, error <nil>",
 		},
 		"TheSameModeAgain": {
-			reason: "Deciding the same again disturbs nobody.",
+			reason: "Deciding the same mode again interrupts nothing.",
 			inner:  untilCancelled,
 			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); s.set(ModeBuiltin) },
 			calls:  1, want: "waits",
@@ -148,7 +148,7 @@ func TestAwaitEndsWithItsMode(t *testing.T) {
 		go s.set(ModeOLM)
 		synctest.Wait()
 		if during.Err() == nil || s.Mode() != "" {
-			t.Errorf("while the mode changes the context says %v, and the mode is %q", during.Err(), s.Mode())
+			t.Errorf("while the mode changes, the context error is %v and the mode is %q", during.Err(), s.Mode())
 		}
 		done()
 		synctest.Wait()
@@ -341,7 +341,7 @@ func TestSwitchKeepsItsMode(t *testing.T) {
 	fails = errors.New("away")
 	_, err := s.Reconcile(t.Context(), reconcile.Request{})
 	if mode := s.Mode(); !errors.Is(err, fails) || mode != ModeBuiltin {
-		t.Errorf("the mode is %s, the error %v; want it kept and the error told", mode, err)
+		t.Errorf("the mode is %s, the error %v; want the mode kept and the error returned", mode, err)
 	}
 }
 

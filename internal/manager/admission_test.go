@@ -46,7 +46,7 @@ func TestAdmissionKnowsTheLanguage(t *testing.T) {
 			_, parseErr := kind.parse(text)
 			err := cluster.Client.Create(t.Context(), p, client.DryRunAll)
 			if (err == nil) != (parseErr == nil) {
-				t.Fatalf("%q: the API server says %v, the parser %v", text, err, parseErr)
+				t.Fatalf("%q: the API server returned %v, the parser %v", text, err, parseErr)
 			}
 			if err == nil {
 				accepted++
@@ -54,7 +54,7 @@ func TestAdmissionKnowsTheLanguage(t *testing.T) {
 		}
 	}
 	if accepted < 50 {
-		t.Errorf("only %d texts were accepted: the walk says little", accepted)
+		t.Errorf("only %d texts were accepted: too few for a comparison", accepted)
 	}
 }
 

@@ -41,8 +41,8 @@ func TestFence(t *testing.T) {
 		"Failed": {"A renewal that fails does not count.",
 			[]step{{holder: "me"}, {after: 9 * time.Second, holder: "me", err: errors.New("conflict")}, {after: 2 * time.Second}}, http.MethodDelete, "/x", false},
 		"Released": {"One that gave the lease back has ended.", []step{{holder: "me"}, {holder: "nobody"}}, http.MethodPost, "/x", false},
-		"Reads":    {"Whoever is the leader, reading changes nothing.", nil, http.MethodGet, "/x", true},
-		"Reviews":  {"Nor does a review, which serves metrics.", nil, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", true},
+		"Reads":    {"Reads change nothing, and are sent whether the manager is the leader or not.", nil, http.MethodGet, "/x", true},
+		"Reviews":  {"A review, which metrics need, changes nothing either.", nil, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestAnnotationsOwnTheProbe(t *testing.T) {
 	awaitSpec(t, key(next), "NewInV2")
 	awaitSpec(t, key(operator), "Ready")
 
-	t.Log("it goes with its ClusterServiceVersion, also while nobody looks")
+	t.Log("it is deleted with its ClusterServiceVersion, also if no manager runs meanwhile")
 	m.Kill(t)
 	old := awaitSpec(t, key(operator), "Ready")
 	mustDelete(t, operator)
@@ -131,7 +131,7 @@ func TestGate(t *testing.T) {
 	m = cluster.StartManager(t)
 	awaitGate(t, key(p), metav1.ConditionTrue, v1alpha1.ReasonProbeGone)
 
-	t.Log("an Upgradeable of the operator's own stays, and the Probe says so")
+	t.Log("an Upgradeable that the operator set itself stays, and the Probe reports it")
 	update(t, condition, func() {
 		meta.SetStatusCondition(&condition.Spec.Conditions, metav1.Condition{
 			Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue, Reason: "OperatorKnowsBest",
@@ -142,7 +142,7 @@ func TestGate(t *testing.T) {
 	awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable", "GateConflict=True/SetByOperator")
 	awaitGate(t, key(p), metav1.ConditionTrue, "OperatorKnowsBest")
 
-	t.Log("and once the operator takes it back, the Probe has its say again")
+	t.Log("once the operator removes it, the Probe sets Upgradeable again")
 	update(t, condition, func() { condition.Spec.Conditions = nil })
 	awaitGate(t, key(p), metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable)
 	cluster.Await(t, p, func() string {

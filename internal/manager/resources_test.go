@@ -39,7 +39,7 @@ func TestResourcesUnwatched(t *testing.T) {
 				return ""
 			}
 		}
-		return "it does not tell of the Role"
+		return "it does not list the Role as ready"
 	})
 	reader.Rules = nil
 	if err := cluster.Client.Update(t.Context(), reader); err != nil {

@@ -88,7 +88,7 @@ func TestServes(t *testing.T) {
 	awaitStatus(t, url, cluster.Token(t, types.NamespacedName{Namespace: namespace, Name: "nobody"}), http.StatusForbidden)
 	body := awaitStatus(t, url, cluster.Token(t, types.NamespacedName{Namespace: namespace, Name: "reader"}), http.StatusOK)
 	if !strings.Contains(body, "\nrest_client_requests_total{") {
-		t.Errorf("the metrics do not tell of the manager's requests:\n%s", body)
+		t.Errorf("the metrics do not include the manager's requests:\n%s", body)
 	}
 	conn, err := tls.Dial("tcp", metrics, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}) //nolint:gosec // it is signed by itself
 	if err != nil {
@@ -115,7 +115,7 @@ func TestLeaderElection(t *testing.T) {
 	first := cluster.StartManager(t, "--leader-elect", flag)
 	cluster.Await(t, lease, func() string {
 		if holder() == "" {
-			return "nobody holds the lease"
+			return "the lease has no holder"
 		}
 		return ""
 	})

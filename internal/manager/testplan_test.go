@@ -39,7 +39,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name:       "CannotBeCalculated",
-			reason:     "Updates are not blocked if a CR exists but its conditions do not say.",
+			reason:     "Updates are not blocked if a CR exists but its conditions do not determine a result.",
 			annotation: upgradeableNotMigrating,
 			foos:       [][]string{nil, {"SomethingElse=True"}, {"Migrating=Unknown"}},
 			want:       []string{"Upgradeable=True/SomeUnknown", "Synced=True/Synced"},
@@ -53,7 +53,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name:       "Forbids",
-			reason:     "Updates are blocked if a single CR forbids them, whatever the others say.",
+			reason:     "Updates are blocked if a single CR forbids them, whatever the others report.",
 			annotation: upgradeableNotMigrating,
 			foos:       [][]string{{"Migrating=False"}, {"Migrating=True"}, nil},
 			want:       []string{"Upgradeable=False/NotUpgradeable", "Synced=True/Synced"},
@@ -252,7 +252,7 @@ func TestAdmission(t *testing.T) {
 			"upgradeable is no expression"},
 		"Unbalanced":   {"Parentheses pair.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "(A || B"}), "parentheses do not pair"},
 		"ImportantAnd": {"Important only knows ||.", resource(v1alpha1.ProbeResource{Name: "a.b", Important: "A && B"}), "important is no expression"},
-		"EvenIfAnnotated": {"That holds whoever owns the spec.",
+		"EvenIfAnnotated": {"Expressions are validated whichever manager owns the spec.",
 			&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b", Upgradeable: "A B"}}},
 			"upgradeable is no expression"},
 		"Qualified": {"Domains and parentheses are fine.",

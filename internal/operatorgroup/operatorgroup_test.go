@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 		problem *condition.Problem
 	}{
 		"None": {
-			reason: "One in another namespace says nothing of this one.",
+			reason: "An OperatorGroup in another namespace does not count.",
 			there:  []client.Object{elsewhere},
 			problem: &condition.Problem{Reason: "OperatorGroupMissing", Message: "Namespace default has no OperatorGroup, " +
 				"which selects the namespaces that its operators watch: create one"},
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 			want:   "mine",
 		},
 		"Two": {
-			reason: "Nobody knows which: both are named, always in the same order.",
+			reason: "It is ambiguous which one applies: both are named, always in the same order.",
 			there:  []client.Object{group("default", "b"), group("default", "a")},
 			problem: &condition.Problem{Reason: "TooManyOperatorGroups", Message: "Namespace default has 2 OperatorGroups and may have one: " +
 				"delete all but one of a, b"},
@@ -110,8 +110,8 @@ func TestTargets(t *testing.T) {
 		want   []string
 	}{
 		"All":           {"A group that names none looks after all.", group("default", "mine"), []string{""}},
-		"EmptySelector": {"So does one whose selector says nothing.", selecting(&metav1.LabelSelector{}), []string{""}},
-		"List":          {"Namespaces are told sorted and once, be they there or not.", group("default", "mine", "c", "a", "c", "b"), []string{"a", "b", "c"}},
+		"EmptySelector": {"So does one with an empty selector.", selecting(&metav1.LabelSelector{}), []string{""}},
+		"List":          {"Namespaces are listed sorted and once, whether they exist or not.", group("default", "mine", "c", "a", "c", "b"), []string{"a", "b", "c"}},
 		"Selector":      {"Labels select those that carry them.", selecting(blue), []string{"ns-1", "ns-3"}},
 		"Expressions": {"Expressions do so too.", selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"blue"}},

@@ -77,7 +77,7 @@ func objectRows() map[string]readinessRow {
 			o:      builder.WithField(builder.FooWithConditions("Ready=True"), "", "metadata", "deletionTimestamp"), want: itIsReady,
 		},
 		"DeletingWithChecks": {
-			reason: "Whatever the checks; and who looks for what it waits for is told.",
+			reason: "Whatever the checks; and the message lists the finalizers that it waits for.",
 			o:      builder.WithField(deleting(), []any{"example.com/b", "example.com/a"}, "metadata", "finalizers"),
 			checks: builder.Checks(builder.None),
 			want:   unready("Terminating", "It is being deleted, and waits for its finalizers: example.com/b, example.com/a"),
@@ -119,12 +119,12 @@ func fieldRows() map[string]readinessRow {
 		},
 		"NonEmptyQuoted": {reason: "A name may have dots.", o: o, checks: builder.Checks(builder.NonEmpty("status.map[a.b]")), want: itIsReady},
 		"NotAnObject": {
-			reason: "What has another shape than the path is told, and may yet get it.",
+			reason: "A field of another type than the path expects is reported, and may still change.",
 			o:      o, checks: builder.Checks(builder.NonEmpty("status.phase.name")),
 			want: unready("NotReady", "There is no status.phase.name: status.phase: not an object"),
 		},
 		"NotAList": {
-			reason: "Also where a list is looked for.", o: o, checks: builder.Checks(builder.NonEmpty("status.phase[0]")),
+			reason: "Also if the path expects a list.", o: o, checks: builder.Checks(builder.NonEmpty("status.phase[0]")),
 			want: unready("NotReady", "There is no status.phase[0]: status.phase: not an array"),
 		},
 
@@ -136,7 +136,7 @@ func fieldRows() map[string]readinessRow {
 			want: unready("NotReady", `status.phase is "Pending", not "Running"`),
 		},
 		"MatchStringAbsent": {
-			reason: "None is told.", o: o, checks: builder.Checks(builder.MatchString("status.state", "Running")),
+			reason: "A missing field is reported.", o: o, checks: builder.Checks(builder.MatchString("status.state", "Running")),
 			want: unready("NotReady", "status.state is not set"),
 		},
 		"MatchStringNumber": {
@@ -149,7 +149,7 @@ func fieldRows() map[string]readinessRow {
 			want: unready("NotReady", `status.map is an object, not "a"`),
 		},
 		"MatchStringSecret": {
-			reason: "What a Secret holds is not told to those who may read the status.",
+			reason: "The data of a Secret is not disclosed to users who may read the status.",
 			o:      secret, checks: builder.Checks(builder.MatchString("data.password", "b3RoZXI=")),
 			want: unready("NotReady", `data.password is not "b3RoZXI="`),
 		},
@@ -173,7 +173,7 @@ func fieldRows() map[string]readinessRow {
 			want:   unready("NotReady", "There is no status.ready.missing: status.ready: not an object"),
 		},
 		"MatchIntegerOther": {
-			reason: "Another is told.", o: o, checks: builder.Checks(builder.MatchInteger("status.replicas", 5)),
+			reason: "Another integer is reported.", o: o, checks: builder.Checks(builder.MatchInteger("status.replicas", 5)),
 			want: unready("NotReady", "status.replicas is 3, not 5"),
 		},
 		"MatchIntegerFraction": {
@@ -209,7 +209,7 @@ func fieldRows() map[string]readinessRow {
 			want: unready("NotReady", "status.ready is true, not false"),
 		},
 		"MatchFalseAbsent": {
-			reason: "What nobody has said yet is not false.",
+			reason: "A field that is not set is not false.",
 			o:      o, checks: builder.Checks(builder.MatchFalse("status.degraded")), want: unready("NotReady", "status.degraded is not set"),
 		},
 		"MatchFalseList": {
@@ -224,14 +224,14 @@ func conditionRows() map[string]readinessRow {
 	ready := builder.Checks(builder.MatchCondition("Ready", metav1.ConditionTrue))
 	return map[string]readinessRow{
 		"True":    {reason: "It has that status.", o: builder.FooWithConditions("Other=False", "Ready=True/Fine"), checks: ready, want: itIsReady},
-		"Current": {reason: "And it is about the spec as it is.", o: builder.FooWithConditions("Ready@3=True"), checks: ready, want: itIsReady},
-		"Zero":    {reason: "A generation of 0 says nothing.", o: builder.FooWithConditions("Ready@0=True"), checks: ready, want: itIsReady},
+		"Current": {reason: "It is of the current generation.", o: builder.FooWithConditions("Ready@3=True"), checks: ready, want: itIsReady},
+		"Zero":    {reason: "An observedGeneration of 0 is ignored.", o: builder.FooWithConditions("Ready@0=True"), checks: ready, want: itIsReady},
 		"False": {
-			reason: "It has another, and says why.", o: builder.FooWithConditions("Ready=False/DiskFull: No room on node a."), checks: ready,
+			reason: "It has another status, with a reason and a message.", o: builder.FooWithConditions("Ready=False/DiskFull: No room on node a."), checks: ready,
 			want: unready("DiskFull", "Ready is False (DiskFull): No room on node a"),
 		},
 		"Unknown": {
-			reason: "Unknown is another, too.", o: builder.FooWithConditions("Ready=Unknown/Starting"), checks: ready,
+			reason: "Unknown is another status, too.", o: builder.FooWithConditions("Ready=Unknown/Starting"), checks: ready,
 			want: unready("Starting", "Ready is Unknown (Starting)"),
 		},
 		"NoReason": {
@@ -259,11 +259,11 @@ func conditionRows() map[string]readinessRow {
 			want:   unready("Copying", "Migrating is True (Copying): 3 of 7"),
 		},
 		"Absent": {
-			reason: "Nobody has said it yet.", o: builder.FooWithConditions("Other=True"), checks: ready,
+			reason: "The condition is not set yet.", o: builder.FooWithConditions("Other=True"), checks: ready,
 			want: unready("NotReady", "Condition Ready is not set"),
 		},
 		"AbsentIsUnknown": {
-			reason: "Which is what Unknown means.", o: builder.FooWithConditions("Other=True"), checks: builder.Checks(builder.MatchCondition("Ready", "Unknown")),
+			reason: "It counts as Unknown.", o: builder.FooWithConditions("Other=True"), checks: builder.Checks(builder.MatchCondition("Ready", "Unknown")),
 			want: itIsReady,
 		},
 		"NoStatus": {
@@ -271,15 +271,15 @@ func conditionRows() map[string]readinessRow {
 			want: unready("NotReady", "Condition Ready is not set"),
 		},
 		"Outdated": {
-			reason: "What it says of an earlier generation is not about the spec as it is.", o: builder.FooWithConditions("Ready@2=True"),
+			reason: "A condition of an earlier generation does not count.", o: builder.FooWithConditions("Ready@2=True"),
 			checks: ready,
 			want:   unready("NotReady", "Condition Ready is of an earlier generation"),
 		},
 		"OthersOutdated": {
-			reason: "Of others that does not matter.", o: builder.FooWithConditions("Other@2=True", "Ready@3=True"), checks: ready, want: itIsReady,
+			reason: "The generation of other conditions does not matter.", o: builder.FooWithConditions("Other@2=True", "Ready@3=True"), checks: ready, want: itIsReady,
 		},
 		"StatusOutdated": {
-			reason: "Nor is a status that says so as a whole.",
+			reason: "Nor does a status with an earlier observedGeneration.",
 			o:      builder.WithField(builder.FooWithConditions("Ready=True"), int64(2), "status", "observedGeneration"), checks: ready, want: itIsOutdated,
 		},
 	}
@@ -311,7 +311,7 @@ func invalidRows() map[string]readinessRow {
 			`matchCondition.status is "", and must be True, False or Unknown`),
 		"Type": invalid("There are seven types.", v1alpha1.ReadinessCheck{Type: "MatchCEL"}, `type is "MatchCEL", which is none`),
 		"Later": {
-			reason: "It is told although an earlier one does not pass either, since waiting helps only against that.",
+			reason: "An invalid check is reported before one that does not pass, since waiting does not fix it.",
 			o:      builder.Foo(""), checks: builder.Checks(builder.NonEmpty("status.phase"), builder.NonEmpty("status.")),
 			want: doomed("CheckInvalid", `readinessChecks[1].fieldPath is "status.": unexpected '.' at position 6`),
 		},
@@ -333,25 +333,25 @@ func checksRows() map[string]readinessRow {
 			want:   itIsReady,
 		},
 		"First": {
-			reason: "The first that does not is told.", o: builder.FooWithConditions("A=False/First", "B=False/Second"),
+			reason: "The first check that does not pass is reported.", o: builder.FooWithConditions("A=False/First", "B=False/Second"),
 			checks: builder.Checks(builder.None, builder.MatchCondition("A", "True"), builder.MatchCondition("B", "True")),
 			want:   unready("First", "A is False (First)"),
 		},
 		"Second": {
-			reason: "Those that pass do not hide one that does not.", o: builder.FooWithConditions("A=True/First", "B=False/Second"),
+			reason: "Checks that pass do not hide one that does not.", o: builder.FooWithConditions("A=True/First", "B=False/Second"),
 			checks: builder.Checks(builder.None, builder.MatchCondition("A", "True"), builder.MatchCondition("B", "True")),
 			want:   unready("Second", "B is False (Second)"),
 		},
 		"InsteadOfTheKind": {
-			reason: "Who gives checks has the say, not the kind.", o: builder.FooWithConditions("Ready=False/Paused", "Phase=True"),
+			reason: "Checks replace the conventions of the kind.", o: builder.FooWithConditions("Ready=False/Paused", "Phase=True"),
 			checks: builder.Checks(builder.MatchCondition("Phase", "True")), want: itIsReady,
 		},
 		"PassThoughFailing": {
-			reason: "Even where the object says that it has failed.", o: builder.FooWithConditions("Stalled=True/Broken", "Phase=True"),
+			reason: "Even if the object reports a failure.", o: builder.FooWithConditions("Stalled=True/Broken", "Phase=True"),
 			checks: builder.Checks(builder.MatchCondition("Phase", "True")), want: itIsReady,
 		},
 		"Stalled": {
-			reason: "Where they do not pass, and the object has given up, its word is worth more than that a field is not set.",
+			reason: "If a check does not pass and the object has failed, the failure is reported instead of the field that is not set.",
 			o:      builder.FooWithConditions("Stalled=True/InvalidSpec: size must be odd."), checks: builder.Checks(builder.NonEmpty("status.phase")),
 			want: doomed("InvalidSpec", "size must be odd"),
 		},
@@ -361,7 +361,7 @@ func checksRows() map[string]readinessRow {
 			want:   doomed("ProgressDeadlineExceeded", `ReplicaSet "a" has timed out progressing`),
 		},
 		"NotFailing": {
-			reason: "That the kind is not ready, either, is nothing to say.", o: builder.FooWithConditions("Ready=False/Starting: soon"),
+			reason: "If a check does not pass, a Ready condition that is False is not reported.", o: builder.FooWithConditions("Ready=False/Starting: soon"),
 			checks: builder.Checks(builder.NonEmpty("status.phase")), want: unready("NotReady", "status.phase is not set"),
 		},
 		"OutdatedField": {
@@ -402,16 +402,16 @@ func customResourceRows() map[string]readinessRow {
 		return builder.WithField(builder.FooWithConditions(conditions...), generation, "status", "observedGeneration")
 	}
 	return map[string]readinessRow{
-		"NoStatus": {reason: "What says nothing of itself is ready as it is there.", o: builder.Foo(""), want: itIsReady},
+		"NoStatus": {reason: "An object without a status is ready once it exists.", o: builder.Foo(""), want: itIsReady},
 		"NoConditions": {
-			reason: "Nothing can be made of a status without conditions.", o: builder.Foo(`{"phase":"Pending"}`), want: itIsReady,
+			reason: "So is one whose status has no conditions.", o: builder.Foo(`{"phase":"Pending"}`), want: itIsReady,
 		},
-		"Ready": {reason: "It says so.", o: builder.FooWithConditions("Ready=True/Fine: All is well"), want: itIsReady},
+		"Ready": {reason: "Ready is True.", o: builder.FooWithConditions("Ready=True/Fine: All is well"), want: itIsReady},
 		"NotReady": {
-			reason: "It says that it is not, in its own words.", o: builder.FooWithConditions("Ready=False/DiskFull: No room on node a."),
+			reason: "Ready is False: its reason and message are reported.", o: builder.FooWithConditions("Ready=False/DiskFull: No room on node a."),
 			want: unready("DiskFull", "No room on node a"),
 		},
-		"Silent": {reason: "And may have no words.", o: builder.FooWithConditions("Ready=False"), want: unready("NotReady", "Ready is False")},
+		"Silent": {reason: "The reason and message may be missing.", o: builder.FooWithConditions("Ready=False"), want: unready("NotReady", "Ready is False")},
 		"Unknown": {
 			reason: "Unknown is not True.", o: builder.FooWithConditions("Ready=Unknown/Starting: Waiting for an address"),
 			want: unready("Starting", "Waiting for an address"),
@@ -436,7 +436,7 @@ func customResourceRows() map[string]readinessRow {
 			want:   doomed("QuorumLost", "1 of 3 members"),
 		},
 		"DegradedNotReady": {
-			reason: "It says more than that it is not ready.",
+			reason: "Degraded is more specific than Ready=False.",
 			o:      builder.FooWithConditions("Ready=False/NotReady", "Degraded=True/QuorumLost: 1 of 3 members"),
 			want:   doomed("QuorumLost", "1 of 3 members"),
 		},
@@ -447,7 +447,7 @@ func customResourceRows() map[string]readinessRow {
 			reason: "Not to be degraded is good.", o: builder.FooWithConditions("Degraded=False/AsExpected", "Available=True"), want: itIsReady,
 		},
 		"DegradedUnknown": {
-			reason: "Where nobody knows, it is not said to have failed.", o: builder.FooWithConditions("Degraded=Unknown", "Available=True"),
+			reason: "Degraded=Unknown is not a failure.", o: builder.FooWithConditions("Degraded=Unknown", "Available=True"),
 			want: itIsReady,
 		},
 		"Reconciling": {
@@ -469,11 +469,11 @@ func customResourceRows() map[string]readinessRow {
 			reason: "Or words that are no reason.", o: builder.FooWithConditions("Stalled=True/no way: no"), want: doomed("Failing", "no"),
 		},
 		"OutdatedStatus": {
-			reason: "What it says of an earlier generation is old.", o: at(int64(2), "Ready=True"), want: itIsOutdated,
+			reason: "A status of an earlier generation is outdated.", o: at(int64(2), "Ready=True"), want: itIsOutdated,
 		},
 		"OutdatedFloat":   {reason: "Also as a float.", o: at(2.0, "Ready=True"), want: itIsOutdated},
-		"OutdatedFailure": {reason: "What failed then may not any more.", o: at(int64(2), "Stalled=True"), want: itIsOutdated},
-		"Observed":        {reason: "What it says of this one is not.", o: at(int64(3), "Ready=True"), want: itIsReady},
+		"OutdatedFailure": {reason: "A failure of an earlier generation may be over.", o: at(int64(2), "Stalled=True"), want: itIsOutdated},
+		"Observed":        {reason: "A status of the current generation is not outdated.", o: at(int64(3), "Ready=True"), want: itIsReady},
 		"ObservedFloat":   {reason: "Also as a float.", o: at(3.0, "Ready=True"), want: itIsReady},
 		"ObservedText":    {reason: "That of an Argo Rollout is a string.", o: at("3", "Available=True"), want: itIsReady},
 		"ObservedLater": {
@@ -482,19 +482,19 @@ func customResourceRows() map[string]readinessRow {
 			want:   unready("NotReady", "Foo generation is 3, but latest observed generation is 4"),
 		},
 		"OutdatedCondition": {
-			reason: "Most operators say it with each condition.", o: builder.FooWithConditions("Ready@2=True"),
+			reason: "Most operators set observedGeneration in each condition.", o: builder.FooWithConditions("Ready@2=True"),
 			want: unready("NotReady", "Condition Ready is of an earlier generation"),
 		},
 		"OutdatedNotReady": {
-			reason: "Its words would be about another spec.", o: builder.FooWithConditions("Ready@2=False/InvalidSpec"),
+			reason: "Its reason would be about another spec.", o: builder.FooWithConditions("Ready@2=False/InvalidSpec"),
 			want: unready("NotReady", "Condition Ready is of an earlier generation"),
 		},
 		"OutdatedDegraded": {
-			reason: "So would these.", o: builder.FooWithConditions("Degraded@2=True/InvalidSpec"),
+			reason: "So would this one.", o: builder.FooWithConditions("Degraded@2=True/InvalidSpec"),
 			want: unready("NotReady", "Condition Degraded is of an earlier generation"),
 		},
 		"OutdatedNotDegraded": {
-			reason: "These would be of no use.", o: builder.FooWithConditions("Degraded@2=False", "Ready@3=True"), want: itIsReady,
+			reason: "An outdated condition that is not bad is ignored.", o: builder.FooWithConditions("Degraded@2=False", "Ready@3=True"), want: itIsReady,
 		},
 		"ObservedCondition": {reason: "It is about this one.", o: builder.FooWithConditions("Ready@3=True"), want: itIsReady},
 	}
@@ -531,7 +531,7 @@ func kubernetesRows() map[string]readinessRow {
 
 		"Deployment": {reason: "All its pods are available.", o: deployment(1, 1, "Available=True"), want: itIsReady},
 		"DeploymentNew": {
-			reason: "Nobody has looked at it yet.", o: builder.WithStatus("apps/v1", "Deployment", ""),
+			reason: "It has not been reconciled yet.", o: builder.WithStatus("apps/v1", "Deployment", ""),
 			want: unready("NotReady", "Replicas: 0/1"),
 		},
 		"DeploymentUnavailable": {
@@ -544,17 +544,17 @@ func kubernetesRows() map[string]readinessRow {
 			want:   unready("FailedCreate", `Replicas: 0/1: pods "a" is forbidden: exceeded quota`),
 		},
 		"DeploymentRollout": {
-			reason: "A rollout of which no condition says anything bad has no reason but ours.",
+			reason: "If no condition reports a problem with the rollout, our own reason is used.",
 			o:      builder.WithField(deployment(1, 1, "Available=True", "Progressing=True/Updated"), int64(0), "status", "updatedReplicas"),
 			want:   unready("NotReady", "Updated: 0/1"),
 		},
 		"DeploymentDeadline": {
-			reason: "It has given up, in its own words.",
+			reason: "It has failed: its own reason and message are reported.",
 			o:      deployment(1, 0, none, `Progressing=False/ProgressDeadlineExceeded: ReplicaSet "a" has timed out progressing.`),
 			want:   doomed("ProgressDeadlineExceeded", `ReplicaSet "a" has timed out progressing`),
 		},
 		"DeploymentReconciling": {
-			reason: "What its controller says in the words of kstatus is not said twice.",
+			reason: "The message of a condition that kstatus returns is not repeated.",
 			o:      deployment(1, 1, "Available=True", "Reconciling=True/Moving: To another node"),
 			want:   unready("Moving", "To another node"),
 		},
@@ -564,7 +564,7 @@ func kubernetesRows() map[string]readinessRow {
 			want:   itIsOutdated,
 		},
 		"DeploymentDegraded": {
-			reason: "A word that is none of its kind's does not count.", o: deployment(1, 1, "Available=True", "Degraded=True"),
+			reason: "A condition that its kind does not define does not count.", o: deployment(1, 1, "Available=True", "Degraded=True"),
 			want: itIsReady,
 		},
 		"StatefulSet": {
@@ -579,22 +579,22 @@ func kubernetesRows() map[string]readinessRow {
 			want: itIsReady,
 		},
 		"JobFailed": {
-			reason: "A Job says why it gave up.",
+			reason: "The condition of a Job states why it failed.",
 			o:      builder.WithStatus("batch/v1", "Job", builder.Conditions("Failed=True/BackoffLimitExceeded: Job has reached its limit")),
 			want:   doomed("BackoffLimitExceeded", "Job has reached its limit"),
 		},
 		"PodUnschedulable": {
-			reason: "A Pod says why it cannot run.",
+			reason: "The condition of a Pod states why it cannot run.",
 			o:      builder.WithField(pod("PodScheduled=False/Unschedulable: 0/3 nodes are available."), "Pending", "status", "phase"),
 			want:   doomed("Unschedulable", "0/3 nodes are available"),
 		},
 		"PodOutdated": {
-			reason: "What it said of an earlier generation, such as a resize, is not why.",
+			reason: "A condition of an earlier generation, such as before a resize, is not reported as the cause.",
 			o:      builder.WithField(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"),
 			want:   unready("NotReady", "Pod is running but is not Ready"),
 		},
 		"PodOutdatedFailure": {
-			reason: "Nor is it why it failed.",
+			reason: "Nor as the cause of a failure.",
 			o: builder.WithField(builder.WithField(pod("PodScheduled@2=True/Fine"), "Running", "status", "phase"), []any{map[string]any{
 				"name": "a", "state": map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff"}},
 			}}, "status", "containerStatuses"),
@@ -621,7 +621,7 @@ func kubernetesRows() map[string]readinessRow {
 			want:   doomed("ListKindConflict", `"FooList" is in use`),
 		},
 		"APIService": {
-			reason: "An APIService says Available, as operators do.",
+			reason: "An APIService reports Available, as operators do.",
 			o:      builder.WithStatus("apiregistration.k8s.io/v1", "APIService", builder.Conditions("Available=False/MissingEndpoints: no endpoints")),
 			want:   unready("MissingEndpoints", "no endpoints"),
 		},
@@ -638,11 +638,11 @@ func clusterExtensionRows() map[string]readinessRow {
 	return map[string]readinessRow{
 		"Installed": {reason: "It is installed, and nothing is left to do.", o: extension(installed, done), want: itIsReady},
 		"NoLonger": {
-			reason: "Newer ones say that it is no longer Progressing.",
+			reason: "Newer versions set Progressing=False at the end.",
 			o:      extension(installed, "Progressing@3=False/Succeeded: Desired state reached"), want: itIsReady,
 		},
 		"New": {
-			reason: "Nobody has looked at it yet.", o: extension(), want: unready("NotReady", "Condition Installed is not set"),
+			reason: "It has not been reconciled yet.", o: extension(), want: unready("NotReady", "Condition Installed is not set"),
 		},
 		"RollingOut": {
 			reason: "It is on its way.", o: extension(absent, "Progressing@3=True/RollingOut: Revision 1 is rolling out"),
@@ -668,7 +668,7 @@ func clusterExtensionRows() map[string]readinessRow {
 			want: doomed("Blocked", "no service account"),
 		},
 		"InvalidConfiguration": {
-			reason: "Nor is what newer ones have a word of its own for.",
+			reason: "Nor is one for which newer versions have a reason of its own.",
 			o:      extension(absent, "Progressing@3=False/InvalidConfiguration: unknown field"),
 			want:   doomed("InvalidConfiguration", "unknown field"),
 		},
@@ -677,19 +677,19 @@ func clusterExtensionRows() map[string]readinessRow {
 			want: unready("Reconciling", "Progressing is Unknown"),
 		},
 		"OnlyAbsent": {
-			reason: "Where Progressing says nothing, Installed does.", o: extension(absent),
+			reason: "Without Progressing, Installed has the reason.", o: extension(absent),
 			want: unready("Absent", "No bundle installed"),
 		},
 		"OnlyInstalled": {
-			reason: "That is not the whole of it.", o: extension(installed),
+			reason: "Installed without Progressing is not enough.", o: extension(installed),
 			want: unready("NotReady", "Condition Progressing is not set"),
 		},
 		"DoneAndAbsent": {
-			reason: "Nothing left to do is not enough.", o: extension(absent, done),
+			reason: "Progressing with nothing left to do is not enough.", o: extension(absent, done),
 			want: unready("Absent", "No bundle installed"),
 		},
 		"OnlyDone": {
-			reason: "Nor is nothing said.", o: extension(done), want: unready("NotReady", "Condition Installed is not set"),
+			reason: "Progressing without Installed is not enough either.", o: extension(done), want: unready("NotReady", "Condition Installed is not set"),
 		},
 		"Outdated": {
 			reason: "It has no observedGeneration but those of its conditions.",
@@ -705,12 +705,12 @@ func clusterExtensionRows() map[string]readinessRow {
 			want: unready("NotReady", "Condition Installed is of an earlier generation"),
 		},
 		"OtherGroup": {
-			reason: "A kind of that name may be anybody's.",
+			reason: "A kind of that name in another API group is not OLM's.",
 			o:      builder.WithStatus("example.com/v1", "ClusterExtension", builder.Conditions("Progressing=False/Blocked")),
 			want:   itIsReady,
 		},
 		"WithChecks": {
-			reason: "Its word that it failed counts with checks, too.",
+			reason: "A failure that it reports counts with checks, too.",
 			o:      extension(absent, "Progressing@3=True/Retrying: no package"),
 			checks: builder.Checks(builder.MatchCondition("Installed", "True")),
 			want:   doomed("Retrying", "no package"),
@@ -724,19 +724,19 @@ func oddRows() map[string]readinessRow {
 	long := strings.Repeat("ä", 5000)
 	return map[string]readinessRow{
 		"StatusText": {
-			reason: "A status that is no object says nothing that could be understood.", o: builder.Foo(`"Running"`),
+			reason: "A status that is not an object cannot be evaluated.", o: builder.Foo(`"Running"`),
 			want: unready("NotReady", unread+`status is "Running", not an object`),
 		},
 		"StatusTextChecked": {
-			reason: "But by a check.", o: builder.Foo(`"Running"`), checks: builder.Checks(builder.MatchString("status", "Running")),
+			reason: "A check can still evaluate it.", o: builder.Foo(`"Running"`), checks: builder.Checks(builder.MatchString("status", "Running")),
 			want: itIsReady,
 		},
 		"ConditionsMap": {
-			reason: "Conditions that are no list say nothing, either.", o: builder.Foo(`{"conditions":{"Ready":"True"}}`),
+			reason: "Conditions that are not a list cannot be evaluated either.", o: builder.Foo(`{"conditions":{"Ready":"True"}}`),
 			want: unready("NotReady", unread+"status.conditions is an object, not a list"),
 		},
 		"ConditionsMapChecked": {
-			reason: "But by a check.", o: builder.Foo(`{"conditions":{"Ready":"True"}}`),
+			reason: "A check can still evaluate it.", o: builder.Foo(`{"conditions":{"Ready":"True"}}`),
 			checks: builder.Checks(builder.MatchString("status.conditions.Ready", "True")),
 			want:   itIsReady,
 		},
@@ -772,7 +772,7 @@ func oddRows() map[string]readinessRow {
 			reason: "A message is one line.", o: builder.FooWithConditions("Ready=False/Lines: It went\n\n\twrong...\n"),
 			want: unready("Lines", "It went wrong"),
 		},
-		"Dots": {reason: "And says something.", o: builder.FooWithConditions("Ready=False/Dots: ..."), want: unready("Dots", "Ready is False")},
+		"Dots": {reason: "A message of dots only is left out.", o: builder.FooWithConditions("Ready=False/Dots: ..."), want: unready("Dots", "Ready is False")},
 		"ReasonLine": {
 			reason: "A reason is one word.", o: builder.FooWithConditions("Ready=False/Two\n: lines"), want: unready("NotReady", "lines"),
 		},
@@ -830,7 +830,7 @@ func checkReadiness(t *testing.T, got State) {
 	switch {
 	case got.Ready:
 		if diff := cmp.Diff(itIsReady, got); diff != "" {
-			t.Fatalf("What is ready has nothing to say\n-want +got\n%s", diff)
+			t.Fatalf("A ready object has a reason, a message or a failure\n-want +got\n%s", diff)
 		}
 	case !reasonPattern.MatchString(got.Reason), len(got.Reason) > 1024:
 		t.Fatalf("No condition can carry the reason %q", got.Reason)

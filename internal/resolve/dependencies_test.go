@@ -256,7 +256,7 @@ func TestStories(t *testing.T) {
 				"which foo.v0.1.0 would meet, but foo.v1.0.0 and foo.v0.1.0 both are of package foo"),
 		},
 		"Unsupported": {
-			reason: "CEL is not evaluated, and that is said, not guessed.",
+			reason: "CEL is not evaluated: the constraint is reported as unsupported.",
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(constrains(`{"failureMessage":"x","cel":{"rule":"properties.exists(p, true)"}}`))))},
 			want:   refused(v1alpha1.ReasonUnsupportedConstraint, "foo.v1.0.0 has a constraint of the sort cel, which is not evaluated here"),
 		},

@@ -48,9 +48,9 @@ func TestInstalled(t *testing.T) {
 		annotation *string
 		want       Installed
 	}{
-		"Unstamped":         {"What was applied by hand tells what it provides, and not whose it is.", nil, bare},
-		"Stamped":           {"What a plan stamped tells its package and its needs.", new(stamp(named, needs)), with("vault", named, needs)},
-		"WithoutAPackage":   {"Needs are told without a package, too.", new(stamp(needs)), with("", needs)},
+		"Unstamped":         {"A CSV that was applied by hand has provided APIs, but no package.", nil, bare},
+		"Stamped":           {"A CSV that a plan stamped has its package and its dependencies.", new(stamp(named, needs)), with("vault", named, needs)},
+		"WithoutAPackage":   {"Dependencies are read without a package, too.", new(stamp(needs)), with("", needs)},
 		"UnreadablePackage": {"A package that cannot be read is not known.", new(stamp(unreadable, needs)), with("", unreadable, needs)},
 		"Garbage":           {"An annotation that is no JSON is none.", new("{"), bare},
 		"Empty":             {"Nor is an empty one.", new(""), bare},
@@ -80,6 +80,6 @@ func TestServed(t *testing.T) {
 	got := Served([]apiextensions.CustomResourceDefinition{crd})
 	want := []property.GVK{{Group: "example.com", Version: "v1", Kind: "Foo"}, {Group: "example.com", Version: "v2", Kind: "Foo"}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A version that is not served serves nobody (-want +got):\n%s", diff)
+		t.Errorf("A version that is not served does not count (-want +got):\n%s", diff)
 	}
 }

@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 			want:   refused(notSatisfiable, "foo.v1.0.0 and foo.v2.0.0 both are of package foo"),
 		},
 		"Unmet": {
-			reason: "What a bundle of the plan needs is told as it is for a Subscription.",
+			reason: "An unmet dependency of a bundle in the plan is reported as for a Subscription.",
 			names:  []string{"foo.v1.0.0"},
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(needsKind("Bar"))))},
 			want: refused(notSatisfiable,

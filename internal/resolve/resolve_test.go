@@ -103,7 +103,7 @@ func TestFirstInstall(t *testing.T) {
 			want:   chosen("foo.v1.0.0 from stable of olm/community"),
 		},
 		"OlderWhereNewerCannot": {
-			reason: "Better an older bundle than none; the note says why it is not the newest.",
+			reason: "An older bundle is better than none; the note explains why it is not the newest.",
 			in: Surroundings{Catalogs: foo(
 				bundle("foo.v1.0.0"),
 				bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ">=1.0.0"))))},
@@ -169,7 +169,7 @@ func TestUpdate(t *testing.T) {
 			in:     Surroundings{Catalogs: chain()},
 		},
 		"Skips": {
-			reason: "Who skips what is installed replaces it, whatever its replaces says.",
+			reason: "A bundle that skips the installed one replaces it, whatever its replaces field contains.",
 			sub:    Subscription{Installed: update("foo.v2.0.0")},
 			in: Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
 				bundle("foo.v3.0.0", replaces("foo.v1.0.0"), skips("foo.v2.0.0")))},
@@ -222,7 +222,7 @@ func TestUpdate(t *testing.T) {
 			want:   want{Choices: []string{"foo.v1.9.9 from stable of olm/community for foo.v2.0.0"}, Newest: "foo.v1.9.9"},
 		},
 		"OlderChannel": {
-			reason: "Of a channel whose newest is older nobody may claim that it is what runs.",
+			reason: "If the newest bundle of the channel is older than the installed one, it is not reported as running.",
 			sub:    Subscription{Channel: "stable", Installed: update("foo.v2.0.0")},
 			in: Surroundings{Catalogs: sources(source("community",
 				pkg("foo", channel("stable", bundle("foo.v1.5.0")), channel("candidate", bundle("foo.v2.0.0")))))},
@@ -246,7 +246,7 @@ func TestUpdate(t *testing.T) {
 					"kind Bar of example.com/v1, which nothing in the visible catalogs provides and is not on the cluster"},
 		},
 		"CannotUpdate": {
-			reason: "An update that cannot be is told, with what it is for.",
+			reason: "An update that is not possible is reported, with the installed bundle.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ""))))},
 			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
@@ -318,7 +318,7 @@ func TestNotFound(t *testing.T) {
 			want:   refused(v1alpha1.ReasonCatalogSourceNotFound, "There is no CatalogSource olm/comunity: did you mean olm/community?"),
 		},
 		"Unread": {
-			reason: "A catalog that has not been read says nothing of its packages.",
+			reason: "The packages of a catalog that has not been read are not known.",
 			in:     Surroundings{Catalogs: sources(unread)},
 			want: refused(v1alpha1.ReasonCatalogSourceUnreadable,
 				"CatalogSource olm/community has not been read yet: see its status"),

@@ -57,7 +57,7 @@ func TestTogether(t *testing.T) {
 			present:  []Installed{installed("third.v1.0.0", has(needsPackage("ocs", "1.0.0")))},
 		},
 		"FirstInstall": {
-			reason:   "A first install is nobody's update.",
+			reason:   "A first install does not count as an update.",
 			subs:     []Subscription{sub(Subscription{Package: "odf"}), of("ocs")},
 			catalogs: pinned("1.1.0"),
 		},

@@ -159,7 +159,7 @@ func TestDecodeEvent(t *testing.T) {
 			want: foo(Condition{"Ready", False}),
 		},
 		"a status twice, the last empty": {
-			reason: "What a field said before it came again does not count.",
+			reason: "If a field is repeated, its earlier value does not count.",
 			event:  modified(`,"status":{"conditions":[{"type":"Ready","status":"True"}]},"status":{}`),
 			want:   foo(),
 		},
@@ -180,7 +180,7 @@ func TestDecodeEvent(t *testing.T) {
 			want: foo(Condition{"Ready", Unknown}, Condition{"Migrating", True}),
 		},
 		"bookmark": {
-			reason: "A bookmark says how far the watch has come.",
+			reason: "A bookmark reports how far the watch has come.",
 			event:  `{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"99","creationTimestamp":null},"spec":{}}}`,
 			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions()},
 		},
@@ -239,7 +239,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 			message: "too old resource version: 1 (9)",
 		},
 		"gone": {
-			reason: "The code says it as well, in any order.",
+			reason: "A Status with code 410 is recognized as well, in any order of its fields.",
 			object: `{"code":410,"reason":"Gone","status":"Failure"}`,
 			is:     apierrors.IsGone,
 		},
@@ -259,7 +259,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 			is:     func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown },
 		},
 		"nothing": {
-			reason: "An error that does not say what it is, is one.",
+			reason: "An error event without a Status is an error, too.",
 			object: `null`,
 			is:     func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown },
 		},
@@ -340,7 +340,7 @@ func TestDecodeList(t *testing.T) {
 		want   map[string][]Condition
 	}{
 		"a page": {
-			reason: "A page tells how to get the next, wherever it tells it.",
+			reason: "The continue token of a page is read wherever its metadata is.",
 			list:   `{"kind":"FooList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a","namespace":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}},{"metadata":{"name":"b","namespace":"n"}}],"metadata":{"continue":"to\u006ben","remainingItemCount":5,"resourceVersion":"12"}}`,
 			meta:   metav1.ListMeta{ResourceVersion: "12", Continue: "token"},
 			want:   map[string][]Condition{"n\x00a": conditions(Condition{"Ready", True}), "n\x00b": conditions()},

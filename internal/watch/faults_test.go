@@ -81,7 +81,7 @@ func testExpiredWatch(t *testing.T, f fixture) {
 	close(resume)
 	sub.awaits(t, 4, n+"/foo-3", n+"/foo-4", n+"/foo-9")
 	if expired.Load() == 0 {
-		t.Error("no watch was told that it has expired")
+		t.Error("no watch received an Expired error")
 	}
 	f.setConditions(t, n, "foo-3")
 	sub.awaits(t, 4, n+"/foo-4", n+"/foo-9")

@@ -239,7 +239,7 @@ func (m *model) step(t *testing.T) string {
 		m.before.delete(m.name())
 		m.before.replace(1, nil)
 		m.before.failed(fmt.Errorf("of no interest"))
-		return "a reading that has ended says something"
+		return "events of a reading that has ended"
 	case op < 15 || m.now.source.filled < m.now.round:
 		return m.replace()
 	case op < 35:

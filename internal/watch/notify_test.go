@@ -121,12 +121,12 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"held for another reason": {
-			reason: "What a listed object says is news, but changes nothing that is held.",
+			reason: "A changed message of a listed object is news, but does not change what is held.",
 			steps: []step{replace(map[string]string{"n/a": "Blocks=True"}, urgent), update("n/a", "Blocks=True Tells=True", urgent),
 				update("n/b", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True", counts)},
 		},
 		"important": {
-			reason: "The first to tell something is news at once, as is the last; between them only the count moves.",
+			reason: "The first important object is news at once, as is the last; between them only the count changes.",
 			steps: []step{
 				replace(map[string]string{"n/a": "", "n/b": ""}, urgent),
 				update("n/a", "Tells=True", urgent), update("n/b", "Tells=True", counts),
@@ -138,7 +138,7 @@ func TestNotify(t *testing.T) {
 			steps:  []step{replace(nil, urgent), update("n/a", "", urgent), update("n/b", "", counts), remove("n/b", counts), remove("n/a", urgent)},
 		},
 		"irrelevant": {
-			reason: "Nothing is told of what changes nothing: the same again, a condition that no verdict depends on, another order, what is not there.",
+			reason: "Nothing is notified without a change: the same again, a condition that no verdict depends on, another order, a missing object.",
 			steps: []step{
 				replace(map[string]string{"n/a": "Blocks=True", "n/b": ""}, urgent),
 				update("n/a", "Blocks=True"), update("n/a", "Blocks=True Idle=True"), update("n/a", "Idle=False Blocks=True"),
@@ -157,7 +157,7 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"stale": {
-			reason: "A reading that has ended has no say.",
+			reason: "Events of a reading that has ended are ignored.",
 			steps: []step{
 				replace(nil, urgent),
 				{func(s script) {

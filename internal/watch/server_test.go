@@ -235,7 +235,7 @@ func (s subscription) awaitErr(t testing.TB, what string, is func(error) bool) w
 	t.Helper()
 	return s.await(t, func(got watch.Snapshot) string {
 		if got.Err == nil || !is(got.Err) {
-			return "want an error that says " + what
+			return "want an error: " + what
 		}
 		return ""
 	})
@@ -394,7 +394,7 @@ func testImpersonated(t *testing.T, f fixture) {
 		t.Errorf("nothing can be known: got %+v", got)
 	}
 	if got := all.Snapshot().Err.Error(); !strings.Contains(got, target.Identity.Name) || !strings.Contains(got, "foos."+f.group) {
-		t.Errorf("the error should say who may not read what: %s", got)
+		t.Errorf("the error should name the identity and what it may not read: %s", got)
 	}
 	target.Namespace = here
 	subscribe(t, engine, target, "Migrating").awaits(t, 1, here+"/a")

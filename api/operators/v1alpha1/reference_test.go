@@ -26,7 +26,7 @@ func TestObjectReferenceFor(t *testing.T) {
 		want   *corev1.ObjectReference // nil for an error
 	}{
 		"Ours": {
-			reason: "The Go type decides, for objects that a client has read say no kind.",
+			reason: "The kind is taken from the Go type, since objects that a client has read have none.",
 			obj:    &Subscription{ObjectMeta: metadata},
 			want:   reference("operators.coreos.com/v1alpha1", "Subscription"),
 		},
@@ -41,7 +41,7 @@ func TestObjectReferenceFor(t *testing.T) {
 			want:   reference("v1", "ServiceAccount"),
 		},
 		"Unstructured": {
-			reason: "An object without a Go type says its kind.",
+			reason: "The kind of an object without a Go type is taken from the object.",
 			obj: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Foo",
 				"metadata": map[string]any{"namespace": "default", "name": "foo", "uid": "1234"},
@@ -62,9 +62,9 @@ func TestObjectReferenceFor(t *testing.T) {
 			},
 			want: reference("example.com/v1", "Second"),
 		},
-		"SeveralKindsUnsaid":  {reason: "Nobody guesses between two kinds.", obj: &corev1.Secret{ObjectMeta: metadata}},
-		"NotInScheme":         {reason: "A kind that nobody tells cannot be referred to.", obj: &corev1.Pod{ObjectMeta: metadata}},
-		"UnstructuredUnsaid":  {reason: "Nor one that the object should have told.", obj: &unstructured.Unstructured{Object: map[string]any{}}},
+		"SeveralKindsUnsaid":  {reason: "A type with two kinds is ambiguous.", obj: &corev1.Secret{ObjectMeta: metadata}},
+		"NotInScheme":         {reason: "An object without a kind cannot be referred to if its type is not in the scheme.", obj: &corev1.Pod{ObjectMeta: metadata}},
+		"UnstructuredUnsaid":  {reason: "Nor can an unstructured object without a kind.", obj: &unstructured.Unstructured{Object: map[string]any{}}},
 		"List":                {reason: "A list is no object.", obj: &SubscriptionList{}},
 		"Nothing":             {reason: "Nothing cannot be referred to.", obj: nil},
 		"NilOfAType":          {reason: "Nor can nothing of a type.", obj: (*Subscription)(nil)},

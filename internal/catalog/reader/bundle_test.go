@@ -49,7 +49,7 @@ func TestBundleImage(t *testing.T) {
 			want:   []string{"Service s", "ClusterServiceVersion foo.v1.0.0"},
 		},
 		"labels in a file": {
-			reason: "An image built without labels says what it is in metadata/annotations.yaml.",
+			reason: "The labels of an image built without them are read from metadata/annotations.yaml.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("./metadata/annotations.yaml", annotations, "/yaml/foo.csv.json", csv)},
 			want:   []string{"ClusterServiceVersion foo.v1.0.0"},
 		},
@@ -63,7 +63,7 @@ func TestBundleImage(t *testing.T) {
 			want: []string{"ClusterServiceVersion foo.v1.0.0"},
 		},
 		"no bundle": {
-			reason: "Any other image is told from a bundle by its labels.",
+			reason: "A bundle is recognized by its labels.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("bin/sh", "x")},
 			err: "BundleInvalid: image example.com/no-bundle is not a bundle: neither its labels nor " +
 				"metadata/annotations.yaml say operators.operatorframework.io.bundle.mediatype.v1",
@@ -81,7 +81,7 @@ func TestBundleImage(t *testing.T) {
 			err:    "BundleInvalid: image example.com/no-manifests has no manifests in its folder manifests/",
 		},
 		"not YAML": {
-			reason: "The file and the line in it are told, whichever document it is in.",
+			reason: "The error contains the file and the line in it, whichever document is invalid.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "# 1\n---\nkind: A\napiVersion: v1\n  metadata: {}\n", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: manifests/a.yaml is not YAML: line 5: mapping values are not allowed in this context",
@@ -129,13 +129,13 @@ func TestBundleImage(t *testing.T) {
 			err:    "BundleInvalid: bundle image example.com/a-link: manifests/a.yaml is a link, and links are not followed: put the file itself there",
 		},
 		"too large": {
-			reason: "The limit is told. It packs well, so it counts unpacked.",
+			reason: "The error contains the limit. The unpacked size counts, since the file compresses well.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", csv, "manifests/b.yaml", strings.Repeat(" ", 30<<10))},
 			err:    "TooLarge: bundle image example.com/too-large is larger than the limit of 20KiB",
 		},
 		"too many files": {
-			reason: "The limit is told.",
+			reason: "The error contains the limit.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("1", "", "2", "", "3", "", "4", "", "5", "", "6", "")},
 			err:    "TooLarge: bundle image example.com/too-many-files has more files than the limit of 5",

@@ -124,7 +124,7 @@ func TestReadInvalid(t *testing.T) {
 			want:   "channel fast has no entry",
 		},
 		"unknown default channel": {
-			reason: "What there is instead is told.",
+			reason: "The error lists the channels that exist.",
 			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "defaultChannel: stable", "defaultChannel: fast", 1),
 			want:   "its default channel fast is not there (it has stable)",
 		},
@@ -139,7 +139,7 @@ func TestReadInvalid(t *testing.T) {
 			want:   "it has no channel",
 		},
 		"no package": {
-			reason: "A bundle of a package that nobody describes.",
+			reason: "A bundle of a package without an olm.package.",
 			bad:    catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a"),
 			want:   "there are channels or bundles of it, but no olm.package",
 		},
@@ -180,7 +180,7 @@ func TestReadInvalid(t *testing.T) {
 			want:   "bad/catalog.yaml cannot be read: error converting YAML to JSON: yaml: found character that cannot start any token",
 		},
 		"nothing but what is not YAML": {
-			reason: "The folder tells the package.",
+			reason: "The package is known from the folder.",
 			bad:    "{{{",
 			want:   "bad/catalog.yaml cannot be read: json: offset 2: invalid character '{' looking for beginning of object key string",
 		},
@@ -227,7 +227,7 @@ func TestReadNothing(t *testing.T) {
 			want:   "there is no file-based catalog in it: no olm.package", because: v1alpha1.ReasonNotACatalog,
 		},
 		"other files": {
-			reason: "What is there instead is told.",
+			reason: "The error names the files found instead.",
 			files:  map[string]string{"README.md": "# Hello: world: again"},
 			limits: catalog.DefaultLimits,
 			want: "there is no file-based catalog in it: no olm.package that can be read " +

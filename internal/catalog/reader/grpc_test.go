@@ -60,7 +60,7 @@ func TestGRPCReadsWhatTheFilesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(slices.Collect(want.Answers), answers); diff != "" {
-		t.Errorf("The same catalog says the same, however it is read.\n-files +registry\n%s", diff)
+		t.Errorf("The content of a catalog should not depend on how it is read.\n-files +registry\n%s", diff)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestAPIProperties(t *testing.T) {
 		want   []property.Property
 	}{
 		"an old registry": {
-			reason: "Before there were properties, the same was said in fields of its own.",
+			reason: "Before there were properties, fields of their own had the same content.",
 			in: &api.Bundle{PackageName: "foo", Version: "1.0.0", ProvidedApis: gvk, RequiredApis: gvk,
 				Dependencies: []*api.Dependency{{Type: "olm.package", Value: `{"packageName":"bar","version":">1.0.0"}`}, {Type: "olm.constraint", Value: "{}"}}},
 			want: []property.Property{
@@ -84,7 +84,7 @@ func TestAPIProperties(t *testing.T) {
 			},
 		},
 		"a new registry": {
-			reason: "What properties say is not said twice, and objects are left out.",
+			reason: "Fields that repeat properties are ignored, and objects are left out.",
 			in: &api.Bundle{PackageName: "foo", Version: "1.0.0", ProvidedApis: gvk, RequiredApis: gvk, Properties: []*api.Property{
 				{Type: "olm.package", Value: `{"packageName":"foo","version":"1.0.0"}`},
 				{Type: "olm.gvk", Value: `{}`}, {Type: "olm.gvk.required", Value: `{}`}, {Type: "olm.bundle.object", Value: `{}`},

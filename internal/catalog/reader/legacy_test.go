@@ -115,11 +115,11 @@ func TestLegacyConfigMapUnreadable(t *testing.T) {
 		want           string
 	}{
 		"not YAML": {
-			reason: "The key and the line are told.", csvs: "a\nb: c: d", packages: "[]",
+			reason: "The error contains the key and the line.", csvs: "a\nb: c: d", packages: "[]",
 			want: "NotACatalog: key clusterServiceVersions is no list of objects: line 2: mapping values are not allowed in this context",
 		},
 		"no list": {
-			reason: "The key is told.", csvs: "[]", packages: "{a: b}",
+			reason: "The error contains the key.", csvs: "[]", packages: "{a: b}",
 			want: "NotACatalog: key packages is no list of package manifests: error unmarshaling JSON: while decoding JSON: " +
 				"json: cannot unmarshal object into Go value of type []reader.legacyPackage",
 		},

@@ -58,7 +58,7 @@ func TestUnpack(t *testing.T) {
 			want:   []string{"configs/b=2", "configs/c=3"},
 		},
 		"links": {
-			reason: "Links are told of, and never followed.",
+			reason: "Links are reported, and never followed.",
 			layers: [][]catalogtest.TarEntry{{{Name: "configs/a", Link: "../../../etc"}, {Name: "configs/b", Link: "/etc/passwd", Hard: true}}},
 			folder: "/configs",
 			want:   []string{"configs/a is a link", "configs/b is a link"},
@@ -88,7 +88,7 @@ func TestUnpack(t *testing.T) {
 			err:    "the image has an entry whose name is 5008 bytes long: configs/" + strings.Repeat("a", 189) + "…",
 		},
 		"long names elsewhere": {
-			reason: "Nobody remembers them.",
+			reason: "Names outside of the folder are not kept.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/"+strings.Repeat("a", 5000), "x", "configs/a", "1")},
 			folder: "/configs",
 			want:   []string{"configs/a=1"},

@@ -50,8 +50,8 @@ func TestAuthority(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, value, want string // want is empty if it connects
 	}{
-		"Unknown":   {"Anybody could make such a certificate.", "system", "annotation operatorstatus.io/registry-ca of the CatalogSource names the authority"},
-		"ConfigMap": {"Its author says whom to trust.", "configmap/ca", ""},
+		"Unknown":   {"Anyone could create such a certificate.", "system", "annotation operatorstatus.io/registry-ca of the CatalogSource names the authority"},
+		"ConfigMap": {"The author of the CatalogSource chooses which authority to trust.", "configmap/ca", ""},
 		"Secret":    {"Where certificates are kept, too.", "secret/ca#tls.crt", ""},
 		"NoKey":     {"What is not there is not trusted.", "secret/ca", "has no certificate in PEM form"},
 		"NotPEM":    {"Nor what is no certificate.", "configmap/ca#none", "has no certificate in PEM form"},

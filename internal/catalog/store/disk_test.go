@@ -26,7 +26,7 @@ func TestDiskKeepsWhatIsUsed(t *testing.T) {
 	check(t, d, "sha256:1", true, "somebody reads it")
 	release()
 	release() // a second call does nothing
-	check(t, d, "sha256:1", false, "nobody uses it")
+	check(t, d, "sha256:1", false, "it is not used")
 	check(t, d, "sha256:2", true, "a uses it")
 
 	put(t, d, "sha256:3") // of a run that ended before the content was used
@@ -44,7 +44,7 @@ func TestDiskKeepsWhatIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, again, "sha256:2", true, "a used it when the manager ended")
-	check(t, again, "sha256:3", false, "nobody ever used it")
+	check(t, again, "sha256:3", false, "it was never used")
 	if err := again.forgetOthers(func(types.NamespacedName) bool { return false }); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestReachAddresses(t *testing.T) {
 		"Unspecified":   {"Which Linux takes for loopback.", "tenant", "", "0.0.0.0:5000", "own host"},
 		"Metadata":      {"The cloud's credentials are there.", "tenant", "", "169.254.169.254:80", "own network"},
 		"LinkLocal6":    {"Also with a zone.", "tenant", "", "[fe80::1%eth0]:80", "own network"},
-		"APIServer":     {"It may tell the manager's address from others.", "tenant", "", "10.96.0.1:443", "the API server"},
+		"APIServer":     {"It may treat the manager's address differently from others.", "tenant", "", "10.96.0.1:443", "the API server"},
 		"Allowed":       {"The admin may open some.", "tenant", "127.0.0.0/8", "127.0.0.1:5000", ""},
 		"AllowedOthers": {"And only those.", "tenant", "127.0.0.0/8", "[::1]:5000", "--catalog-allow-cidr"},
 		"Trusted":       {"A trusted catalog points anywhere.", "olm", "", "127.0.0.1:5000", ""},
@@ -57,7 +57,7 @@ func TestReachPlaintext(t *testing.T) {
 		reason, plaintext, host string
 		want                    bool
 	}{
-		"Nobody":        {"Unless it is said.", "", "registry.example.com:50051", false},
+		"Nobody":        {"Plaintext is not allowed by default.", "", "registry.example.com:50051", false},
 		"Host":          {"A host is meant with every port.", "registry.example.com", "registry.example.com:50051", true},
 		"HostAndPort":   {"Or with one.", "a:1,registry.example.com:50051", "registry.example.com:50051", true},
 		"OtherPort":     {"And no other.", "registry.example.com:50052", "registry.example.com:50051", false},
@@ -96,6 +96,6 @@ func TestParseAllowed(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := ParseAllowed("10.0.0.1"); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
-		t.Errorf("%v; want to be told what a CIDR is", err)
+		t.Errorf("got %v, want an error with an example of a CIDR", err)
 	}
 }

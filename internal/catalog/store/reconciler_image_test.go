@@ -201,11 +201,11 @@ func secrets(t *testing.T, w *world) {
 			want: "True CatalogRead: Read 1 package from image " + image + " at " + digest,
 		},
 		"wrong": {
-			reason: "What the registry answers is said.", secrets: []string{"wrong"},
+			reason: "The message contains the registry's response.", secrets: []string{"wrong"},
 			want: refused,
 		},
 		"none": {
-			reason: "What would help is said.",
+			reason: "The message suggests a fix.",
 			want:   refused + " (spec.secrets names no Secret with credentials for it)",
 		},
 		"missing": {

@@ -61,7 +61,7 @@ func badInput(t *testing.T, w *world) {
 			old:    olm.CatalogSourceSpecInvalidError,
 		},
 		"no-origin": {
-			reason: "The spec says how to read, but not what.",
+			reason: "The spec has a source type, but no source.",
 			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc},
 			want:   "False SpecInvalid: spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry",
 			old:    olm.CatalogSourceSpecInvalidError,
@@ -85,7 +85,7 @@ func badInput(t *testing.T, w *world) {
 			old:    olm.CatalogSourceSpecInvalidError,
 		},
 		"unreachable": {
-			reason: "Nobody listens.",
+			reason: "Nothing listens at the address.",
 			spec:   addressSpec("127.0.0.1:1"),
 			want:   "False Unreachable: the registry at 127.0.0.1:1 cannot be read: dial tcp 127.0.0.1:1: connect: connection refused",
 			old:    olm.CatalogSourceRegistryServerError,
@@ -104,7 +104,7 @@ func badInput(t *testing.T, w *world) {
 			old: olm.CatalogSourceRegistryServerError,
 		},
 		"sqlite": {
-			reason: "An index image of the old kind is told as what it is.",
+			reason: "An sqlite index image is reported as such.",
 			spec: push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"},
 				catalogtest.Files("database/index.db", "x")),
 			want: "False NotACatalog: image " + registry.Host + "/sqlite looks like an sqlite index image, which is not supported: " +
@@ -138,7 +138,7 @@ func badInput(t *testing.T, w *world) {
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"large-file": {
-			reason: "The limit is told.",
+			reason: "The message contains the limit.",
 			spec:   push("large-file", nil, catalogtest.Files("configs/a.yaml", large)),
 			want:   "False TooLarge: image " + registry.Host + "/large-file: configs/a.yaml is larger than the limit of 64KiB for a file",
 			old:    olm.CatalogSourceRegistryServerError,

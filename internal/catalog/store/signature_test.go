@@ -45,7 +45,7 @@ func TestPolicies(t *testing.T) {
 		"the longest": {"A policy for a product takes the place of the vendor's; two of the same length both count.",
 			"quay.io/vendor/product/catalog@sha256:" + strings.Repeat("a", 64), false, []string{"product", "product-too"}},
 		"the prefix itself": {"", "quay.io/vendor/product", false, []string{"product", "product-too"}},
-		"a longer name":     {"A prefix ends where a part of the path does: anybody can register a longer name.", "quay.io/vendor-two/catalog", false, nil},
+		"a longer name":     {"A prefix ends at the end of a path segment: anyone can register a longer name.", "quay.io/vendor-two/catalog", false, nil},
 		"a longer host":     {"", "quay.io.example.com/vendor/catalog", false, nil},
 		"a port":            {"", "registry.example.com:5000/a", false, []string{"product"}},
 		"another port":      {"", "registry.example.com:50001/a", false, nil},
@@ -106,7 +106,7 @@ func TestVerify(t *testing.T) {
 		"signed":    {"", byAcme, []catalog.Signature{simple(acme, catalogtest.SimplePayload(digest))}, "acme (ImagePolicy p)"},
 		"signed by cosign 3": {"", byAcme, []catalog.Signature{envelope(acme, inTotoType, catalogtest.Statement(digest, cosignSignaturesV1))},
 			"acme (ImagePolicy p)"},
-		"one of several": {"Anybody who may push can add a signature: one that is right is enough.", byAcme,
+		"one of several": {"Anyone who may push can add a signature: one valid signature is enough.", byAcme,
 			[]catalog.Signature{simple(mallory, catalogtest.SimplePayload(digest)), simple(acme, catalogtest.SimplePayload(digest))}, "acme (ImagePolicy p)"},
 		"none": {"", byAcme, nil, "SignatureMissing: image example.com/a at " + digest +
 			" does not satisfy ImagePolicy p: the registry has no signature of it. It has to be signed by authority acme"},

@@ -93,7 +93,7 @@ func next(t *testing.T, c chan string) string {
 	case s := <-c:
 		return s
 	case <-time.After(time.Minute):
-		t.Fatal("nothing is told")
+		t.Fatal("the listener was not called")
 		return ""
 	}
 }
@@ -116,15 +116,15 @@ func TestChanges(t *testing.T) {
 	s.record(key("ns", "a"), &reading{content: &catalog.Content{Packages: map[string]*catalog.Package{"foo": {Name: "foo"}}}}, outcome{})
 	second, _ := s.Get(key("ns", "a"))
 	if first.Content != second.Content {
-		t.Error("Content that is the same stays the same, so that nobody need look at it")
+		t.Error("Unchanged content should be kept, so that it need not be processed again")
 	}
 	s.see(key("ns", "b"), 0)
 	if got := next(t, quick); got != "ns/b" {
-		t.Errorf("The same content read again is told as a change: %s", got)
+		t.Errorf("The same content read again is reported as a change: %s", got)
 	}
 	s.record(key("ns", "a"), &reading{from: "another", content: &catalog.Content{Packages: map[string]*catalog.Package{"foo": {Name: "foo"}}}}, outcome{})
 	if got := next(t, quick); got != "ns/a" {
-		t.Errorf("The same content from elsewhere may have other objects, and is told: %s", got)
+		t.Errorf("The same content from elsewhere may have other objects, and should be reported: %s", got)
 	}
 	s.record(key("ns", "b"), nil, outcome{err: catalog.AsError(catalog.Errorf(v1alpha1.ReasonUnreachable, "away"), "")})
 	s.forget(key("ns", "b"))

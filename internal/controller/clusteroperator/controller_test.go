@@ -29,7 +29,7 @@ func TestController(t *testing.T) {
 	cvotest.Watch(t, c.Config, c.Client.Scheme())
 	r := run(t, c)
 
-	t.Log("without the object there is nothing to do, whatever PlatformOperators say")
+	t.Log("without the ClusterOperator there is nothing to do, whatever PlatformOperators report")
 	begin := time.Now()
 	c.Create(t, platformOperator("foo"), platformOperator("bar"))
 	c.AwaitIdle(t, restful, agent)
@@ -99,7 +99,7 @@ func TestController(t *testing.T) {
 	})
 	await(t, c, "Progressing=False/PlatformOperatorsInstalled")
 
-	t.Log("a ClusterVersion that comes says which release it is, and is heeded when it changes")
+	t.Log("once a ClusterVersion exists, the release is read from it, also when it changes")
 	c.InstallOpenShift(t, clusterVersionCRD)
 	if err := clusteroperator.WatchClusterVersion(r.manager, r.controller); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func TestInstallModes(t *testing.T) {
 			unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
 		"NoTargets": {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil,
 			"Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one so that its selector matches"},
-		"Twice": {"A mode that is told twice may be told differently.", []olm.InstallModeType{own, own}, []string{"default"},
+		"Twice": {"Two entries of one install mode may contradict each other.", []olm.InstallModeType{own, own}, []string{"default"},
 			"Failed/InvalidInstallModes: Install mode OwnNamespace is given twice"},
 	}
 	for name, tc := range cases {
@@ -97,7 +97,7 @@ func TestInstallModes(t *testing.T) {
 		c := csv("v1")
 		c.Spec.InstallModes = []olm.InstallMode{{Type: own, Supported: false}}
 		if verdict, _ := (&Reconciler{}).installModes(t.Context(), about(c)); verdict == nil || verdict.Reason != "UnsupportedOperatorGroup" {
-			t.Errorf("A mode that is told not to be supported is not: got %s", word(verdict))
+			t.Errorf("A mode with supported: false is not supported: got %s", word(verdict))
 		}
 	})
 }
@@ -125,14 +125,14 @@ func TestStrategy(t *testing.T) {
 			"Failed/InvalidInstallStrategy: Deployment number 1 of the install strategy has no name"},
 		"Exactly":    {"The least version is enough.", csv("v1", needs("1.31.0")), "v1.31.0", ""},
 		"Newer":      {"So is a newer one; versions are no words.", csv("v1", needs("1.9.0")), "v1.31.0", ""},
-		"Older":      {"An older one is not, and that is said.", csv("v1", needs("1.32.0")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
+		"Older":      {"An older one is not, and the message names both versions.", csv("v1", needs("1.32.0")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
 		"Short":      {"Authors write it short, or with a v.", csv("v1", needs("v1.32")), "v1.31.5", tooOld("1.32.0", "1.31.5")},
 		"Vendor":     {"What a vendor appends counts for nothing.", csv("v1", needs("1.31.0")), "v1.31.0+k3s1", ""},
 		"Prerelease": {"A pre-release has what the release has.", csv("v1", needs("1.31.0")), "v1.31.0-rc.1+abc", ""},
 		"GKE":        {"And -gke.1 is none.", csv("v1", needs("1.31.2")), "v1.31.2-gke.1000", ""},
 		"NoVersion": {"What is no version is the author's fault.", csv("v1", needs("latest")), "v1.31.0",
 			`Failed/InvalidInstallStrategy: minKubeVersion "latest" is no version: `},
-		"ServerUnsaid": {"A server that does not tell is not held to it.", csv("v1", needs("1.31.0")), "unknown", ""},
+		"ServerUnsaid": {"A server whose version is not known is not checked.", csv("v1", needs("1.31.0")), "unknown", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

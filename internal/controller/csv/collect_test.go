@@ -46,7 +46,7 @@ func TestCollect(t *testing.T) {
 	}{
 		"Gone":       {reason: "The garbage collector does not take what is cluster-scoped.", role: brought(), grant: recorded("uid-1")},
 		"WithoutUID": {reason: "We may have been cut off before the UID was known.", role: brought(), grant: recorded("")},
-		"NotYetSeen": {reason: "An InstallPlan has just applied both, and of the role the cache was told first.", role: brought(), grant: recorded("uid-1"),
+		"NotYetSeen": {reason: "An InstallPlan has just applied both, and the role reached the cache first.", role: brought(), grant: recorded("uid-1"),
 			live: []client.Object{owner}, stays: true},
 		"Another": {reason: "An object by that name that was created since is another one.", role: brought(), grant: recorded("uid-0"), stays: true},
 		"Relabelled": {reason: "What the next version has taken over is that one's.",

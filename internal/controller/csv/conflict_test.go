@@ -58,7 +58,7 @@ func TestOwnerConflict(t *testing.T) {
 			others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos))}, want: conflict("default/w1")},
 		"Circle": {reason: "A circle is gone round once.", csv: mine(replaces("x1")),
 			others: []*v1alpha1.ClusterServiceVersion{csv("x1", replaces("v2")), csv("w1", owning(foos))}, want: conflict("default/w1")},
-		"Copied": {reason: "A copy is nobody.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), copied)}},
+		"Copied": {reason: "A copied CSV is ignored.", csv: mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", owning(foos), copied)}},
 		"Elsewhere": {reason: "Who looks after other namespaces is no rival.", csv: mine(),
 			others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets("other")},
 		"ElsewhereHere": {reason: "Who looks after this one from elsewhere is.", csv: mine(),
@@ -88,7 +88,7 @@ func TestOwnerConflict(t *testing.T) {
 			reason: "One that may not run, since its static OperatorGroup does not list its kind, is no rival.",
 			csv:    mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: static("other", 1, ""),
 		},
-		"SameNameOther": {reason: "A version of the same name elsewhere replaces nobody here.", csv: mine(replaces("v1")),
+		"SameNameOther": {reason: "A CSV of the same name in another namespace is not the replaced one.", csv: mine(replaces("v1")),
 			others: []*v1alpha1.ClusterServiceVersion{csv("v1", elsewhere, owning(foos))}, group: targets("default"), want: conflict("other/v1")},
 	}
 	for name, tc := range cases {
@@ -149,7 +149,7 @@ func TestStaticProvidedAPIs(t *testing.T) {
 		want    string
 	}{
 		"None": {reason: "No group is static.", csv: mine, others: []*operatorsv1.OperatorGroup{targets("default")}},
-		"Taken": {reason: "An administrator says that another group provides it here.", csv: mine,
+		"Taken": {reason: "An administrator declared that another group provides it here.", csv: mine,
 			others: []*operatorsv1.OperatorGroup{static("other", 1, foo, "default")}, want: taken},
 		"TakenByAll": {reason: "All namespaces are these as well.", csv: mine,
 			others: []*operatorsv1.OperatorGroup{static("other", 1, "Bar.v1.example.com, "+foo)}, want: taken},
@@ -160,7 +160,7 @@ func TestStaticProvidedAPIs(t *testing.T) {
 			others: []*operatorsv1.OperatorGroup{static("other", 1, "Foo.v2.example.com", "default")}},
 		"Younger": {reason: "A group that was made after the operator does not stop it.", csv: mine,
 			others: []*operatorsv1.OperatorGroup{static("other", 2000, foo, "default")}},
-		"ProvidesNone": {reason: "An operator without APIs conflicts with nobody.", csv: csv("v1"), own: static("default", 1, ""),
+		"ProvidesNone": {reason: "An operator without APIs has no conflicts.", csv: csv("v1"), own: static("default", 1, ""),
 			others: []*operatorsv1.OperatorGroup{static("other", 1, foo)}},
 		"Listed":   {reason: "Its own group lists it.", csv: mine, own: static("default", 1, foo+",Bar.v1.example.com")},
 		"Unlisted": {reason: "Its own group does not, and may not be changed.", csv: mine, own: static("default", 1, "Bar.v1.example.com"), want: unlisted},

@@ -37,9 +37,9 @@ func TestHandedOver(t *testing.T) {
 		want    []metav1.OwnerReference
 		changed bool
 	}{
-		"None":     {reason: "What nobody owns stays nobody's."},
+		"None":     {reason: "An object without owners stays without owners."},
 		"Others":   {"What others own stays theirs.", []metav1.OwnerReference{node, owner("w1", no)}, []metav1.OwnerReference{node, owner("w1", no)}, false},
-		"Namesake": {"Who it is, its UID tells, not its name.", []metav1.OwnerReference{namesake}, []metav1.OwnerReference{namesake}, false},
+		"Namesake": {"Owners are identified by UID, not by name.", []metav1.OwnerReference{namesake}, []metav1.OwnerReference{namesake}, false},
 		"Owner": {"The heir owns in its place, as the controller.", []metav1.OwnerReference{owner("v1", no)}, []metav1.OwnerReference{owner("v2", yes)},
 			true},
 		"Controller":   {"The heir controls what it controlled.", []metav1.OwnerReference{blocking}, []metav1.OwnerReference{moved}, true},
@@ -80,7 +80,7 @@ func TestReplaced(t *testing.T) {
 		csvs   []*v1alpha1.ClusterServiceVersion // the first is decided about
 		want   string
 	}{
-		"Alone":  {"Nobody replaces it.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("w1")}, ""},
+		"Alone":  {"No CSV replaces it.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("w1")}, ""},
 		"Newest": {"What it replaces does not replace it.", []*v1alpha1.ClusterServiceVersion{csv("v2", replaces("v1")), csv("v1")}, ""},
 		"BeingReplaced": {"It stays until the other has Succeeded.", []*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase("Installing"))},
 			replacing("v2")},
@@ -94,10 +94,10 @@ func TestReplaced(t *testing.T) {
 			[]*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase(succeeded)), csv("v3", replaces("v2"), phase(succeeded))}, deleting("v3")},
 		"ChainUnderway": {"That which has Succeeded takes over, though it is being replaced in turn.",
 			[]*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase(succeeded)), csv("v3", replaces("v2"), phase("Installing"))}, deleting("v2")},
-		"ReplacesItself": {"One that replaces itself is replaced by nobody.", []*v1alpha1.ClusterServiceVersion{csv("v1", replaces("v1"), phase(succeeded))}, ""},
-		"Terminating": {"One that is being deleted replaces nobody any more.",
+		"ReplacesItself": {"A CSV that replaces itself has no successor.", []*v1alpha1.ClusterServiceVersion{csv("v1", replaces("v1"), phase(succeeded))}, ""},
+		"Terminating": {"A CSV that is being deleted no longer replaces another.",
 			[]*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2", replaces("v1"), phase(succeeded), terminating)}, ""},
-		"TwoReplaceIt": {"Of two the first by name is told, always the same.",
+		"TwoReplaceIt": {"Of two successors, always the first by name is reported.",
 			[]*v1alpha1.ClusterServiceVersion{csv("v1"), csv("v2b", replaces("v1")), csv("v2a", replaces("v1"))}, replacing("v2a")},
 	}
 	for name, tc := range cases {
@@ -144,7 +144,7 @@ func TestHeirOfAnything(t *testing.T) {
 			t.Fatalf("seed %d: the heir is %s in phase %s", seed, heir.Name, heir.Status.Phase)
 		}
 		if heir != nil && s.successor(s.csv.Name) == nil {
-			t.Fatalf("seed %d: %s inherits from one that nobody replaces", seed, heir.Name)
+			t.Fatalf("seed %d: %s inherits from a CSV without a successor", seed, heir.Name)
 		}
 	}
 }
@@ -165,13 +165,13 @@ func TestMadeByUs(t *testing.T) {
 		want   bool
 	}{
 		"Users":     {"What a person made, the heir takes over.", by(config, "kubectl", "foo-operator"), false},
-		"Nobodys":   {"So is what nobody says to have made.", by(config), false},
+		"Nobodys":   {"The heir also takes over an object without a field manager.", by(config), false},
 		"OfTheCSV":  {"What was applied for the old version goes with it.", by(config, "kubectl", "operator-status-csv"), true},
 		"OfThePlan": {"So does what its plan brought.", by(config, "operator-status-installplan"), true},
-		"Probe":     {"A Probe is one version's own, whoever made it.", by(v1alpha1.GroupVersion.WithKind("Probe"), "kubectl"), true},
-		"OperatorCondition": {"So is an OperatorCondition, in either version.",
+		"Probe":     {"A Probe belongs to one version, whatever its field manager.", by(v1alpha1.GroupVersion.WithKind("Probe"), "kubectl"), true},
+		"OperatorCondition": {"So does an OperatorCondition, in either version.",
 			by(schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v2", Kind: "OperatorCondition"}), true},
-		"OthersProbe": {"Another group's Probe is anybody's.",
+		"OthersProbe": {"A Probe of another API group does not.",
 			by(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Probe"}, "kubectl"), false},
 	}
 	for name, tc := range cases {

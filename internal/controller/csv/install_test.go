@@ -212,9 +212,9 @@ func TestRollout(t *testing.T) {
 		why              string
 	}{
 		"Absent": {reason: "One that the cache does not have yet has just been applied.", deployment: &appsv1.Deployment{}, why: "it has just been applied"},
-		"Unseen": {reason: "What a controller says of an earlier spec says nothing of this one.", deployment: unseen(deployment(new(int32(1)), 1, 1, 1)),
+		"Unseen": {reason: "A status of an earlier generation does not apply to this spec.", deployment: unseen(deployment(new(int32(1)), 1, 1, 1)),
 			why: "it has just been applied"},
-		"UnseenStuck": {reason: "Nor that it gave up.", deployment: unseen(deployment(new(int32(1)), 1, 1, 0, gaveUp)), why: "it has just been applied"},
+		"UnseenStuck": {reason: "Nor does a timeout in it.", deployment: unseen(deployment(new(int32(1)), 1, 1, 0, gaveUp)), why: "it has just been applied"},
 		"Starting": {reason: "Its pod is not ready.", deployment: deployment(new(int32(1)), 1, 1, 0, progressing),
 			why: "1 of 1 pods are updated, 0 are available"},
 		"Available":    {reason: "All pods are there.", deployment: deployment(new(int32(2)), 2, 2, 2, progressing), available: true},
@@ -223,7 +223,7 @@ func TestRollout(t *testing.T) {
 		"SomeMissing":  {reason: "Two of three are not all.", deployment: deployment(new(int32(3)), 3, 3, 2), why: "3 of 3 pods are updated, 2 are available"},
 		"OldPodRuns": {reason: "While the old pod does the work, the new one is not available: an update that cannot start has not Succeeded.",
 			deployment: deployment(new(int32(1)), 2, 1, 1, progressing), why: "pods"},
-		"Refused": {reason: "What the API server says of its pods is told.", deployment: deployment(new(int32(1)), 0, 0, 0, quota, progressing),
+		"Refused": {reason: "An API server error about its pods is reported.", deployment: deployment(new(int32(1)), 0, 0, 0, quota, progressing),
 			why: "exceeded quota"},
 		"GaveUp":    {reason: "One that gave up is stuck.", deployment: deployment(new(int32(1)), 1, 1, 0, gaveUp), stuck: true, why: "it has timed out progressing"},
 		"Recovered": {reason: "One that gave up and came up all the same is available.", deployment: deployment(new(int32(1)), 1, 1, 1, gaveUp), available: true},
@@ -300,7 +300,7 @@ func TestHealth(t *testing.T) {
 		install.Annotate(before, install.AnnotationApplied, "another")
 		verdict, err := reconciler(t, before).health(t.Context(), s, rendered)
 		if got := word(verdict); err != nil || got != want {
-			t.Errorf("The pods of the version before say nothing of this one\ngot  %s, %v\nwant %s", got, err, want)
+			t.Errorf("The pods of the previous version do not count for this one\ngot  %s, %v\nwant %s", got, err, want)
 		}
 		now := deployment(new(int32(1)), 1, 1, 1)
 		now.Name = "a"

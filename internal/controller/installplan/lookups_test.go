@@ -34,7 +34,7 @@ func TestLookups(t *testing.T) {
 	}{
 		"inlined": {reason: "What the catalog holds has no image."},
 		"tag": {
-			reason: "The digest tells what the tag stood for.",
+			reason: "The digest records what the tag referred to.",
 			image:  "example.com/foo:v1", bundle: record.Bundle{Digest: digest}, path: "example.com/foo:v1@" + digest, now: "example.com/foo:v1",
 		},
 		"digest": {image: "example.com/foo@" + digest, bundle: record.Bundle{Digest: digest}, path: "example.com/foo@" + digest, now: "example.com/foo@" + digest},

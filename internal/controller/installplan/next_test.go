@@ -63,7 +63,7 @@ func TestNext(t *testing.T) {
 		"approved":             {"What is installed is read when it may be.", approve, facts{}, readBundles},
 		"as shown":             {"Everything is dry-run before anything is written.", readBundles, facts{plan: manual(true)}, dryRun},
 		"invalid":              {"The bundle became invalid.", readBundles, facts{plan: in("", 1), problem: problem, unread: true}, reportProblem},
-		"changed":              {"Nobody has to see the other content.", readBundles, facts{plan: in("", 1), changed: true}, dryRun},
+		"changed":              {"No user has to review the changed content.", readBundles, facts{plan: in("", 1), changed: true}, dryRun},
 		"changed, manual": {"A user approved other content: the Subscription creates a plan that shows this one.", readBundles,
 			facts{plan: of("Subscription"), changed: true}, remake},
 		"changed, of a user": {"No Subscription would create it again.", readBundles, facts{plan: of("ConfigMap"), changed: true}, fail},

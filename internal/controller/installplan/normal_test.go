@@ -30,7 +30,7 @@ func TestNormal(t *testing.T) {
 			want:   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"k": "v"}},
 		},
 		"Null": {
-			reason: "A field that says nothing is left out.",
+			reason: "A null field is left out.",
 			in:     map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "creationTimestamp": nil}, "data": nil},
 			want:   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}},
 		},
@@ -45,7 +45,7 @@ func TestNormal(t *testing.T) {
 			want:   map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"x": nil}},
 		},
 		"WrongType": {
-			reason: "What cannot be read as its kind is said to be so.",
+			reason: "An object that cannot be decoded as its kind returns an error.",
 			in:     map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": "x"},
 			err:    true,
 		},

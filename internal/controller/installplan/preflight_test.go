@@ -13,7 +13,7 @@ func TestMainFirst(t *testing.T) {
 		in     []*unstructured.Unstructured
 		want   []string
 	}{
-		"DefinitionFirst": {"What is refused of it is told, not what of a part.", []*unstructured.Unstructured{crd(), csv("foo.v1"), configMap("a")},
+		"DefinitionFirst": {"An error about the CSV is reported rather than one about its parts.", []*unstructured.Unstructured{crd(), csv("foo.v1"), configMap("a")},
 			[]string{"foo.v1", "foos.example.com", "a"}},
 		"Two": {"Otherwise the order stays.", []*unstructured.Unstructured{configMap("b"), csv("foo.v1"), configMap("a"), csv("bar.v1")},
 			[]string{"foo.v1", "bar.v1", "b", "a"}},

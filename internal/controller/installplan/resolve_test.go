@@ -66,14 +66,14 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 				"Bundle foo.v1 of CatalogSource olm/community: there is no file-based catalog in it: no olm.package"},
 		},
 		"Passing": {
-			reason: "What may pass is tried again, and until it does whoever waits for it is told why.",
+			reason: "A temporary error is retried, and reported in the status until it is gone.",
 			err:    unreachable(),
 			want: []string{"Planning", v1alpha1.ReasonUnreachable,
 				"Bundle foo.v1 of CatalogSource olm/community: bundle foo.v1: CatalogSource olm/community is not there, or has not been read yet"},
 			again: true,
 		},
 		"OurOwn": {
-			reason: "Of an error that is no word on the bundle only the log tells.",
+			reason: "An error that is not about the bundle is only logged.",
 			err:    errors.New("boom"),
 			want:   []string{"", "", ""},
 			again:  true,

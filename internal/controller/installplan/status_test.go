@@ -93,7 +93,7 @@ func TestExplain(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			} else if !errors.Is(got, tc.err) {
-				t.Errorf("%v does not tell its cause", got)
+				t.Errorf("%v does not wrap its cause", got)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func TestSteps(t *testing.T) {
 				"etcd.v1/Unknown /v1/ConfigMap etcd olm/community",
 				version, definition,
 			}},
-		"Rights": {"Whoever approves the plan sees what the operator may do, and its Probe.",
+		"Rights": {"A user who approves the plan sees the operator's permissions and its Probe.",
 			[]record.Bundle{bundle("foo.v1", "", asking(csv("foo.v1")), annotated())},
 			[]string{definition, version,
 				"foo.v1/Unknown /v1/ServiceAccount foo olm/community",

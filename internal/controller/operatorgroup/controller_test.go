@@ -74,12 +74,12 @@ func TestReconcile(t *testing.T) {
 		want   []string
 		writes int
 	}{
-		"All": {reason: "A new group is said to cover all.", want: []string{""}, writes: 1},
-		"List": {reason: "Its namespaces are told sorted.", spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}, want: []string{"a", "b"},
+		"All": {reason: "A new group covers all namespaces.", want: []string{""}, writes: 1},
+		"List": {reason: "Its namespaces are sorted.", spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}, want: []string{"a", "b"},
 			writes: 1},
 		"Selector": {reason: "So are those that it selects.", spec: blue(), want: []string{"ns-1"}, writes: 1},
 		"SelectsNone": {
-			reason: "That it covers none is told once, with the time, so that others know it has been looked at.",
+			reason: "An empty selection is written once, with the time, to show that the group was reconciled.",
 			spec:   operatorsv1.OperatorGroupSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}}, writes: 1,
 		},
 		"Quiet": {
@@ -163,10 +163,10 @@ func TestServiceAccount(t *testing.T) {
 		ref    *corev1.ObjectReference
 		got    bool
 	}{
-		{"One that does not exist is told.", func() error { return nil }, nil, true},
+		{"A ServiceAccount that does not exist is reported.", func() error { return nil }, nil, true},
 		{"One that is created is referred to.", func() error { return r.Client.Create(t.Context(), account) },
 			&corev1.ObjectReference{APIVersion: "v1", Kind: "ServiceAccount", Namespace: "default", Name: "installer", UID: "1"}, false},
-		{"One that is deleted is told.", func() error { return r.Client.Delete(t.Context(), account) }, nil, true},
+		{"One that is deleted is reported.", func() error { return r.Client.Delete(t.Context(), account) }, nil, true},
 		{"A group that names none has neither.", func() error {
 			group := in.DeepCopy()
 			return r.Client.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"serviceAccountName":null}}`)))
@@ -189,7 +189,7 @@ func TestServiceAccount(t *testing.T) {
 			t.Errorf("%s\n(-want +got):\n%s", step.reason, diff)
 		}
 		if got := meta.IsStatusConditionTrue(got.Status.Conditions, operatorsv1.OperatorGroupServiceAccountCondition); got != step.got || writes != 1 {
-			t.Errorf("%s\nit is told: %v, in %d writes; want %v in 1", step.reason, got, writes, step.got)
+			t.Errorf("%s\nthe condition is True: %v, in %d writes; want %v in 1", step.reason, got, writes, step.got)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func TestMayTouch(t *testing.T) {
 		"Account": {"Its rights decide.", actor{Identity: account}, "", true},
 		"Known":   {"It is what was written.", actor{Identity: account, missing: true}, "uid", true},
 		"Another": {"The account did not write it.", actor{Identity: account, missing: true}, "uid-before", false},
-		"Unknown": {"Nothing tells that it wrote any.", actor{Identity: account, missing: true}, "", false},
+		"Unknown": {"No UID is recorded, so the account may not have written it.", actor{Identity: account, missing: true}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.as.mayTouch(tc.recorded, &metav1.ObjectMeta{UID: "uid"}); got != tc.want {

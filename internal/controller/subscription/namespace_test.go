@@ -152,7 +152,7 @@ func TestPlanFor(t *testing.T) {
 		solution resolve.Solution
 		want     olm.InstallPlanSpec
 	}{
-		"FirstInstall": {"There is nobody to ask.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v1.0.0"),
+		"FirstInstall": {"No user has to approve it.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0", "etcd.v1.0.0"}}},
 		"ByDefault": {"Automatic is the default.", with(""), installs("foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
@@ -242,12 +242,12 @@ func TestHead(t *testing.T) {
 	}{
 		"None":         {"A first install.", current(""), nil, ""},
 		"ByProperties": {"Its package is stamped on it.", current(""), []client.Object{stamped("foo", csv("odd.v9.0.0", ""))}, "odd.v9.0.0"},
-		"ByStatus":     {"Unstamped, it is what the status says.", current("odd.v9.0.0"), []client.Object{csv("odd.v9.0.0", "")}, "odd.v9.0.0"},
+		"ByStatus":     {"Without a stamp it is the CSV in the status.", current("odd.v9.0.0"), []client.Object{csv("odd.v9.0.0", "")}, "odd.v9.0.0"},
 		"ByCatalog":    {"What was there before the Subscription is adopted.", current(""), []client.Object{csv("foo.v1.0.0", "")}, "foo.v1.0.0"},
 		"OtherPackage": {"Another package's entry is not.", current(""), []client.Object{csv("bar.v1.0.0", "")}, ""},
-		"StampedOther": {"Nor one that is stamped as another's, whatever catalog or status say.", current("foo.v1.0.0"),
+		"StampedOther": {"Nor one that is stamped for another package, whatever the catalog or the status contains.", current("foo.v1.0.0"),
 			[]client.Object{stamped("bar", csv("foo.v1.0.0", ""))}, ""},
-		"Unknown": {"Nor one that nobody knows.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
+		"Unknown": {"Nor one whose package is not known.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
 		"AmongOthers": {"Others do not hide it.", current(""),
 			[]client.Object{stamped("bar", csv("aaa.v1.0.0", "")), csv("bbb.v1.0.0", ""), csv("foo.v2.0.0", ""), stamped("zzz", csv("zzz.v1.0.0", ""))}, "foo.v2.0.0"},
 		"Newest": {"Through an update it is the newer one.", current("foo.v1.0.0"),
@@ -267,7 +267,7 @@ func TestHead(t *testing.T) {
 	t.Run("WithoutACatalog", func(t *testing.T) {
 		unread := catalog.Catalog{Key: community}
 		if head := around(unread, csv("foo.v1.0.0", "")).head(current("")); head != nil {
-			t.Errorf("%s is adopted, though nobody knows its package", head.Name)
+			t.Errorf("%s is adopted, though its package is not known", head.Name)
 		}
 		elsewhere := offer("foo.v1.0.0")
 		elsewhere.Key.Name = "another"
@@ -367,7 +367,7 @@ func TestMayMoveOn(t *testing.T) {
 		}
 	}
 	if n := (&namespace{}); !n.mayMoveOn(nil) {
-		t.Error("a first install waits for nobody")
+		t.Error("a first install must not wait")
 	}
 }
 
@@ -393,7 +393,7 @@ func TestDeleted(t *testing.T) {
 		"There":        {"It is there.", sub("foo.v1.0.0", "install-1"), head, false},
 		"Deleted":      {"Somebody deleted it, and has his reasons.", sub("foo.v1.0.0", "install-1"), nil, true},
 		"Both":         {"Who deletes the plan, too, wants it again.", sub("foo.v1.0.0", "install-2"), nil, false},
-		"NoPlan":       {"Without a plan nobody can be asked.", sub("foo.v1.0.0", ""), nil, false},
+		"NoPlan":       {"Without an InstallPlan it does not count as deleted by a user.", sub("foo.v1.0.0", ""), nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -418,13 +418,13 @@ func TestBegun(t *testing.T) {
 		"Installing":    {"A plan that is under way installs it, with a dependency that is there by now.", planned("p", foo, "Installing", a, b), []string{a}, true},
 		"Complete":      {"So did one that is complete, though what it brought is not seen yet.", planned("p", foo, "Complete", a, b), []string{a}, true},
 		"Failed":        {"One that failed is mended and deleted by a person, and not made again beside.", planned("p", foo, "Failed", a), []string{a}, true},
-		"NotBegun":      {"One that nobody approved can make way.", planned("p", foo, "RequiresApproval", a, b), []string{a}, false},
+		"NotBegun":      {"One that is not approved can be replaced.", planned("p", foo, "RequiresApproval", a, b), []string{a}, false},
 		"Planning":      {"So can one that is not resolved.", planned("p", foo, "Planning", a, b), []string{a}, false},
 		"Others":        {"Another Subscription's plan is another's.", planned("p", other, "Installing", a, b), []string{a}, false},
 		"Nobodys":       {"So is one that a person made.", planned("p", nil, "Installing", a, b), []string{a}, false},
 		"Fewer":         {"One that lacks a dependency does not install it.", planned("p", foo, "Installing", a), []string{a, b}, false},
 		"AsADependency": {"One that brought it for another's sake was for another's sake.", planned("p", foo, "Installing", c, a), []string{a}, false},
-		"Needed": {"What another one needs comes with that one's plan, as what the plan has written says.",
+		"Needed": {"A dependency is installed by the dependent's plan, as the annotations of its CSV show.",
 			planned("needs", other, "Installing", c, a), []string{a}, true},
 		"WithoutNames": {"One that names nothing installs nothing.", planned("p", foo, "Installing"), []string{a}, false},
 	}

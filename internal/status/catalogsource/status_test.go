@@ -97,7 +97,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"away": {
-			reason: "It says what is in use all the same, and when it was connected last.",
+			reason: "The status still reports the content in use and the time of the last connection.",
 			spec:   image,
 			before: olm.CatalogSourceStatus{GRPCConnectionState: &olm.GRPCConnectionState{
 				Address: "example.com/catalog:v1", LastObservedState: "READY", LastConnectTime: metav1.NewTime(then),
@@ -113,7 +113,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"polled": {
-			reason: "The time of the poll is told, and an interval that is none.",
+			reason: "The status reports the time of the poll, and an invalid interval.",
 			spec:   polled,
 			in:     Inputs{Tried: then, From: "sha256:1", Content: one},
 			want: olm.CatalogSourceStatus{

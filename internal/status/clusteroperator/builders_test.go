@@ -107,7 +107,7 @@ func reader(status configv1.ClusterOperatorStatus) string {
 	return strings.Join(out, " ")
 }
 
-// said maps conditions to text that their messages must contain.
+// texts maps conditions to text that their messages must contain.
 type texts map[configv1.ClusterStatusConditionType]string
 
 func message(status configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) string {

@@ -62,7 +62,7 @@ func TestWholeStatus(t *testing.T) {
 			},
 		},
 		"later, beside what others say": {
-			reason: "Whatever others say of the ClusterOperator stays, and times move with statuses only.",
+			reason: "What other controllers wrote to the ClusterOperator is kept, and lastTransitionTime changes only with the status.",
 			in: Inputs{
 				Cluster: Cluster{Release: "1.0.0"}, Now: now,
 				Current: configv1.ClusterOperatorStatus{
@@ -94,7 +94,7 @@ func TestWholeStatus(t *testing.T) {
 			},
 		},
 		"later, all well": {
-			reason: "The three conditions are there always, also where there is nothing to say.",
+			reason: "The three conditions are always set, even if there is nothing to report.",
 			in:     Inputs{Cluster: Cluster{Release: "1.0.0"}, Now: now, Current: later, Operators: []platformv1alpha1.PlatformOperator{healthy("foo")}},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
@@ -107,7 +107,7 @@ func TestWholeStatus(t *testing.T) {
 			},
 		},
 		"none": {
-			reason: "relatedObjects name the kind, so that who gathers them finds those that come.",
+			reason: "relatedObjects name the kind, so that a tool that collects them finds PlatformOperators created later.",
 			in:     Inputs{Cluster: Cluster{Release: "1.0.0"}, Now: now},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
@@ -146,7 +146,7 @@ func TestMany(t *testing.T) {
 			t.Errorf("%s does not name the first twenty", conditionType)
 		}
 		if n := len([]rune(texts)); n > 7000 {
-			t.Errorf("%s says %d letters", conditionType, n)
+			t.Errorf("the message of %s has %d characters", conditionType, n)
 		}
 	}
 	if n := len(got.RelatedObjects); n != 1 || got.RelatedObjects[0].Name != "" {
@@ -165,15 +165,15 @@ func TestNamesOfOthers(t *testing.T) {
 	op := healthy("foo", holds, withCondition("Upgradeable", "False/NotUpgradeable"+waits))
 	refused := sentence("bar", "CRDUpdateUnsafe", "Deal tenant/merger is invalid: spec.price: Invalid value: 42", "")
 	if strings.Contains(refused, "merger") || !strings.Contains(refused, "bar (CRDUpdateUnsafe)") {
-		t.Errorf("a refused update tells of a tenant's object: %s", refused)
+		t.Errorf("the message of a refused update names a tenant's object: %s", refused)
 	}
 	got := checked(t, Inputs{Current: later, Operators: []platformv1alpha1.PlatformOperator{op}, Cluster: Cluster{Release: "1.0.0"}, Now: now})
 	for _, c := range got.Conditions {
 		if strings.Contains(c.Message, "merger") {
-			t.Errorf("%s tells of a tenant's object: %s", c.Type, c.Message)
+			t.Errorf("the message of %s names a tenant's object: %s", c.Type, c.Message)
 		}
 	}
 	if texts := message(got, configv1.OperatorUpgradeable); !strings.Contains(texts, "foo (NotUpgradeable), as its condition Upgradeable explains") {
-		t.Errorf("it does not tell which PlatformOperator waits: %s", texts)
+		t.Errorf("the message does not name the PlatformOperator that is not upgradeable: %s", texts)
 	}
 }

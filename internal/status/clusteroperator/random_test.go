@@ -238,7 +238,7 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 		return "changed its mind about cluster updates"
 	case event < 17:
 		withCondition("Upgradeable", pick(g.Rand, "True", "False", "Unknown")+"/Because: So it is")(p)
-		return "says whether it is upgradeable"
+		return "reports whether it is upgradeable"
 	}
 	p.DeletionTimestamp = &moment
 	return "being deleted"

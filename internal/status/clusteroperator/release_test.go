@@ -33,7 +33,7 @@ func TestRelease(t *testing.T) {
 			words: "There are no PlatformOperators",
 		},
 		"the next, none": {
-			reason:  "There is nobody to wait for.",
+			reason:  "There is no PlatformOperator to wait for.",
 			current: later, release: "2.0.0", want: strings.Replace(none, "1.0.0", "2.0.0", 1),
 			words: "There are no PlatformOperators",
 		},
@@ -45,7 +45,7 @@ func TestRelease(t *testing.T) {
 			words: "Every PlatformOperator is installed, and none is being updated",
 		},
 		"the next, one missing": {
-			reason:    "The update of the cluster waits for the one, and is told which. It is still available.",
+			reason:    "The update of the cluster waits for the missing one, and the message names it. Available stays True.",
 			current:   later,
 			operators: []platformv1alpha1.PlatformOperator{healthy("foo"), missing}, release: "2.0.0",
 			want: "Available=True/PlatformOperatorsInstalled Progressing=True/ReleaseUpdating Degraded=False/AsExpected version=1.0.0",
@@ -167,7 +167,7 @@ func TestFirstInstallation(t *testing.T) {
 			age:    time.Second, operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, lasts: 29 * time.Second,
 		},
 		"without related objects, later": {
-			reason: "Whoever created the object has none.",
+			reason: "The object was created without related objects, and none are expected any more.",
 			age:    30 * time.Second, operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, want: done,
 			words: "Every PlatformOperator is installed, and none is being updated",
 		},

@@ -30,7 +30,7 @@ func TestCompute(t *testing.T) {
 		words        texts // contained in the messages, at either time
 	}{
 		"package does not exist": {
-			reason: "A package that does not exist fails the installation of the cluster, and says so.",
+			reason: "A package that does not exist fails the installation of the cluster, and the message names it.",
 			bar:    healthy("bar", broken(noPackage)),
 			first:  installing + fails, later: moving + fails + release,
 			words: texts{
@@ -39,7 +39,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"bundle cannot be unpacked": {
-			reason: "A bundle that cannot be unpacked fails the installation of the cluster, and says so.",
+			reason: "A bundle that cannot be unpacked fails the installation of the cluster, and the message names it.",
 			bar:    healthy("bar", broken(noUnpack)),
 			first:  installing + fails, later: moving + fails + release,
 			words: texts{
@@ -66,7 +66,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"failing for a minute": {
-			reason: "What fails for less than two minutes may be transient. It is not Degraded, but its words are there.",
+			reason: "A failure of less than two minutes may be transient. It does not set Degraded, but the message of Progressing reports it.",
 			bar:    healthy("bar", broken(noPackage), failing(time.Minute, noPackage)),
 			first:  installing + fine, later: moving + fine + release,
 			words: texts{
@@ -96,7 +96,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"spec has changed": {
-			reason: "Nobody knows yet what a changed spec brings. What was installed still is.",
+			reason: "What a changed spec leads to is not known yet. The operator is still installed.",
 			bar:    healthy("bar", outdated),
 			first:  moving + fine + release, later: moving + fine + release,
 			words: texts{"Progressing": "PlatformOperators: bar has changed and has not been reconciled since"},
@@ -118,7 +118,7 @@ func TestCompute(t *testing.T) {
 			words: texts{"Degraded": "longer: bar (InstallCheckFailed): Deployment bar/bar-operator"},
 		},
 		"update fails": {
-			reason: "The words of what fails say more than that an update is on its way.",
+			reason: "The message of a failure is more useful than that of an update in progress.",
 			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved), failing(2*time.Minute, noRollout)),
 			first:  moving + fails + release, later: moving + fails + release,
 			words: texts{
@@ -155,7 +155,7 @@ func TestCompute(t *testing.T) {
 			first:  settled + fine + release, later: settled + fine + release,
 		},
 		"being deleted": {
-			reason: "One that is being deleted belongs to the platform no more, whatever it says.",
+			reason: "A PlatformOperator that is being deleted no longer counts, whatever its conditions.",
 			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + release, later: settled + fine + release,
 		},
@@ -181,7 +181,7 @@ func TestCompute(t *testing.T) {
 					}
 					for conditionType, words := range tc.words {
 						if got := message(got, conditionType); !strings.Contains(got, words) {
-							t.Errorf("%s\n%s does not say: %s\nbut: %s", tc.reason, conditionType, words, got)
+							t.Errorf("%s\n%s does not contain: %s\ngot: %s", tc.reason, conditionType, words, got)
 						}
 					}
 				})
@@ -199,13 +199,13 @@ func TestLasts(t *testing.T) {
 		bar    platformv1alpha1.PlatformOperator
 		want   time.Duration
 	}{
-		"healthy":            {"Nothing comes by itself.", healthy("bar"), 0},
+		"healthy":            {"Nothing changes with time alone.", healthy("bar"), 0},
 		"failing":            {"It is Degraded in half a minute.", healthy("bar", failing(90*time.Second, "")), 30 * time.Second},
 		"since this moment":  {"It is Degraded in two minutes.", healthy("bar", failing(0, "")), 2 * time.Minute},
-		"degraded":           {"That it is no more its controller says.", healthy("bar", failing(2*time.Minute, "")), 0},
-		"quiet":              {"That it fails again its controller says.", healthy("bar", failing(90*time.Second, ""), quiet(time.Second)), 0},
-		"quiet and degraded": {"Until its controller forgets.", healthy("bar", failing(10*time.Minute, ""), quiet(time.Second)), 0},
-		"being deleted":      {"It counts no more.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
+		"degraded":           {"Its own controller reports the end of the failure.", healthy("bar", failing(2*time.Minute, "")), 0},
+		"quiet":              {"Its own controller reports the next failure.", healthy("bar", failing(90*time.Second, ""), quiet(time.Second)), 0},
+		"quiet and degraded": {"It stays Degraded until its own controller clears the failure.", healthy("bar", failing(10*time.Minute, ""), quiet(time.Second)), 0},
+		"being deleted":      {"It no longer counts.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0"}, DegradedInertia: inertia, Now: now}

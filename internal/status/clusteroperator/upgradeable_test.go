@@ -56,27 +56,27 @@ func TestUpgradeable(t *testing.T) {
 			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
 		},
 		"asks no more": {
-			reason:  "What we held we let go.",
+			reason:  "The hold ends when no PlatformOperator asks for it.",
 			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
 			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
 		},
 		"the last that asked is gone": {
-			reason:  "With whom it came.",
+			reason:  "So it does when the last one that asked is deleted.",
 			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"),
 			want:    yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
 		},
 		"somebody else holds": {
-			reason:  "Another's word stays while nobody of ours has one.",
+			reason:  "The condition of another writer is kept while no PlatformOperator asks to hold updates.",
 			current: upgradeable("False", "AdminSaysNo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
 			want: "False/AdminSaysNo", words: "So it is",
 		},
 		"somebody else holds, and ours does not": {
-			reason:  "That ours is upgradeable does not end another's hold.",
+			reason:  "PlatformOperators that are upgradeable do not end the hold of another writer.",
 			current: upgradeable("False", "AdminSaysNo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds)},
 			want: "False/AdminSaysNo", words: "So it is",
 		},
 		"somebody else allows, and ours does not": {
-			reason:  "That another is upgradeable does not end ours.",
+			reason:  "Upgradeable=True of another writer does not end the hold of a PlatformOperator.",
 			current: upgradeable("True", "AsExpected"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, busy)},
 			want: no, words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
 				"(spec.holdClusterUpdates): foo (NotUpgradeable), as its condition Upgradeable explains",

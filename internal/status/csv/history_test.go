@@ -83,12 +83,12 @@ func TestTakenOver(t *testing.T) {
 
 	csv.Status.LastTransitionTime = nil
 	if got := Compute(in); got.LastTransitionTime == nil {
-		t.Error("lastTransitionTime is not told where it never was")
+		t.Error("lastTransitionTime is not set, although the status had none")
 	}
 	csv.Status = got
 	csv.Status.LastUpdateTime = nil
 	if got := Compute(in); got.LastUpdateTime == nil {
-		t.Error("lastUpdateTime is not told where somebody took it away")
+		t.Error("lastUpdateTime is not set again after it was removed")
 	}
 }
 
@@ -110,10 +110,10 @@ func TestRequirementsAndCertificates(t *testing.T) {
 	in.CSV.Status, in.Requirements, in.CertsLastUpdated, in.CertsRotateAt = got, nil, nil, nil
 	got = Compute(in)
 	if len(got.RequirementStatus) != 3 || got.CertsLastUpdated != nil || got.CertsRotateAt != nil {
-		t.Errorf("what nobody looked at stands, and certificates that are not there are not told: %+v", got)
+		t.Errorf("requirements that were not checked should be kept, and the times of certificates that do not exist removed: %+v", got)
 	}
 	in.Requirements = []olm.RequirementStatus{}
 	if got = Compute(in); len(got.RequirementStatus) != 0 {
-		t.Errorf("what is needed no more is told: %v", got.RequirementStatus)
+		t.Errorf("requirements that no longer exist are still listed: %v", got.RequirementStatus)
 	}
 }

@@ -28,11 +28,11 @@ func TestOwnVersion(t *testing.T) {
 	}{
 		"Package": {"The package names the operator, the spec its version.", of("etcdoperator.v0.9.2", pkg, "0.9.2-r1+b2"),
 			v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2-r1+b2"}},
-		"NoSpecVersion": {"Without a version in the spec the package tells it.", of("etcdoperator.v0.9", pkg, ""),
+		"NoSpecVersion": {"Without a version in the spec, that of the package is used.", of("etcdoperator.v0.9", pkg, ""),
 			v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2"}},
-		"NameAlone": {"Without a package the name tells both.", of("etcdoperator.v0.9.2.vx", "", ""),
+		"NameAlone": {"Without a package, both are taken from the name of the CSV.", of("etcdoperator.v0.9.2.vx", "", ""),
 			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "0.9.2.vx"}},
-		"NoVersionInName": {"As far as it does.", of("etcdoperator", "", "1.2.3"), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.2.3"}},
+		"NoVersionInName": {"The name may have no version.", of("etcdoperator", "", "1.2.3"), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.2.3"}},
 		"Garbage": {"What cannot be read is not there.", of("etcdoperator.v1.0.0", `{"properties":`, ""),
 			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
 		"Null": {"Nor is what is null.", of("etcdoperator.v1.0.0", `{"properties":[null,{"type":"olm.package","value":null}]}`, ""),
@@ -68,6 +68,6 @@ func TestRelatedObjects(t *testing.T) {
 	in.CSV.Status = got
 	in.CSV.Annotations = map[string]string{v1alpha1.AnnotationCatalogSource: "of no namespace"}
 	if got := Compute(in).RelatedObjects; len(got) != 0 {
-		t.Errorf("what nobody stamped is related: %v", got)
+		t.Errorf("without valid annotations nothing should be related: %v", got)
 	}
 }

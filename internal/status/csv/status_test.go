@@ -69,7 +69,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"InstallReady": {
-			reason:   "Each phase before Succeeded says what it waits for.",
+			reason:   "Each phase before Succeeded reports what it waits for.",
 			csv:      that(etcd("1.0.0"), scheduling),
 			decision: Decision{olm.CSVPhaseInstallReady, v1alpha1.CSVReasonRequirementsMet, "All is there"},
 			conditions: []string{
@@ -204,7 +204,7 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"Unknown": {
-			reason:   "Where nothing can be told nothing is.",
+			reason:   "If the phase is Unknown, so are the conditions.",
 			csv:      that(etcd("1.0.0"), succeeded),
 			decision: Decision{olm.CSVPhaseUnknown, v1alpha1.CSVReasonInstallCheckFailed, "The API server does not answer"},
 			conditions: []string{
@@ -284,15 +284,15 @@ func TestUpgradeable(t *testing.T) {
 		probe  *v1alpha1.Probe
 		want   string
 	}{
-		"NoProbe": {"Without a Probe nothing is said.", nil, ""},
-		"No": {"A Probe is repeated word for word.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")},
+		"NoProbe": {"Without a Probe the condition is not set.", nil, ""},
+		"No": {"The condition of the Probe is copied.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")},
 			"Upgradeable=False/NotUpgradeable: Waiting for Foo"},
-		"Yes": {"Whatever it says.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
-		"NotRead": {"Before it says anything that is said.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}},
+		"Yes": {"Whatever its status.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
+		"NotRead": {"Until the Probe has the condition, Upgradeable is Unknown.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}},
 			"Upgradeable=Unknown/NotRead: The custom resources have not been read yet"},
-		"OwnStatus": {"An operator that is to say it itself has not, and nothing is made up.",
+		"OwnStatus": {"If the operator is to set the condition and has not yet, it is not set here either.",
 			&v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, ""},
-		"NoSpec": {"Nor where there is no spec.", &v1alpha1.Probe{}, ""},
+		"NoSpec": {"Nor if the Probe has no spec.", &v1alpha1.Probe{}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -227,7 +227,7 @@ func specRows() map[string]composeRow {
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Automatic": {
-			reason: "What the API server fills in says the same.",
+			reason: "The defaults that the API server sets mean the same.",
 			op:     []builder.Change{approving(olm.ApprovalAutomatic), func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = "Full" }},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
@@ -265,12 +265,12 @@ func specRows() map[string]composeRow {
 					`"installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global"`)},
 		},
 		"ConfigEmpty": {
-			reason: "One that says nothing is none.",
+			reason: "An empty config is left out.",
 			op:     []builder.Change{configured(`{}`)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"ConfigNothing": {
-			reason: "Nor is one that was never filled in.",
+			reason: "So is one without content.",
 			op:     []builder.Change{configured(``)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
@@ -290,7 +290,7 @@ func specRows() map[string]composeRow {
 			want: elsewhere,
 		},
 		"NamespaceOfOthers": {
-			reason: "One that nobody asked for is a conflict, which applying it states.",
+			reason: "One that exists and is not named in the spec is a conflict, which is reported when it is applied.",
 			around: []around{namespaceOfOthers},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
@@ -344,12 +344,12 @@ func groupRows() map[string]composeRow {
 			},
 		},
 		"ModesUnknown": {
-			reason: "Before the operator is there nobody knows better.",
+			reason: "Before the operator exists its install modes are not known.",
 			around: []around{func(s *Surroundings) { s.InstallModes = []olm.InstallMode{} }},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"NeitherMode": {
-			reason: "One that can do neither needs what only a person can choose: the status says so.",
+			reason: "An operator that supports neither needs target namespaces that only a user can choose: the status reports it.",
 			around: []around{modes(olm.InstallModeTypeSingleNamespace)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
@@ -467,7 +467,7 @@ func TestComposeResources(t *testing.T) {
 		reason, manifest, want string
 	}{
 		"Kept": {
-			reason: "What it says is kept, whatever that is.",
+			reason: "The content of the manifest is kept, whatever it is.",
 			manifest: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","finalizers":["example.com/f"]},` +
 				`"spec":{"b":true,"n":null,"s":"","l":[],"o":{},"f":1.5},"data":{"status":"kept"}}`,
 			want: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","finalizers":["example.com/f"],` + ours + `},` +
@@ -480,14 +480,14 @@ func TestComposeResources(t *testing.T) {
 				`"spec":{"size":3,"big":9007199254740993}}`,
 		},
 		"Labels": {
-			reason: "Its own labels and annotations are kept, though a tool's: whoever wrote them there wanted them there.",
+			reason: "Labels and annotations of the manifest are kept, even those of a tool, since a user put them there.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` +
 				`"labels":{"team":"blue","app.kubernetes.io/instance":"x"},"annotations":{"note":"kept"}}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","annotations":{"note":"kept"},` +
 				`"labels":{"team":"blue","app.kubernetes.io/instance":"x","operatorstatus.io/platform-operator":"foo"}}}`,
 		},
 		"LabelOfAnother": {
-			reason: "But whose it is it cannot say.",
+			reason: "But the manifest cannot set its own owner.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"operatorstatus.io/platform-operator":"bar"},` +
 				`"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
@@ -566,10 +566,10 @@ func TestBars(t *testing.T) {
 		around []around
 		want   string
 	}{
-		"Own":      {"It is its own, or will be.", nil, nil, ""},
-		"OfOthers": {"That it has its name by default makes it nobody's.", nil, []around{namespaceOfOthers}, "Conflict"},
-		"Named":    {"Who names it in the spec means it.", []builder.Change{named}, []around{namespaceOfOthers}, ""},
-		"Reserved": {"Not even then where the manager says no.", []builder.Change{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
+		"Own":      {"The namespace is its own, or will be.", nil, nil, ""},
+		"OfOthers": {"An existing namespace is a conflict if only the default names it.", nil, []around{namespaceOfOthers}, "Conflict"},
+		"Named":    {"A namespace that the spec names is used.", []builder.Change{named}, []around{namespaceOfOthers}, ""},
+		"Reserved": {"Unless the manager reserves it.", []builder.Change{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

@@ -31,12 +31,12 @@ func TestUnreadable(t *testing.T) {
 	last.Live, last.Problem = nil, &condition.Problem{Reason: "Forbidden", Message: "So it is"}
 	got, _ := Compute(in)
 	if r := got.Resources[len(got.Resources)-1]; r.Reference.UID != "uid-example" || r.Reason != "Forbidden" {
-		t.Errorf("it is told of as %+v", r)
+		t.Errorf("an object that cannot be read is reported as %+v", r)
 	}
 	last.Problem = nil
 	got, _ = Compute(in)
 	if r := got.Resources[len(got.Resources)-1]; r.Reference.UID != "" {
-		t.Errorf("it is gone, and told of as %+v", r)
+		t.Errorf("an object that no longer exists is reported as %+v", r)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestLookAgain(t *testing.T) {
 	}{
 		"Well":      {"Every change is an event.", nil, 0, 0, 0},
 		"Quiet":     {"A trouble will count as over.", nil, 0, time.Minute, time.Minute},
-		"Unwatched": {"No event tells that it changes.", []given{unwatched}, 0, time.Minute, retry},
+		"Unwatched": {"A change of an object that is not watched is no event.", []given{unwatched}, 0, time.Minute, retry},
 		"First":     {"The right may be granted at once.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 0, 0, time.Second},
 		"Later": {"The longer it is lacking, the more seldom.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0,
 			10 * time.Second},

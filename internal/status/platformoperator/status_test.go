@@ -382,10 +382,10 @@ func installRows() map[string]statusRow {
 		olm.CSVReasonUnsupportedOperatorGroup, "")
 	return map[string]statusRow{
 		"JustCreated": reasoned("What was made this moment is being created, and nothing is wrong.", unsubscribed),
-		"NotResolved": reasoned("Before it is resolved the Subscription says what it waits for.",
+		"NotResolved": reasoned("Until it is resolved, the Subscription reports what it waits for.",
 			waiting("Waiting for CatalogSource global/operators to be read",
 				subscribed("", "", "Waiting for CatalogSource global/operators to be read"))),
-		"NotResolvedAndSilent": reasoned("Where it says nothing, that is what is waited for.",
+		"NotResolvedAndSilent": reasoned("If it has no message, its resolution is waited for.",
 			waiting("Waiting for Subscription foo/foo to be resolved", subscribed("", "", ""))),
 		"PackageNotFound": reasoned("No waiting helps where there is no such package.",
 			unknown(failed("PackageNotFound", noPackage, subscribed("", "", noPackage,
@@ -405,9 +405,9 @@ func installRows() map[string]statusRow {
 		"PlanRunning": reasoned("An InstallPlan at work is waited for.",
 			waiting("Waiting for InstallPlan foo/install-1, which installs foo.v1",
 				subscribed("foo.v1", "", "Waiting for InstallPlan foo/install-1, which installs foo.v1"))),
-		"PlanFailed": reasoned("A manifest that is refused is told, with what helps.",
+		"PlanFailed": reasoned("A manifest that is refused is reported, with what to do about it.",
 			failed("InstallPlanFailed", refused, subscribed("foo.v1", "", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused))),
-		"AwaitingApproval": reasoned("Whoever has it Manual is told whose word is missing, and nothing is wrong.",
+		"AwaitingApproval": reasoned("With Manual approval, a missing approval is reported, but is not a failure.",
 			waiting(approve, asked(approving(olm.ApprovalManual)),
 				subscribed("foo.v1", "", approve, "InstallPlanAwaitingManualApproval=True/RequiresApproval: "+approve))),
 		"NeitherInstallMode": reasoned("An operator that fits no OperatorGroup of ours needs one of a person's.",
@@ -434,7 +434,7 @@ func installRows() map[string]statusRow {
 			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available"),
 		},
 		"CatalogsUnhealthy": {
-			reason: "Another catalog's ill health keeps nobody from installing.",
+			reason: "Another catalog that is unhealthy does not block the installation.",
 			in: beginning(
 				subscribed("foo.v1", "foo.v1", "", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound: other does not answer"),
 				csvs(succeeded("foo.v1", ""))),
@@ -451,7 +451,7 @@ func installing(name, replaces string) *clusterServiceVersion {
 func runRows() map[string]statusRow {
 	return map[string]statusRow{
 		"Running": {
-			reason: "All is well: the message says what runs.",
+			reason: "All is well: the message names what runs.",
 			in:     runs(), want: how(), version: "1.0.0", resources: whole(""),
 			messages: map[string]string{
 				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed", "UpToDate": "foo.v1 is the newest, and runs",
@@ -459,12 +459,12 @@ func runRows() map[string]statusRow {
 			},
 		},
 		"FirstSeenRunning": {
-			reason: "Also where nobody looked before it ran, such as one that was adopted.",
+			reason: "Also if it ran before the first reconcile, such as an operator that was adopted.",
 			in:     beginning(subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
 			want:   how(), version: "1.0.0", resources: whole(""),
 		},
 		"Probe": {
-			reason: "What the Probe says comes up in its words.",
+			reason: "The Probe's conditions are copied with their reasons and messages.",
 			in: runs(probed("Upgradeable=True/AllUpgradeable: 2 of 2 allow it",
 				"Important=True/ConditionsTrue: BadConnectivity is True of Foo foo/example")),
 			want:    how("Upgradeable=True/AllUpgradeable", "Important=True/ConditionsTrue"),
@@ -480,7 +480,7 @@ func runRows() map[string]statusRow {
 			messages: map[string]string{"Upgradeable": "Foo foo/example: Migrating is True"},
 		},
 		"ProbeSilent": {
-			reason: "Of one that has not spoken yet nobody knows what it will say.",
+			reason: "The conditions are Unknown until the Probe sets them.",
 			in:     runs(probed()), want: how("Upgradeable=Unknown/NotRead", "Important=Unknown/NotRead"),
 			version: "1.0.0", resources: whole(""),
 			messages: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not report it yet"},
@@ -514,7 +514,7 @@ func updateRows() map[string]statusRow {
 	busy := probed("Upgradeable=False/NotUpgradeable: Foo foo/example: Migrating is True")
 	out := map[string]statusRow{
 		"Available": {
-			reason:  "That there is something newer is said, and that it is not being installed yet.",
+			reason:  "A newer version is reported, and that it is not being installed yet.",
 			in:      runs(subscribed("foo.v1", "foo.v1", "Waiting for an InstallPlan for foo.v2", available)),
 			want:    how("UpToDate=False/NewestDoesNotRun"),
 			version: "1.0.0", resources: whole(""),
@@ -522,13 +522,13 @@ func updateRows() map[string]statusRow {
 		},
 		"Held": waits("An update that the operator holds is no trouble, and it is known who holds it.",
 			"UpgradeHeld", "ProbeNotUpgradeable", held, busy, "False/NotUpgradeable"),
-		"HeldUnread": waits("What the Probe said long ago does not count where the gate waits to read it.",
+		"HeldUnread": waits("An old condition of the Probe does not count while the gate waits to read it.",
 			"UpgradeHeld", "ProbeNotRead", unread, probed("Upgradeable=True/AllUpgradeable: 2 of 2"), "False/ProbeNotRead"),
-		"HeldByOperator": waits("An operator's own word comes up as a Probe's does.",
+		"HeldByOperator": waits("The operator's own condition is copied as a Probe's is.",
 			"UpgradeHeld", "OperatorConditionNotUpgradeable", objects, none, "False/OperatorConditionNotUpgradeable"),
 		"HeldByNeighbour": waits("Where another Subscription's approval is missing, this operator may be updated all the same.",
 			"UpgradeHeld", "ApprovalMissing", neighbour, none, "True/NoProbe"),
-		"AwaitingApproval": waits("So it may where a person has not said yes yet, whom the message tells how.",
+		"AwaitingApproval": waits("So it may while an approval by a user is missing: the message contains the command.",
 			"InstallPlanAwaitingManualApproval", "RequiresApproval", approve, none, "True/NoProbe"),
 		"Updating": {
 			reason: "Through an update the old version runs on.",
@@ -557,7 +557,7 @@ func updateRows() map[string]statusRow {
 			},
 		},
 		"UpdateRefused": {
-			reason: "One whose update cannot be had runs on; but it is failing.",
+			reason: "An operator whose update fails keeps running, but is failing.",
 			in: runs(subscribed("foo.v2", "foo.v1", refused, available, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
 				csvs(succeeded("foo.v1", ""))),
 			want:     how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
@@ -565,7 +565,7 @@ func updateRows() map[string]statusRow {
 			version:  "1.0.0", resources: whole(""), failing: "InstallPlanFailed",
 		},
 		"CatalogGone": {
-			reason: "So it is with one whose catalog nobody can read any more.",
+			reason: "So is one whose catalog can no longer be read.",
 			in: runs(subscribed("foo.v1", "foo.v1", "CatalogSource global/operators is away",
 				"CatalogSourceInvalid=True/CatalogSourceUnreadable: CatalogSource global/operators is away"), csvs(succeeded("foo.v1", ""))),
 			want:     how("UpToDate=False/NewestNotKnown"),
@@ -630,7 +630,7 @@ func regressRows() map[string]statusRow {
 			messages: map[string]string{"Ready": "Subscription foo/foo is not ready (CSVFailed): " + ill},
 		},
 		"FailedButNotToldYet": {
-			reason: "Before its Subscription says so the operator itself does.",
+			reason: "Until its Subscription reports the failure, the CSV does.",
 			in:     after(runs(), csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
 			want:   how("Ready=False/Degraded"), version: "1.0.0",
 			resources: whole("(ComponentUnhealthy): " + ill), failing: "ComponentUnhealthy",
@@ -689,7 +689,7 @@ func regressRows() map[string]statusRow {
 			resources: whole("(Installing): Waiting for a Subscription to package foo"), failing: "Installing",
 		},
 		"SubscriptionTerminating": {
-			reason: "A Subscription on its way out says nothing of the operator any more.",
+			reason: "A Subscription that is being deleted no longer reports on the operator.",
 			in: after(runs(), func(in *Inputs) {
 				in.Objects[2].Live = builder.WithField(in.Objects[2].Live.DeepCopy(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 			}),
@@ -744,7 +744,7 @@ func resourceRows() map[string]statusRow {
 			},
 		},
 		"Failing": {
-			reason: "What says that it has failed makes the whole fail, in its words.",
+			reason: "An object that reports a failure fails the PlatformOperator, with its own message.",
 			in:     neverReady(crashed), want: notYet("Failed"), version: "1.0.0",
 			resources: whole("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
 			messages: map[string]string{"Ready": "Foo example is not ready (CrashLoop): node 2 does not start"},
@@ -829,7 +829,7 @@ func resourceRows() map[string]statusRow {
 			messages: map[string]string{"Synced": "It is reserved", "Installed": "It is reserved"},
 		},
 		"ConflictAndKindNotFound": {
-			reason: "All that is wrong is told, under the reason that will not go away by itself.",
+			reason: "All problems are reported, under the reason that does not end by itself.",
 			in:     beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)),
 			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
 				"UpToDate=False/SubscriptionNotFound"),
@@ -841,7 +841,7 @@ func resourceRows() map[string]statusRow {
 			messages: map[string]string{"Synced": taken + "; " + kindless},
 		},
 		"KindNotFoundFirst": {
-			reason: "Whatever comes first.",
+			reason: "In either order.",
 			in: with(beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)), func(in *Inputs) {
 				slices.Reverse(in.Objects)
 			}),
@@ -854,7 +854,7 @@ func resourceRows() map[string]statusRow {
 			failing: "Conflict",
 		},
 		"Forbidden": {
-			reason:    "What we may not make is told.",
+			reason:    "An object that may not be created is reported.",
 			in:        neverReady(waiting, problem("example", "Forbidden", forbidden)),
 			want:      how("Synced=False/Forbidden", "Ready=False/Failed", "Installed=False/Forbidden", "Progressing=True/Installing"),
 			version:   "1.0.0",
@@ -862,14 +862,14 @@ func resourceRows() map[string]statusRow {
 			messages: map[string]string{"Synced": forbidden, "Installed": forbidden},
 		},
 		"Refused": {
-			reason: "So is what the API server refuses, which is no better for having been there.",
+			reason: "So is one that the API server refuses, even if the object existed before.",
 			in:     after(runs(example("Ready=True")), problem("example", "ApplyFailed", refused)),
 			want:   how("Synced=False/ApplyFailed", "Ready=False/Degraded"), version: "1.0.0",
 			resources: whole("", "example (ApplyFailed): "+refused), failing: "ApplyFailed",
 			messages: map[string]string{"Synced": refused},
 		},
 		"Leaving": {
-			reason: "What is on its way out is told, and does not count.",
+			reason: "An object that is being deleted is reported, and does not count.",
 			in: with(runs(), leaving("old", builder.WithField(builder.FooWithConditions("Ready=False/Going: bye"), "2026-01-01T00:00:00Z",
 				"metadata", "deletionTimestamp"))),
 			want: how(), version: "1.0.0", resources: whole("", "old (Terminating): It is being deleted"),
@@ -918,7 +918,7 @@ func observeRows() map[string]statusRow {
 			messages: map[string]string{"Ready": "The operator is not ready (ChannelNotFound): No channel"},
 		},
 		"Several": {
-			reason: "Of several nobody knows which is meant.",
+			reason: "If there are several, it is not known which one is meant.",
 			in:     beginning(asked(observing), nothingMade, observed(2)),
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionAmbiguous",
 				"UpToDate=False/SubscriptionNotFound"),
@@ -928,7 +928,7 @@ func observeRows() map[string]statusRow {
 			},
 		},
 		"Regressed": {
-			reason: "An operator that ran, and does not any more, is degraded whoever installed it.",
+			reason: "An operator that no longer runs is degraded, even if it is only observed.",
 			in: after(beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
 				csvs(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods"))),
 			want: how("Synced=True/ObserveOnly", "Ready=False/Degraded"), version: "1.0.0", failing: "ComponentUnhealthy",
@@ -958,7 +958,7 @@ func othersRows() map[string]statusRow {
 		"(kubectl apply -k config/lifecycle)"
 	return map[string]statusRow{
 		"Older": {
-			reason: "Who was first goes on, and says that there is another.",
+			reason: "The oldest PlatformOperator continues, and reports the others.",
 			in:     runs(duplicates("bar", "baz")),
 			want:   how("Synced=False/DuplicatePackage"), version: "1.0.0", resources: whole(""),
 			messages: map[string]string{"Synced": "Package foo is also that of PlatformOperator bar, baz: delete all but one. " +
@@ -970,7 +970,7 @@ func othersRows() map[string]statusRow {
 			resources: whole("(Installing): Waiting"),
 		},
 		"Younger": {
-			reason: "Who came later fails, and has nothing made.",
+			reason: "A younger one fails, and creates nothing.",
 			in:     beginning(duplicates("bar"), yields, nothingMade),
 			want: onItsWay("Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage",
 				"UpToDate=False/SubscriptionNotFound"),
@@ -992,7 +992,7 @@ func othersRows() map[string]statusRow {
 			messages: map[string]string{"Installed": install, "Progressing": install},
 		},
 		"NoOLMToObserve": {
-			reason: "Also for who only observes.",
+			reason: "Also if the operator is only observed.",
 			in:     beginning(noOLM, asked(observing), nothingMade),
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
@@ -1032,12 +1032,12 @@ func olmRows() map[string]statusRow {
 	running := runs(bridged("foo.v1", "foo.v1", newest), csvs(byOLM(succeeded("foo.v1", ""))))
 	return map[string]statusRow{
 		"UpToDate": {
-			reason: "There the condition says it, since the schema has no field for it.",
+			reason: "With OLM the condition reports it, since OLM's schema has no field for it.",
 			in:     running, want: how(), version: "1.0.0", resources: whole(""),
 			messages: map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
 		},
 		"NotToldYet": {
-			reason: "Until we have said so, it is not.",
+			reason: "Until operator-status sets the condition, it is not up to date.",
 			in:     with(running, bridged("foo.v1", "foo.v1")), want: how("UpToDate=False/NewestDoesNotRun"),
 			version: "1.0.0", resources: whole(""),
 		},
@@ -1070,20 +1070,20 @@ func olmRows() map[string]statusRow {
 				"0 of 1 pods are available"),
 		},
 		"FirstAwaitsApproval": {
-			reason: "Whom a first install waits for is known by the condition alone.",
+			reason: "Only the condition reports that a first install waits for approval.",
 			in:     beginning(bridged("foo.v1", "", "InstallPlanAwaitingManualApproval=True/RequiresApproval: Approve it")),
 			want:   onItsWay(), messages: map[string]string{"Installed": "Approve it", "UpToDate": "Approve it"},
 			resources: whole("(Installing): Approve it"),
 		},
 		"UnpackFailed": {
-			reason:   "A bundle that cannot be unpacked is told, though no other condition does.",
+			reason:   "A bundle that cannot be unpacked is reported, even if no other condition reports it.",
 			in:       beginning(bridged("", "", "BundleUnpackFailed=True/BundleUnpackFailed: "+unpack)),
 			want:     onItsWay("Ready=False/Failed", "Installed=False/BundleUnpackFailed"),
 			messages: map[string]string{"Installed": unpack}, failing: "BundleUnpackFailed",
 			resources: whole("(BundleUnpackFailed): " + unpack),
 		},
 		"WithoutReason": {
-			reason: "OLM leaves out reasons: then the type is the word.",
+			reason: "OLM omits some reasons: then the type is the reason.",
 			in:     beginning(bridged("", "", "ResolutionFailed=True: "+conflict)),
 			want:   onItsWay("Ready=False/Failed", "Installed=False/ResolutionFailed"),
 			messages: map[string]string{
@@ -1104,7 +1104,7 @@ func olmRows() map[string]statusRow {
 			version: "1.0.0", resources: whole(""),
 		},
 		"RegressedThere": {
-			reason: "OLM's own history tells that it ran.",
+			reason: "OLM's own history shows that it ran.",
 			in: after(running, bridged("foo.v1", "foo.v1", "UpToDate=False/NewestDoesNotRun: Waiting"),
 				csvs(byOLM(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods")))),
 			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
@@ -1129,9 +1129,9 @@ func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 		case !reasonOfCondition.MatchString(c.Reason):
 			t.Errorf("%s=%s has reason %q", c.Type, c.Status, c.Reason)
 		case c.Message == "":
-			t.Errorf("%s=%s/%s says nothing", c.Type, c.Status, c.Reason)
+			t.Errorf("%s=%s/%s has no message", c.Type, c.Status, c.Reason)
 		case len(c.Message) > maxMessage+len("…") || !utf8.ValidString(c.Message):
-			t.Errorf("%s says %d bytes: %s", c.Type, len(c.Message), c.Message)
+			t.Errorf("the message of %s has %d bytes: %s", c.Type, len(c.Message), c.Message)
 		case c.LastTransitionTime.IsZero() || c.LastTransitionTime.Nanosecond() != 0:
 			t.Errorf("%s is since %v", c.Type, c.LastTransitionTime)
 		case c.ObservedGeneration != in.Operator.Generation:
@@ -1142,7 +1142,7 @@ func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 		t.Errorf("there are %d conditions of generation %d", len(got.Conditions), got.ObservedGeneration)
 	}
 	if len(got.Resources) != len(in.Objects) {
-		t.Errorf("of %d objects %d are told", len(in.Objects), len(got.Resources))
+		t.Errorf("of %d objects %d are reported", len(in.Objects), len(got.Resources))
 	}
 	checkRelated(t, got)
 }
@@ -1216,7 +1216,7 @@ func checkFailing(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) 
 	}
 	_, own, titled := strings.Cut(got.FailingMessage, ": ") // the object's title comes before its message
 	if bad && !strings.Contains(ready.Message, got.FailingMessage) && (!titled || !strings.Contains(ready.Message, own)) {
-		t.Errorf("failingMessage is %q, and Ready says %q", got.FailingMessage, ready.Message)
+		t.Errorf("failingMessage is %q, but the message of Ready is %q", got.FailingMessage, ready.Message)
 	}
 }
 
@@ -1244,7 +1244,7 @@ func checkReady(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 		switch {
 		case o.Leaving:
 		case o.Problem != nil || o.Live == nil || o.Live.GetDeletionTimestamp() != nil || !got.Resources[i].Ready:
-			t.Errorf("Ready, but %s has the problem %v, and is told as %v", Title(o.Object), o.Problem, got.Resources[i])
+			t.Errorf("Ready, but %s has the problem %v, and is reported as %v", Title(o.Object), o.Problem, got.Resources[i])
 		case o.Entry != "subscription" && !readiness.Of(o.Live, o.Checks).Ready:
 			t.Errorf("Ready, but %s is not", Title(o.Object))
 		}
@@ -1308,7 +1308,7 @@ func TestLongWords(t *testing.T) {
 			checkFixed(t, in, got)
 			for _, r := range got.Resources {
 				if len(r.Message) > maxMessage+len("…") || !utf8.ValidString(r.Message) {
-					t.Errorf("%s says %d bytes", r.Name, len(r.Message))
+					t.Errorf("the message of %s has %d bytes", r.Name, len(r.Message))
 				}
 			}
 			if len(got.FailingMessage) > maxMessage+len("…") {
@@ -1334,7 +1334,7 @@ func TestResourceReferences(t *testing.T) {
 		refs = append(refs, r.Reference)
 	}
 	if diff := cmp.Diff(want, refs); diff != "" {
-		t.Errorf("each object is told, with its UID where it is there: -want +got\n%s", diff)
+		t.Errorf("each object should be reported, with its UID if it exists: -want +got\n%s", diff)
 	}
 }
 
@@ -1404,11 +1404,11 @@ func TestFailing(t *testing.T) {
 		reason string
 		play   []moment
 	}{
-		"Never": {"Who never fails has nothing to tell.", []moment{{at: "0s"}, {at: "1h"}}},
+		"Never": {"Without a failure nothing is recorded.", []moment{{at: "0s"}, {at: "1h"}}},
 		"Stays": {"The first bad moment is kept.", []moment{
 			{at: "0s"}, {at: "10s", bad: yes, since: "10s"}, {at: "20s", bad: yes, since: "10s"}, {at: "1h", bad: yes, since: "10s"},
 		}},
-		"ComesAgain": {"A minute of quiet, and bad again, is one trouble.", []moment{
+		"ComesAgain": {"A failure that returns after a minute is the same failure.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"},
 			{at: "1m10s", since: "0s", quiet: "10s", again: "1m"}, {at: "1m11s", bad: yes, since: "0s"},
 			{at: "3m", bad: yes, since: "0s"},
@@ -1417,10 +1417,10 @@ func TestFailing(t *testing.T) {
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"},
 			{at: "2m9s", since: "0s", quiet: "10s", again: "1s"}, {at: "2m10s"}, {at: "3m"}, {at: "4m", bad: yes, since: "4m"},
 		}},
-		"EndsWhileNobodyLooks": {"Also where nobody looked when they were over.", []moment{
+		"EndsWhileNobodyLooks": {"Also if there was no reconcile when they were over.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"}, {at: "5h"},
 		}},
-		"BadWhileNobodyLooks": {"But bad is bad, and goes on from where it began.", []moment{
+		"BadWhileNobodyLooks": {"But if it fails at the next reconcile, the failure continues from where it began.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"}, {at: "5h", bad: yes, since: "0s"},
 			{at: "6h", since: "0s", quiet: "6h", again: "2m"},
 		}},

@@ -34,7 +34,7 @@ func TestHeldBy(t *testing.T) {
 		"BeforeApproval": {"What is installed is the operator of the Probe.", waiting("foo.v1", "foo.v2", corev1.ConditionTrue), "ApprovalGate"},
 		"AfterApproval":  {"OLM takes what it holds for installed.", waiting("foo.v2", "foo.v2", corev1.ConditionTrue), "OperatorConditionGate"},
 		"NotHeld":        {"An update that goes on is not held.", waiting("foo.v1", "foo.v2", corev1.ConditionFalse), ""},
-		"NotSaid":        {"Nor one of which nothing is said.", v1alpha1.Subscription{}, ""},
+		"NotSaid":        {"Nor is one without the condition.", v1alpha1.Subscription{}, ""},
 		"OfAnother":      {"Another operator's update is another Probe's.", waiting("bar.v1", "bar.v2", corev1.ConditionTrue), ""},
 		"OfAnotherBegun": {"Also where OLM has begun it.", waiting("bar.v2", "bar.v2", corev1.ConditionTrue), ""},
 		"Target":         {"The Probe of what is to come holds nothing yet.", waiting("foo.v0", "foo.v1", corev1.ConditionTrue), ""},
@@ -66,7 +66,7 @@ func TestHolding(t *testing.T) {
 	holding(in, findings{}, out)
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHolding)
 	if c == nil || c.Reason != v1alpha1.ReasonApprovalGate || c.LastTransitionTime != since || !strings.Contains(c.Message, "foo.v2: Waiting for Foo a/b") {
-		t.Errorf("it should say which update waits, for what, and since when: %+v", c)
+		t.Errorf("Holding should report which update waits, for what, and since when: %+v", c)
 	}
 	allowed := message(metav1.ConditionTrue)
 	holding(in, findings{}, allowed)

@@ -40,18 +40,18 @@ func TestJudge(t *testing.T) {
 			},
 		},
 		"MustBeTrue": {
-			reason:      "What must be true and is not, is said to be False.",
+			reason:      "A condition that must be True and is not is reported as False.",
 			expressions: parsed("Done && Ready", ""),
 			conditions:  conditions("Ready", watch.False, "Done", watch.True),
 			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
 		},
 		"Unknown": {
-			reason:      "What does not say holds nothing.",
+			reason:      "A custom resource without the conditions does not hold the update.",
 			expressions: parsed("!Migrating", "Bad"),
 			unknown:     true,
 		},
 		"OnlyImportant": {
-			reason:      "Who is not asked whether to update is not unknown either.",
+			reason:      "Without an expression for upgradeable, the result is not unknown either.",
 			expressions: parsed("", "Bad"),
 		},
 		"Invalid": {
@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 			want:        watch.Explanation{Important: "Bad is True", Reasons: []string{"Bad"}},
 		},
 		"SameLiteralTwice": {
-			reason:      "A reason is told once.",
+			reason:      "A reason is listed once.",
 			expressions: Expressions{Upgradeable: valid(expression.Parse("!A")), Important: valid(expression.ParseAny("A"))},
 			conditions:  conditions("A", watch.True),
 			want:        watch.Explanation{Blocks: "A is True", Important: "A is True", Reasons: []string{"!A", "A"}},
@@ -88,10 +88,10 @@ func TestParseTellsProblems(t *testing.T) {
 			"! is not allowed here, only condition types joined by ||"},
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {
-		t.Errorf("what an older API server let pass is told: -want +got\n%s", diff)
+		t.Errorf("invalid expressions that an older API server accepted should be reported: -want +got\n%s", diff)
 	}
 	if !expressions.Invalid || expressions.Upgradeable != nil || expressions.Important != nil {
-		t.Errorf("and unknown: %+v", expressions)
+		t.Errorf("invalid expressions should be marked as invalid and not be set: %+v", expressions)
 	}
 }
 

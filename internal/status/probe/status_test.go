@@ -86,7 +86,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{},
 		},
 		"OneBlocks": {
-			reason: "A single custom resource holds the update, and is named with what it says.",
+			reason: "A single custom resource holds the update: the message has its name and its condition.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 1, Unknown: 1}, blocking("foo-example"))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
@@ -97,7 +97,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1, Unknown: 1},
 		},
 		"SomeUnknown": {
-			reason: "What is unknown does not hold the update, and the reason tells how much there is of it.",
+			reason: "Custom resources whose state is unknown do not hold the update, and the message counts them.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Unknown: 2})}},
 			conditions: []string{
 				"Upgradeable=True/SomeUnknown: Nothing holds the update; 2 of 3 custom resources cannot be judged, for their conditions do not say",
@@ -274,7 +274,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1},
 		},
 		"OneOfTwoNamespacesUnreadable": {
-			reason: "The namespaces that can be read have their say, beside the last word about the others.",
+			reason: "The namespaces that can be read count, together with the last result for the others.",
 			before: held(),
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "Not in default"}},
@@ -321,7 +321,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{},
 		},
 		"GateConflict": {
-			reason: "The operator's own word in its OperatorCondition is told for as long as it stands.",
+			reason: "GateConflict is True for as long as the operator sets the condition in its OperatorCondition itself.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{})}, GateConflict: "The operator sets it"},
 			conditions: []string{
 				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
@@ -424,7 +424,7 @@ func TestReadBy(t *testing.T) {
 		"Absent":   {"Nor has one whose kind is not served.", []Resource{{CRD: "foos.example.com", Absent: true}}, "manager-1 targets-1"},
 		"Unread":   {"What has not been read is not claimed.", read(false), "manager-0 targets-0"},
 		"PartRead": {"Nor is a part.", append(read(true), read(false)...), "manager-0 targets-0"},
-		"NoReader": {"Nor what nobody can read.", []Resource{{CRD: "foos.example.com"}}, "manager-0 targets-0"},
+		"NoReader": {"Nor is what cannot be read.", []Resource{{CRD: "foos.example.com"}}, "manager-0 targets-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			probe := &v1alpha1.Probe{Status: v1alpha1.ProbeStatus{Reader: "manager-0", ObservedTargets: "targets-0"}}

@@ -11,7 +11,7 @@ import (
 func catalogRows() map[string]row {
 	return map[string]row{
 		"UpToDate": {
-			reason:  "The newest is installed and runs: there is nothing to say.",
+			reason:  "The newest version is installed and runs, so there is no message.",
 			in:      running(),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
 			conditions: conditions(),
@@ -48,7 +48,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"UnreadableSource": {
-			reason: "Of a catalog that was never read nobody can say whether it has something newer.",
+			reason: "If a catalog was never read, it is not known whether it has a newer version.",
 			in: with(running(), problem(v1alpha1.ReasonCatalogSourceUnreadable), func(in *Inputs) {
 				in.CatalogSources[0] = unread(unhealthy(source("operators"), v1alpha1.ReasonImagePullFailed, "No such image."))
 			}),
@@ -71,7 +71,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"UnhealthyButRead": {
-			reason: "What an unhealthy catalog offered last is judged by, and its health is told.",
+			reason: "The last content of an unhealthy catalog is used, and its health is reported.",
 			in: with(running(), func(in *Inputs) {
 				in.CatalogSources[0] = unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer")
 			}),
@@ -117,7 +117,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoOperatorGroup": {
-			reason: "Nobody has looked for the package, so nothing is said of it.",
+			reason: "The package was not looked up, so nothing is reported about it.",
 			in:     with(fresh(), problem(v1alpha1.ReasonOperatorGroupMissing)),
 			state:  "", message: "OperatorGroupMissing it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{

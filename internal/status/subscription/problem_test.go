@@ -45,32 +45,32 @@ func TestTroubleAndWait(t *testing.T) {
 		trouble *Problem
 		wait    *Problem
 	}{
-		"Silent": {reason: "Who says nothing is well.", status: telling()},
+		"Silent": {reason: "Without conditions there is no problem.", status: telling()},
 		"Well": {
-			reason: "Who says that nothing is wrong is, too.",
+			reason: "Nor is there one if the conditions report that nothing is wrong.",
 			status: telling("InstalledCSVFailed=False/CSVNotFailed: no", "ResolutionFailed=False/Resolved: no",
 				"UpgradeHeld=False/NotHeld: no", "InstallPlanAwaitingManualApproval=False/NotAwaitingApproval: no",
 				"BundleUnpackFailed=False", "UpToDate=True/NewestRuns: yes"),
 		},
 		"Unknown": {
-			reason: "What nobody knows is no trouble.",
+			reason: "Unknown is not a problem.",
 			status: telling("InstalledCSVFailed=Unknown/Who: knows", "UpgradeHeld=Unknown/Who: knows", "BundleUnpackFailed=Unknown"),
 		},
 		"Failed": {
-			reason:  "What is wrong is told in the words of its condition.",
+			reason:  "A problem has the reason and message of its condition.",
 			status:  telling("InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
 			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"WithoutReason": {
-			reason: "OLM leaves reasons out where the type says it all.", status: telling("ResolutionFailed=True: no operators found"),
+			reason: "OLM omits some reasons: then the type is the reason.", status: telling("ResolutionFailed=True: no operators found"),
 			trouble: &Problem{Reason: "ResolutionFailed", Message: "no operators found"},
 		},
 		"UnpackFailed": {
-			reason: "OLM's word for a bundle that it cannot unpack counts, since no condition of ours says it.", status: telling(unpack),
+			reason: "OLM's condition for a bundle that it cannot unpack counts, since no condition of ours reports it.", status: telling(unpack),
 			trouble: &Problem{Reason: "BundleUnpackFailed", Message: "DeadlineExceeded"},
 		},
 		"UnpackAndResolution": {
-			reason:  "It says more than that nothing can be resolved, which follows from it.",
+			reason:  "It is more specific than ResolutionFailed, which follows from it.",
 			status:  telling("ResolutionFailed=True/ErrorPreventedResolution: bundle unpacking failed", unpack),
 			trouble: &Problem{Reason: "BundleUnpackFailed", Message: "DeadlineExceeded"},
 		},
@@ -97,17 +97,17 @@ func TestTroubleAndWait(t *testing.T) {
 			status:  telling("InstallPlanPending=True/Forbidden: may not create Roles"),
 			trouble: &Problem{Reason: "Forbidden", Message: "may not create Roles"},
 		},
-		"Held":     {reason: "Who is held waits, and nothing is wrong.", status: telling(held), wait: isHeld},
-		"Approval": {reason: "So does who waits for a person.", status: telling(approval), wait: awaits},
+		"Held":     {reason: "A held update is a wait, not a problem.", status: telling(held), wait: isHeld},
+		"Approval": {reason: "So is a missing approval.", status: telling(approval), wait: awaits},
 		"HeldAndApproval": {
 			reason: "What the operator has against it comes before what a person may allow.", status: telling(approval, held), wait: isHeld,
 		},
 		"WaitWithoutReason": {
-			reason: "A wait without a reason has the type's word.", status: telling("UpgradeHeld=True: it is so"),
+			reason: "A wait without a reason has the type as its reason.", status: telling("UpgradeHeld=True: it is so"),
 			wait: &Problem{Reason: "UpgradeHeld", Message: "it is so"},
 		},
 		"HeldAndFailed": {
-			reason: "Who waits may be in trouble all the same.", status: telling(held, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
+			reason: "There may be a problem as well as a wait.", status: telling(held, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
 			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"}, wait: isHeld,
 		},
 	} {
@@ -147,7 +147,7 @@ func TestTroubleOrWait(t *testing.T) {
 			all = append(all, string(later)+"=True/"+string(later)+": says so")
 		}
 		if got := ProblemOf(telling(all...)); got == nil || got.Reason != name {
-			t.Errorf("of %v it tells %v; want %s", all, got, name)
+			t.Errorf("of %v the problem is %v; want %s", all, got, name)
 		}
 	}
 	want := []string{
@@ -168,29 +168,29 @@ func TestUpToDateOf(t *testing.T) {
 		want   v1alpha1.SubscriptionCondition
 	}{
 		"Field": {
-			reason: "The field says it where operator-status runs the loops.", status: fielded(telling(), true, ""),
+			reason: "The field reports it if operator-status runs the loops.", status: fielded(telling(), true, ""),
 			want: telling("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
 		},
 		"FieldDespiteMessage": {
-			reason: "What the message is about then is something else.", status: fielded(telling(), true, "CatalogSource other is unwell"),
+			reason: "The message is then about something else.", status: fielded(telling(), true, "CatalogSource other is unwell"),
 			want: telling("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
 		},
 		"FieldNot": {
-			reason: "Where it is not, the message says why.", status: fielded(telling(), false, "Waiting for an InstallPlan for foo.v2"),
+			reason: "If the field is false, the message states why.", status: fielded(telling(), false, "Waiting for an InstallPlan for foo.v2"),
 			want: telling("UpToDate=False/NewestDoesNotRun: Waiting for an InstallPlan for foo.v2").Conditions[0],
 		},
 		"Silent": {
-			reason: "Who says nothing is not.", status: &v1alpha1.SubscriptionStatus{},
+			reason: "A Subscription without a status is not up to date.", status: &v1alpha1.SubscriptionStatus{},
 			want: telling("UpToDate=False/NewestDoesNotRun").Conditions[0],
 		},
-		"Condition":    {reason: "Beside OLM the condition says it.", status: telling(yes), want: telling(yes).Conditions[0]},
-		"ConditionNot": {reason: "And why not.", status: telling(no), want: telling(no).Conditions[0]},
+		"Condition":    {reason: "With OLM, the condition reports it.", status: telling(yes), want: telling(yes).Conditions[0]},
+		"ConditionNot": {reason: "The condition also has the reason why it is not.", status: telling(no), want: telling(no).Conditions[0]},
 		"ConditionFirst": {
-			reason: "It goes before the field, which OLM does not have: that is left from other times.",
+			reason: "It takes precedence over the field, which OLM does not have, and which is left from before.",
 			status: fielded(telling(no), true, ""), want: telling(no).Conditions[0],
 		},
 		"ConditionUnknown": {
-			reason: "One that says nothing leaves it to the field.", status: fielded(telling("UpToDate=Unknown/Who: knows"), true, ""),
+			reason: "If the condition is Unknown, the field decides.", status: fielded(telling("UpToDate=Unknown/Who: knows"), true, ""),
 			want: telling("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
 		},
 	} {
@@ -220,10 +220,10 @@ func TestTroubleAfterStatus(t *testing.T) {
 			}
 		}
 		if status.Message == "" && (trouble != nil || wait != nil) {
-			t.Errorf("%s: there is nothing to say, but trouble %v, wait %v", name, trouble, wait)
+			t.Errorf("%s: the message is empty, but trouble %v, wait %v", name, trouble, wait)
 		}
 		if upToDate.Status != corev1.ConditionTrue && upToDate.Message == "" {
-			t.Errorf("%s: it is not up to date, and nobody knows why", name)
+			t.Errorf("%s: it is not up to date, but the condition has no message", name)
 		}
 	}
 }

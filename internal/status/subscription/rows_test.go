@@ -36,7 +36,7 @@ func planRows() map[string]row {
 			conditions: conditions(append(nothingInstalled, "InstallPlanPending=True/Installing")...),
 		},
 		"NotItsPlan": {
-			reason:     "An InstallPlan of other operators says nothing of this one.",
+			reason:     "An InstallPlan for other operators does not matter for this one.",
 			in:         with(running(), func(in *Inputs) { in.Plan = plan(olm.InstallPlanPhaseFailed, "bar.v1") }),
 			current:    "foo.v1",
 			installed:  "foo.v1",
@@ -45,7 +45,7 @@ func planRows() map[string]row {
 			conditions: conditions(),
 		},
 		"ManualFirstInstall": {
-			reason:  "Whom a first install waits for is said, with the command that ends it.",
+			reason:  "A first install that waits for a user reports it, with the command that approves it.",
 			in:      with(fresh(), func(in *Inputs) { in.Plan = manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v1")) }),
 			current: "foo.v1", state: "UpgradePending",
 			message: "InstallPlan default/install-1 for foo.v1 is waiting for a user to approve it: " +
@@ -53,14 +53,14 @@ func planRows() map[string]row {
 			conditions: conditions(append(nothingInstalled, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval")...),
 		},
 		"ManualApproved": {
-			reason:  "A plan that a person has approved waits for nobody.",
+			reason:  "A plan that a user has approved does not wait for approval.",
 			in:      with(updating(approved(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/RequiresApproval"),
 		},
 		"ManualNotReady": {
-			reason:  "Nobody is asked to approve a plan that is still being made.",
+			reason:  "Approval is not requested for a plan that is still being made.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhasePlanning, "foo.v2")))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
@@ -100,7 +100,7 @@ func planRows() map[string]row {
 			conditions: conditions("InstallPlanPending=True/Installing"),
 		},
 		"PlanForbidden": {
-			reason: "A plan that lacks a right says which, and so does its Subscription.",
+			reason: "A plan that lacks a permission reports which, and so does its Subscription.",
 			in: updating(func() *olm.InstallPlan {
 				p := approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))
 				p.Status.Message = "Role foo: forbidden"
@@ -113,7 +113,7 @@ func planRows() map[string]row {
 			conditions: conditions(replacement, "InstallPlanPending=True/Forbidden"),
 		},
 		"PlanNew": {
-			reason:  "A plan that nobody has looked at has no phase: OLM has a word for that.",
+			reason:  "A plan that has not been reconciled has no phase: OLM has a reason for that.",
 			in:      updating(plan(olm.InstallPlanPhaseNone, "foo.v2")),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
@@ -178,7 +178,7 @@ func csvRows() map[string]row {
 			conditions: conditions("InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
 		},
 		"FirstInstallFailed": {
-			reason: "One that fails before it was ever installed is told in the same place.",
+			reason: "A failure before the first installation is reported in the same condition.",
 			in: with(fresh(), func(in *Inputs) {
 				in.Plan = approved(plan(olm.InstallPlanPhaseComplete, "foo.v1"))
 				in.Current = because(csv("foo.v1", olm.CSVPhaseFailed), v1alpha1.CSVReasonInstallCheckFailed, "Deployment foo makes no progress")
@@ -311,7 +311,7 @@ func heldRows() map[string]row {
 	}
 	return map[string]row{
 		"Held": {
-			reason:  "An update that waits for its operator is not up to date, and says whom it waits for.",
+			reason:  "A Subscription whose update is held is not up to date, and its message states why.",
 			in:      with(updating(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanPending=True/RequiresApproval"),
@@ -326,14 +326,14 @@ func heldRows() map[string]row {
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable"),
 		},
 		"HeldAndManual": {
-			reason:  "To approve what is held would be of no use: the hold is what is said first.",
+			reason:  "Approving a held update would not help, so the hold is reported first.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval",
 				"InstallPlanPending=True/RequiresApproval"),
 		},
 		"HeldTooLate": {
-			reason:  "What is approved is not held any more, whatever the operator says while it is being replaced.",
+			reason:  "An approved update is no longer held, whatever the operator reports while it is being replaced.",
 			in:      with(updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
@@ -346,7 +346,7 @@ func heldRows() map[string]row {
 			conditions: conditions(),
 		},
 		"Overridden": {
-			reason: "That an administrator allowed the update is told while it is under way.",
+			reason: "An override by an administrator is reported while the update is in progress.",
 			in: with(updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))), func(in *Inputs) {
 				in.Gate = gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "Allowed", Overridden: true}
 			}),

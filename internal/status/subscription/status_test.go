@@ -182,7 +182,7 @@ func TestCompute(t *testing.T) {
 				}
 				seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
 				if c.Message == "" && (c.Type != v1alpha1.SubscriptionInstallPlanPending || !goesOn[c.Reason]) {
-					t.Errorf("%s says nothing", c.Type)
+					t.Errorf("%s has no message", c.Type)
 				}
 			}
 			if diff := gocmp.Diff(tc.conditions, conditions); diff != "" {

@@ -74,11 +74,11 @@ func TestObserve(t *testing.T) {
 			seen:   []*configv1.ClusterOperator{healthy(), healthy()},
 		},
 		"not written yet": {
-			reason: "The object is there before anybody has looked.",
+			reason: "The object exists before its status is first written.",
 			seen:   []*configv1.ClusterOperator{{}, healthy()},
 		},
 		"emptied": {
-			reason: "What has been said may not be taken away.",
+			reason: "A reported condition may not be removed.",
 			seen:   []*configv1.ClusterOperator{healthy(), {}},
 			want:   "Available is missing",
 		},
@@ -106,7 +106,7 @@ func TestObserve(t *testing.T) {
 			want:   "Degraded is missing",
 		},
 		"somebody else's": {
-			reason: "What others say stays.",
+			reason: "Conditions of other controllers are kept.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(without("EvaluationConditionsDetected"))},
 			want:   "condition EvaluationConditionsDetected is gone",
 		},
@@ -116,7 +116,7 @@ func TestObserve(t *testing.T) {
 			want:   `Degraded has the status "Maybe"`,
 		},
 		"no reason": {
-			reason: "Each says why.",
+			reason: "Every condition has a reason.",
 			seen:   []*configv1.ClusterOperator{healthy(reason("Degraded", ""))},
 			want:   `Degraded has the reason "", which is not CamelCase`,
 		},
@@ -126,7 +126,7 @@ func TestObserve(t *testing.T) {
 			want:   `Progressing has the reason "as expected"`,
 		},
 		"no message": {
-			reason: "Each says it in words.",
+			reason: "Every condition has a message.",
 			seen:   []*configv1.ClusterOperator{healthy(message("Available", ""))},
 			want:   `Available has the message ""`,
 		},
@@ -151,7 +151,7 @@ func TestObserve(t *testing.T) {
 			want:   "Available is there twice",
 		},
 		"version too early": {
-			reason: "The version says that it is done.",
+			reason: "A version is reported only once the operator is Available.",
 			seen:   []*configv1.ClusterOperator{healthy(becomes("Available", "False", 0))},
 			want:   "version is there although it is not Available",
 		},
