@@ -94,8 +94,8 @@ var rows = []row{
 	{work: "resolve a Subscription that has an update", of: update, metric: "µs/Subscription", suffix: " µs"},
 	{work: "resolve a Subscription that has none", of: settled, metric: "µs/Subscription", suffix: " µs"},
 
-	{work: "one of 5,000 PlatformOperators changes → what the ClusterOperator is to say", against: "the write itself", of: reckoning, sub: "write",
+	{work: "one of 5,000 PlatformOperators changes → the new status of the ClusterOperator", against: "the write itself", of: reckoning, sub: "write",
 		metric: "reckoning/write", suffix: "x", goal: atMost(1)},
-	{work: "what the ClusterOperator is to say of 50 PlatformOperators", of: rollUp, sub: "50/well", metric: "ns/op", suffix: " ns"},
-	{work: "what the ClusterOperator is to say of 5,000 PlatformOperators", of: rollUp, sub: "5000/well", metric: "ns/op", suffix: " ns"},
+	{work: "the status of the ClusterOperator for 50 PlatformOperators", of: rollUp, sub: "50/well", metric: "ns/op", suffix: " ns"},
+	{work: "the status of the ClusterOperator for 5,000 PlatformOperators", of: rollUp, sub: "5000/well", metric: "ns/op", suffix: " ns"},
 }

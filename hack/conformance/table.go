@@ -118,28 +118,28 @@ func readTable(path string) (table, error) {
 // are a difference only if they are expected to pass.
 func (t table) compare(results map[key]result) []string {
 	var out []string
-	tell := func(k key, format string, args ...any) {
+	report := func(k key, format string, args ...any) {
 		out = append(out, fmt.Sprintf("%s: %q: ", k.file, k.spec)+fmt.Sprintf(format, args...))
 	}
 	for k, got := range results {
 		want, listed := t[k]
 		switch {
 		case !listed:
-			tell(k, "is not in the table")
+			report(k, "is not in the table")
 		case got.state == skipped:
 		case want.outcome == pass && got.state == failed:
-			tell(k, "stopped passing: %s", got.message)
+			report(k, "stopped passing: %s", got.message)
 		case want.outcome != pass && got.state == passed:
-			tell(k, "started passing: it is excused with class %s (%s)", want.class, want.reason)
+			report(k, "started passing: it is excused with class %s (%s)", want.class, want.reason)
 		}
 	}
 	for k, want := range t {
 		got, found := results[k]
 		switch {
 		case !found:
-			tell(k, "is in the table, and not in the suite")
+			report(k, "is in the table, and not in the suite")
 		case want.outcome == pass && got.state == skipped:
-			tell(k, "was not run")
+			report(k, "was not run")
 		}
 	}
 	slices.Sort(out)

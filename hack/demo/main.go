@@ -74,7 +74,7 @@ func play(ctx context.Context, s *stage) error {
 		began := time.Now()
 		s.narrator.begin(i+1, step.title)
 		if err := step.do(s, ctx); err != nil {
-			return errors.Join(s.managers.logged(err), s.tell(ctx))
+			return errors.Join(s.managers.logged(err), s.show(ctx))
 		}
 		s.narrator.passed(step.until, time.Since(began))
 	}

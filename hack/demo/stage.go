@@ -110,8 +110,8 @@ func (s *stage) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// tell shows the current objects, to help explain why a step failed.
-func (s *stage) tell(ctx context.Context) error {
+// show prints the current objects, to help explain why a step failed.
+func (s *stage) show(ctx context.Context) error {
 	if len(s.managers) == 0 || ctx.Err() != nil {
 		return nil // nothing to show yet, or interrupted
 	}

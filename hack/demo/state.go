@@ -79,7 +79,7 @@ func (s *stage) awaitHeld(ctx context.Context) error {
 	}
 	const why = "Waiting for Foo operators/foo-example: Migrating is True"
 	if !strings.Contains(sub.Status.Message, why) {
-		return &unexpected{what: "the Subscription's message", want: "that it says: " + why, saw: sub.Status.Message, object: withoutNoise(sub)}
+		return &unexpected{what: "the Subscription's message", want: "that it contains: " + why, saw: sub.Status.Message, object: withoutNoise(sub)}
 	}
 	if sub.Status.InstallPlanRef == nil {
 		return &unexpected{what: "the Subscription", want: "a reference to its InstallPlan", saw: "none", object: withoutNoise(sub)}

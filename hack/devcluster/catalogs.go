@@ -250,7 +250,7 @@ func serving(ctx context.Context, address string) error {
 		return err
 	}
 	if isServing := []byte{0, 0, 0, 0, 2, 1 << 3, 1}; !bytes.Equal(answer, isServing) { // status, the first field, is SERVING, the first value
-		return fmt.Errorf("%s does not say that it serves: its answer is %x (grpc-status %q)", address, answer, response.Trailer.Get("Grpc-Status"))
+		return fmt.Errorf("%s does not report that it is serving: its answer is %x (grpc-status %q)", address, answer, response.Trailer.Get("Grpc-Status"))
 	}
 	return nil
 }

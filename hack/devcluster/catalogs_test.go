@@ -83,8 +83,8 @@ func TestServing(t *testing.T) {
 		fails  string
 	}{
 		"serving":     {"The one good answer.", answers("0", 0, 0, 0, 0, 2, 8, 1), ""},
-		"not serving": {"Two is NOT_SERVING.", answers("0", 0, 0, 0, 0, 2, 8, 2), "does not say that it serves"},
-		"unknown":     {"An empty message is UNKNOWN.", answers("0", 0, 0, 0, 0, 0), "does not say that it serves"},
+		"not serving": {"Two is NOT_SERVING.", answers("0", 0, 0, 0, 0, 2, 8, 2), "does not report that it is serving"},
+		"unknown":     {"An empty message is UNKNOWN.", answers("0", 0, 0, 0, 0, 0), "does not report that it is serving"},
 		"no service":  {"A server without a health service reports it in its trailer.", answers("12"), `grpc-status "12"`},
 	}
 	for name, tc := range cases {

@@ -39,7 +39,7 @@ func writeCredentials(dir folder, server string, network node.Network) error {
 	if err != nil {
 		return err
 	}
-	// All servers share this certificate. A client can tell them from another cluster that took over a port.
+	// All servers share this certificate. A client can distinguish them from another cluster that took over a port.
 	hosts := []string{loopback, "localhost",
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	real := network != node.Network{}

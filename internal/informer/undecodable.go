@@ -45,7 +45,7 @@ func (u *Undecodable) add(kind schema.GroupVersionKind, o *undecodable) {
 	}
 	known := u.kinds[kind][o.UID] == o.ResourceVersion
 	u.kinds[kind][o.UID] = o.ResourceVersion
-	u.tell(kind)
+	u.publish(kind)
 	if !known {
 		u.Recorder.Eventf(&o.PartialObjectMetadata, nil, corev1.EventTypeWarning, v1alpha1.EventUndecodable, v1alpha1.EventActionRead,
 			"It cannot be decoded, and is not regarded until it is corrected: %s", apierror.Message(o.why, maxMessage))
@@ -61,7 +61,7 @@ func (u *Undecodable) remove(kind schema.GroupVersionKind, uid types.UID) {
 	defer u.mu.Unlock()
 	if _, ok := u.kinds[kind][uid]; ok {
 		delete(u.kinds[kind], uid)
-		u.tell(kind)
+		u.publish(kind)
 	}
 }
 
@@ -74,9 +74,9 @@ func (u *Undecodable) keep(kind schema.GroupVersionKind, these map[types.UID]boo
 			delete(u.kinds[kind], uid)
 		}
 	}
-	u.tell(kind)
+	u.publish(kind)
 }
 
-func (u *Undecodable) tell(kind schema.GroupVersionKind) {
+func (u *Undecodable) publish(kind schema.GroupVersionKind) {
 	u.count.WithLabelValues(kind.Group, kind.Kind).Set(float64(len(u.kinds[kind])))
 }

@@ -40,7 +40,7 @@ func (f *fence) open() bool {
 	return max(now.Sub(f.renewed), now.Round(0).Sub(f.renewed.Round(0))) < writesFor
 }
 
-// lock returns a lock that tells the fence of renewals.
+// lock returns a lock that notifies the fence of renewals.
 func (f *fence) lock(l resourcelock.Interface) resourcelock.Interface { return fencedLock{l, f} }
 
 type fencedLock struct {

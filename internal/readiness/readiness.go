@@ -252,7 +252,7 @@ func ofKind(o *unstructured.Unstructured) State {
 	}
 	switch {
 	case err != nil:
-		return notReady("", fmt.Sprintf("Its status cannot be read, and readinessChecks have to say when it is ready: %v", err))
+		return notReady("", fmt.Sprintf("Its status cannot be read, so readinessChecks have to define when it is ready: %v", err))
 	case res.Status == kstatus.CurrentStatus:
 		return State{Ready: true}
 	case known:

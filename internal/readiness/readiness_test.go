@@ -720,7 +720,7 @@ func clusterExtensionRows() map[string]readinessRow {
 
 // oddRows cover objects that no controller should write.
 func oddRows() map[string]readinessRow {
-	const unread = "Its status cannot be read, and readinessChecks have to say when it is ready: "
+	const unread = "Its status cannot be read, so readinessChecks have to define when it is ready: "
 	long := strings.Repeat("ä", 5000)
 	return map[string]readinessRow{
 		"StatusText": {

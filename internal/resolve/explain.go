@@ -56,7 +56,7 @@ func (c assumptions) with(o *offer, lit z.Lit) assumptions {
 // unsatisfiable needs to the first cause.
 func (s *search) explain(in assumptions, o *offer) story {
 	in.visited = map[*offer]bool{}
-	t := s.tell(in, o)
+	t := s.storyOf(in, o)
 	if t.vague && o.blocked == "" {
 		// All needs lead back to the offer, so the offer itself may conflict with them.
 		in.visited = map[*offer]bool{o: true}
@@ -67,7 +67,7 @@ func (s *search) explain(in assumptions, o *offer) story {
 	return t
 }
 
-func (s *search) tell(in assumptions, o *offer) story {
+func (s *search) storyOf(in assumptions, o *offer) story {
 	s.want(o)
 	if o.blocked != "" {
 		return plain("%s", o.blocked)
@@ -126,7 +126,7 @@ func (s *search) apart(in assumptions, o *offer) story {
 			}
 			t := plain("%s needs both %s and %s, but", o.name, other.text, n.text)
 			if a, b := s.available(in, other), s.available(in, n); a != nil && b != nil {
-				why := s.tell(in.with(a, a.chosen), b)
+				why := s.storyOf(in.with(a, a.chosen), b)
 				t.steps = append(t.steps, why.steps...)
 			} else {
 				t.steps = append(t.steps, "they cannot be had together")
@@ -173,7 +173,7 @@ func (s *search) unmet(in assumptions, o *offer, n *node) story {
 		t := plain("%s", clash(o, best))
 		if i := slices.IndexFunc(n.offers, func(other *offer) bool { return clash(o, other) == "" }); i >= 0 {
 			best = n.offers[i]
-			t = s.tell(in, best)
+			t = s.storyOf(in, best)
 		}
 		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s needs %s, which %s would meet, but", o.name, n.text, best.name))
 		return t

@@ -22,8 +22,8 @@ const fieldOwner = client.FieldOwner("operator-status")
 // Release sets every Upgradeable entry of operator-status in OperatorConditions to True, so that no update stays held
 // after operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It
 // reports the entries that it changes, and the Subscriptions that then need approval by a user, to the given writer.
-func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
-	if err := each(ctx, c, tell, func(o *operatorsv2.OperatorCondition) string {
+func Release(ctx context.Context, c client.Client, now metav1.Time, output io.Writer) error {
+	if err := each(ctx, c, output, func(o *operatorsv2.OperatorCondition) string {
 		held := ourEntry(o)
 		if held == nil || held.Status == metav1.ConditionTrue && held.Reason == v1alpha1.ReasonReleased {
 			return ""
@@ -42,7 +42,7 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writ
 		if !sub.IsGated() {
 			continue
 		}
-		if _, err := fmt.Fprintf(tell, "Subscription %s/%s will wait for approval: set spec.installPlanApproval to Automatic, or approve its InstallPlans yourself\n",
+		if _, err := fmt.Fprintf(output, "Subscription %s/%s will wait for approval: set spec.installPlanApproval to Automatic, or approve its InstallPlans yourself\n",
 			sub.Namespace, sub.Name); err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, tell io.Writ
 }
 
 // TakeBack undoes a Release: the Probes decide again.
-func TakeBack(ctx context.Context, c client.Client, now metav1.Time, tell io.Writer) error {
-	return each(ctx, c, tell, func(o *operatorsv2.OperatorCondition) string {
+func TakeBack(ctx context.Context, c client.Client, now metav1.Time, output io.Writer) error {
+	return each(ctx, c, output, func(o *operatorsv2.OperatorCondition) string {
 		if entry := ourEntry(o); entry == nil || entry.Reason != v1alpha1.ReasonReleased {
 			return ""
 		}
@@ -62,7 +62,7 @@ func TakeBack(ctx context.Context, c client.Client, now metav1.Time, tell io.Wri
 }
 
 // each changes OperatorConditions, and prints what change did to each; empty if nothing.
-func each(ctx context.Context, c client.Client, tell io.Writer, change func(*operatorsv2.OperatorCondition) string) error {
+func each(ctx context.Context, c client.Client, output io.Writer, change func(*operatorsv2.OperatorCondition) string) error {
 	list := &operatorsv2.OperatorConditionList{}
 	if err := c.List(ctx, list); err != nil {
 		return fmt.Errorf("listing the OperatorConditions: %w", err)
@@ -80,7 +80,7 @@ func each(ctx context.Context, c client.Client, tell io.Writer, change func(*ope
 		if err != nil || did == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(tell, "%s OperatorCondition %s\n", did, name); err != nil {
+		if _, err := fmt.Fprintf(output, "%s OperatorCondition %s\n", did, name); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,7 @@ package probe
 
 import "errors"
 
-// Errors that callers can tell apart with errors.Is. Other errors come from the API server and keep their type, so that
+// Errors that callers can distinguish with errors.Is. Other errors come from the API server and keep their type, so that
 // the functions of k8s.io/apimachinery/pkg/api/errors apply to them.
 var (
 	// ErrNotServed means that the API server does not serve Probes: operator-status is not installed, so that nothing

@@ -60,7 +60,7 @@ func kindOf(scheme *runtime.Scheme, obj runtime.Object) (schema.GroupVersionKind
 		return gvk, nil
 	}
 	if err == nil {
-		err = errors.New("its Go type stands for several kinds, and the object does not say which")
+		err = errors.New("its Go type has several kinds, and the object does not name one")
 	}
 	return gvk, err
 }

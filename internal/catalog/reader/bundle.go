@@ -245,7 +245,7 @@ func bundleLabels(image string, labels map[string]string, files map[string][]byt
 	case mediaTypeRegistryV1:
 		return out, nil
 	case "":
-		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "image %s is not a bundle: neither its labels nor %s say %s", image, annotationsFile,
+		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "image %s is not a bundle: neither its labels nor %s have %s", image, annotationsFile,
 			labelBundleMediaType)
 	default:
 		return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "image %s is a bundle of media type %s: only %s is supported", image, of, mediaTypeRegistryV1)

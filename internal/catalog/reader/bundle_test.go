@@ -66,7 +66,7 @@ func TestBundleImage(t *testing.T) {
 			reason: "A bundle is recognized by its labels.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("bin/sh", "x")},
 			err: "BundleInvalid: image example.com/no-bundle is not a bundle: neither its labels nor " +
-				"metadata/annotations.yaml say operators.operatorframework.io.bundle.mediatype.v1",
+				"metadata/annotations.yaml have operators.operatorframework.io.bundle.mediatype.v1",
 		},
 		"other media type": {
 			reason: "What OLM v0 does not know either.",

@@ -98,7 +98,7 @@ func refused(err error) bool {
 }
 
 func pullFailure(image string, err error, problems ...string) error {
-	if known, ok := err.(*catalog.Error); ok { //nolint:errorlint // one that says it all
+	if known, ok := err.(*catalog.Error); ok { //nolint:errorlint // it needs no other
 		return known
 	}
 	if known, ok := errors.AsType[*catalog.Error](err); ok {

@@ -69,7 +69,7 @@ func (c *changes) leave(l *listener) {
 	delete(c.listeners, l)
 }
 
-func (c *changes) tell(key types.NamespacedName) {
+func (c *changes) notify(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l := range c.listeners {

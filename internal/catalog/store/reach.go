@@ -171,7 +171,7 @@ func (r *Reach) plaintext(host string) error {
 		return nil
 	}
 	return catalog.Errorf(v1alpha1.ReasonPlaintextNotAllowed,
-		"%s would be spoken to without TLS, so that anybody on the way could say what is installed. To allow it: --catalog-plaintext=%s of the manager. "+
+		"Connecting to %s without TLS would let an attacker on the network path change what is installed. To allow it: --catalog-plaintext=%s of the manager. "+
 			"A registry with TLS is connected to with it if annotation %s configures how to verify it", host, name, v1alpha1.AnnotationRegistryCA)
 }
 

@@ -136,7 +136,7 @@ func (s *Store) see(key types.NamespacedName, priority int) {
 	}
 	e.Priority = priority
 	s.mu.Unlock()
-	s.changes.tell(key)
+	s.changes.notify(key)
 }
 
 // record stores the result of an attempt to read a CatalogSource. It releases the reading that is replaced.
@@ -174,7 +174,7 @@ func (s *Store) record(key types.NamespacedName, r *reading, o outcome) {
 	s.mu.Unlock()
 	replaced.release()
 	if changed {
-		s.changes.tell(key)
+		s.changes.notify(key)
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *Store) forget(key types.NamespacedName) {
 	s.mu.Unlock()
 	if e != nil {
 		e.reading.release()
-		s.changes.tell(key)
+		s.changes.notify(key)
 	}
 }
 

@@ -112,7 +112,7 @@ func (r *Reconciler) kindStatus(kind, name string, gvk schema.GroupVersionKind) 
 	case meta.IsNoMatchError(err):
 		out.Status, out.Message = olm.RequirementStatusReasonNotPresent, fmt.Sprintf("kind %s is not served", gvk)
 	case err != nil:
-		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server does not say whether it is served"
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server does not report whether it is served"
 	}
 	return out
 }

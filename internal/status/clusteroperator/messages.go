@@ -65,7 +65,7 @@ func (o operator) whyFailing() string {
 	if !o.failsNow() {
 		name += ", not just now but until a moment ago"
 	}
-	return sentence(name, o.failingReason, o.failingMessage, "does not say why")
+	return sentence(name, o.failingReason, o.failingMessage, "does not report why")
 }
 
 // whyNotUpgradeable omits the blocking custom resources: readers of the ClusterOperator may not be allowed to see them.

@@ -84,7 +84,7 @@ func TestWholeStatus(t *testing.T) {
 					condition("Progressing", "True", seconds, "PlatformOperatorsUpdating",
 						"Waiting for 1 of 2 PlatformOperators: bar is not installed"),
 					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
-						"Failing for 2m or longer: foo does not say why"),
+						"Failing for 2m or longer: foo does not report why"),
 					condition("EvaluationConditionsDetected", "True", past, "a::b", "anything"),
 					condition("Upgradeable", "False", past, "AdminSaysNo", "Ask Kim first"),
 				},

@@ -83,7 +83,7 @@ func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 	switch {
 	case s.NamespaceReserved:
 		return &condition.Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
-			"Nothing is made in namespace %s, which is reserved: name another in spec.namespace, or have --reserved-namespaces of the manager not say so",
+			"Nothing is made in namespace %s, which is reserved: set another in spec.namespace, or remove it from --reserved-namespaces of the manager",
 			namespace)}
 	case s.NamespaceOfOthers != nil && op.Spec.Namespace == "":
 		taken := Conflict{s.NamespaceOfOthers}

@@ -134,20 +134,20 @@ func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 
 // unready returns why each object is not ready, and whether any of them is failing.
 func (in Inputs) unready() (words []string, bad bool) {
-	say := func(title string, how readiness.State) {
+	report := func(title string, how readiness.State) {
 		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
 		bad = bad || how.Failing
 	}
 	formatResources := false
 	for _, o := range in.Objects {
 		if how := in.readiness(o); !how.Ready && !o.Leaving {
-			say(Title(o.Object), how)
+			report(Title(o.Object), how)
 		}
 		formatResources = formatResources || o.Entry == EntrySubscription
 	}
 	if !formatResources { // the Subscription is only observed, or cannot be created
 		if how := in.operator(); !how.Ready {
-			say("The operator", how)
+			report("The operator", how)
 		}
 	}
 	return words, bad

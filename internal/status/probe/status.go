@@ -324,7 +324,7 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 		c.Reason, c.Message = v1alpha1.ReasonNoResources, "There are no custom resources, so nothing holds the update"
 	case n.Unknown > 0:
 		c.Reason, c.Message = v1alpha1.ReasonSomeUnknown, fmt.Sprintf(
-			"Nothing holds the update; %d of %d custom resources cannot be judged, for their conditions do not say", n.Unknown, n.Total)
+			"Nothing holds the update; %d of %d custom resources cannot be judged, since their conditions are missing or Unknown", n.Unknown, n.Total)
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonAllUpgradeable, fmt.Sprintf("None of %d custom resources holds the update", n.Total)
 	}

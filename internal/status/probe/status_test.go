@@ -100,7 +100,7 @@ func TestCompute(t *testing.T) {
 			reason: "Custom resources whose state is unknown do not hold the update, and the message counts them.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Unknown: 2})}},
 			conditions: []string{
-				"Upgradeable=True/SomeUnknown: Nothing holds the update; 2 of 3 custom resources cannot be judged, for their conditions do not say",
+				"Upgradeable=True/SomeUnknown: Nothing holds the update; 2 of 3 custom resources cannot be judged, since their conditions are missing or Unknown",
 				"Important=False/NothingImportant: No important condition is True",
 				"Synced=True/Synced: All resources of the Probe are being read",
 			},

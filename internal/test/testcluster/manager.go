@@ -226,7 +226,7 @@ func (m *Manager) CheckAlive(t testing.TB) {
 	text := m.logs(t)
 	for _, alarm := range []string{"panic", "DATA RACE"} {
 		if strings.Contains(text, alarm) {
-			t.Errorf("the manager's log tells of a %s", alarm)
+			t.Errorf("the manager's log has a %s", alarm)
 		}
 	}
 }
