@@ -40,6 +40,7 @@ func TestDifferential(t *testing.T) {
 // record installs the oldest version of every package, then updates those that succeeded, and returns the state of the
 // cluster after each. It waits until the verdicts are those in other, if other is not nil.
 func record(t *testing.T, c *contender, packages []testcatalog.Package, other []moment) []moment {
+	c.cluster.AwaitIdle(t, 3*time.Second, c.agents...) // OLM creates the ClusterRoles of its own OperatorGroups
 	before := c.read(t)
 	older := oldest(subscribed(packages))
 	c.offer(t, oldest(packages)...)
