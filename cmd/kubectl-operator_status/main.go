@@ -3,7 +3,6 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -11,6 +10,5 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(25) // on large clusters most of the heap is what was just decoded
 	os.Exit(cli.Run(os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 }
