@@ -88,7 +88,7 @@ test-unit: ## Run the tests that need no cluster. GO_TEST_ARGS are passed to all
 	@go test $(GO_TEST_ARGS) $(UNIT)
 
 .PHONY: test
-test: check-generated lint build tools controlplane ## Check generated files, vet, lint, and run the unit and API-server tests.
+test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool ## Check generated files, vet, lint, and run the unit and API-server tests.
 	@cd hack/devcluster && go test ./...
 	@rows=$$(mktemp -d); trap 'rm -r $$rows' EXIT; \
 	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list ./... | grep -v /e2e) ./e2e/samples/...; \
@@ -96,11 +96,12 @@ test: check-generated lint build tools controlplane ## Check generated files, ve
 	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
 .PHONY: e2e
-e2e: build tools olm $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
+e2e: build tools olm $(BIN)/prometheus/promtool $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
 	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
 .PHONY: e2e-neighbours
-e2e-neighbours: $(BIN)/cosign check-bundle test-images ## Test against other projects' programs that take long to build: cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release.
+e2e-neighbours: $(BIN)/cosign check-bundle test-images ## Test against other projects' programs that take long to build: cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
+	@cd hack/monitoring && go test -count=1 ./...
 	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 
 # Versions of Kubernetes: the oldest and the newest that operator-status supports. devcluster runs one between them.
@@ -247,6 +248,18 @@ $(BIN)/operator-sdk $(BIN)/scorecard-test: $(BIN)/%: hack/operator-sdk/go.mod ha
 	@cd hack/operator-sdk && go build -tags containers_image_openpgp,exclude_graphdriver_btrfs \
 		-ldflags "-X github.com/operator-framework/operator-sdk/internal/version.Version=$$(go list -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)" \
 		-o $@ github.com/operator-framework/operator-sdk/$($*)
+
+# Prometheus and promtool are those on the PATH, or Debian's, unpacked but not installed, so that no service starts. Tests
+# that need them print why they are skipped where neither is to be had.
+$(BIN)/prometheus/promtool:
+	@mkdir -p $(@D) && cd $(@D) && for program in prometheus promtool; do \
+		found=$$(command -v $$program) && ln -sf "$$found" . || break; \
+	done; \
+	[ -e promtool ] || { \
+		echo "downloading Prometheus (once)"; \
+		apt-get download -qq prometheus >/dev/null 2>&1 || { apt-get update -qq >/dev/null 2>&1; apt-get download -qq prometheus; } && \
+		dpkg -x prometheus_*.deb unpacked && mv unpacked/usr/bin/prom* . && rm -r unpacked prometheus_*.deb; \
+	} || echo "no Prometheus: install it, or run on Debian, for the tests of alerts and metrics"
 
 .PHONY: controlplane
 controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo run on (once).

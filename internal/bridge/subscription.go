@@ -201,18 +201,24 @@ func containsPhrase(message, phrase string) bool {
 // catalogSource translates the health of a catalog. A catalog from which OLM has resolved something has been read.
 func (in Inputs) catalogSource() subscriptionstatus.CatalogSource {
 	out := subscriptionstatus.CatalogSource{CatalogSource: *in.CatalogSource.DeepCopy()}
-	healthy := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
-	if c := in.CatalogSource.Status.GRPCConnectionState; c != nil {
+	healthy := CatalogHealth(in.CatalogSource)
+	out.Read = healthy.Status == metav1.ConditionTrue || in.Subscription.Status.CurrentCSV != ""
+	out.Status.Conditions = []metav1.Condition{healthy}
+	return out
+}
+
+// CatalogHealth returns the condition Healthy of a CatalogSource that OLM reads. It has no transition time.
+func CatalogHealth(source *olm.CatalogSource) metav1.Condition {
+	out := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonConnecting}
+	if c := source.Status.GRPCConnectionState; c != nil {
 		switch c.LastObservedState {
 		case connectivity.Ready.String():
-			healthy.Status, healthy.Reason, out.Read = metav1.ConditionTrue, v1alpha1.ReasonCatalogRead, true
+			out.Status, out.Reason = metav1.ConditionTrue, v1alpha1.ReasonCatalogRead
 		case connectivity.TransientFailure.String(), connectivity.Shutdown.String():
-			healthy.Status, healthy.Reason = metav1.ConditionFalse, v1alpha1.ReasonUnreachable
-			healthy.Message = "OLM's connection to " + cmp.Or(c.Address, "it") + " is " + c.LastObservedState
+			out.Status, out.Reason = metav1.ConditionFalse, v1alpha1.ReasonUnreachable
+			out.Message = "OLM's connection to " + cmp.Or(c.Address, "it") + " is " + c.LastObservedState
 		}
 	}
-	out.Read = out.Read || in.Subscription.Status.CurrentCSV != ""
-	out.Status.Conditions = []metav1.Condition{healthy}
 	return out
 }
 
@@ -222,6 +228,7 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 	held := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
 	r, current := in.resolution(), in.CSVs[status.CurrentCSV]
 	runs := current != nil && current.Status.Phase == olm.CSVPhaseSucceeded
+	outdated := OutdatedFailure(in.Subscription, in.CSVs)
 	if r == nil || runs || r.Newest == "" && status.CurrentCSV == status.InstalledCSV {
 		out.Reason = v1alpha1.ReasonNewestNotKnown
 	} else {
@@ -235,9 +242,9 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 		out.Message = held.Message
 	case in.Verdict.Ours && in.Verdict.Gate.Held:
 		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
-	case OutdatedFailure(in.Subscription, in.CSVs) != "":
+	case outdated != "":
 		out.Message = fmt.Sprintf("Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion %s, which does not exist any more",
-			OutdatedFailure(in.Subscription, in.CSVs))
+			outdated)
 	case r == nil && status.GetCondition(v1alpha1.SubscriptionCatalogSourceInvalid).Status == corev1.ConditionFalse:
 		out.Message = "Waiting for OLM to resolve it"
 	}

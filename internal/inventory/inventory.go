@@ -44,6 +44,9 @@ const (
 	NotInstalled State = "NotInstalled" // nothing is on its way
 )
 
+// States are all states.
+var States = []State{Running, Installing, Failed, NotInstalled}
+
 // Operator describes one operator.
 type Operator struct {
 	// Namespace and Name of its Subscription, or of its ClusterServiceVersion if it has no Subscription.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -23,6 +24,7 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/operatorgroup"
 	"github.com/operator-status/operator-status/internal/controller/subscription"
 	"github.com/operator-status/operator-status/internal/lifecycle"
+	"github.com/operator-status/operator-status/internal/metrics"
 	"github.com/operator-status/operator-status/internal/record"
 )
 
@@ -84,8 +86,13 @@ func (l *loops) start(ctx context.Context) error {
 	catalogs := &store.Reconciler{Store: contents, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
 	recorder := mgr.GetEventRecorder(UserAgent)
+	resolved, err := metrics.NewResolution(registry.Registry)
+	if err != nil {
+		return fmt.Errorf("registering the metric of resolutions: %w", err)
+	}
 	subscriptions := &subscription.Reconciler{
-		Client: c, Reader: reader, Catalogs: contents, Records: records, GlobalNamespace: global, Recorder: recorder, Now: time.Now,
+		Client: c, Reader: reader, Catalogs: contents, Records: records, GlobalNamespace: global, Recorder: recorder, Resolved: resolved,
+		Now: time.Now,
 	}
 	rights := apply.NewRights(mgr)
 	plans := &installplan.Reconciler{

@@ -22,6 +22,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olmv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -337,6 +338,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addProbes(ctx, mgr, config, installed, mode, o, identity); err != nil {
 		return err
 	}
+	if err := addMetrics(ctx, mgr, installed); err != nil {
+		return err
+	}
 	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
 	return addPlatform(ctx, mgr, installed, as, o)
 }
@@ -367,6 +371,11 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage), Namespace: o.Namespace}
 	if o.HideForeignNames {
 		probes.HideForeignNames()
+	}
+	for _, collector := range []prometheus.Collector{engine, probes} {
+		if err := metrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("registering the metrics of Probes: %w", err)
+		}
 	}
 	status, err := probes.SetupWithManager(mgr)
 	if err != nil {

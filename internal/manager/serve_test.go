@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -21,17 +20,6 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
-
-// freeAddress returns a loopback address that was free a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // only needed to find the address
-	return l.Addr().String()
-}
 
 // awaitStatus gets a URL until the response has that status, and returns the body.
 func awaitStatus(t *testing.T, url, token string, want int) string {
@@ -64,7 +52,7 @@ func awaitStatus(t *testing.T, url, token string, want int) string {
 
 // TestServes verifies that the manager serves health to every client, and metrics only to authorized ones.
 func TestServes(t *testing.T) {
-	health, metrics := freeAddress(t), freeAddress(t)
+	health, metrics := testcluster.FreeAddress(t), testcluster.FreeAddress(t)
 	m := cluster.StartManager(t, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)
 	awaitStatus(t, "http://"+health+"/healthz", "", http.StatusOK)
 	ready := awaitStatus(t, "http://"+health+"/readyz?verbose", "", http.StatusOK)
@@ -120,7 +108,7 @@ func TestLeaderElection(t *testing.T) {
 		return ""
 	})
 	leader := holder()
-	health := freeAddress(t)
+	health := testcluster.FreeAddress(t)
 	second := cluster.StartManager(t, "--leader-elect", flag, "--health-probe-bind-address="+health)
 	awaitStatus(t, "http://"+health+"/readyz", "", http.StatusOK)
 	if err := cluster.Client.Get(t.Context(), key(lease), lease); err != nil || holder() != leader {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
@@ -28,6 +29,7 @@ type Target struct {
 type Engine struct {
 	config *rest.Config
 	log    logr.Logger
+	errors *prometheus.CounterVec // by reason
 
 	mu      sync.Mutex
 	sources map[Target]*source
@@ -45,6 +47,7 @@ func New(config *rest.Config, log logr.Logger) *Engine {
 	return &Engine{
 		config:  config,
 		log:     log,
+		errors:  newErrors(),
 		sources: map[Target]*source{},
 	}
 }
@@ -65,7 +68,7 @@ func (e *Engine) Subscribe(request Request) (*Subscription, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = newSource(request.Target, client, e.log)
+		s = newSource(request.Target, client, e.log, e.errors)
 	}
 	sub := &Subscription{engine: e, source: s, request: request}
 	if err := s.subscribe(sub); err != nil {

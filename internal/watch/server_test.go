@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -395,6 +396,9 @@ func testImpersonated(t *testing.T, f fixture) {
 	}
 	if got := all.Snapshot().Err.Error(); !strings.Contains(got, target.Identity.Name) || !strings.Contains(got, "foos."+f.group) {
 		t.Errorf("the error should name the identity and what it may not read: %s", got)
+	}
+	if testutil.CollectAndCount(engine, "operator_status_watch_errors_total") != 1 {
+		t.Error("the failure is not counted")
 	}
 	target.Namespace = here
 	subscribe(t, engine, target, "Migrating").awaits(t, 1, here+"/a")

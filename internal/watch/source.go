@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -19,6 +20,7 @@ type source struct {
 	target Target
 	client rest.Interface
 	log    logr.Logger
+	errors *prometheus.CounterVec // by reason
 
 	mu sync.Mutex
 	contents
@@ -35,11 +37,12 @@ type source struct {
 	err    error // of the last attempt to list or watch
 }
 
-func newSource(target Target, client rest.Interface, log logr.Logger) *source {
+func newSource(target Target, client rest.Interface, log logr.Logger, errors *prometheus.CounterVec) *source {
 	return &source{
 		target:   target,
 		client:   client,
 		log:      log.WithValues("resource", target.Resource, "namespace", target.Namespace, "identity", target.Identity),
+		errors:   errors,
 		contents: contents{objects: map[string]uint32{}},
 		subs:     map[*Subscription]struct{}{},
 	}
@@ -182,6 +185,7 @@ func (r reading) Replace(items []any, _ string) error {
 func (r reading) Resync() error { return nil }
 
 func (r reading) failed(err error) {
+	r.source.errors.WithLabelValues(reasonOf(err)).Inc()
 	r.write(func(s *source) {
 		news := s.err == nil || s.err.Error() != err.Error()
 		s.err = err

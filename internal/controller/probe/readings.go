@@ -76,6 +76,16 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *condition.
 	return nil
 }
 
+// use returns how many watches all Probes have, and how many they may have.
+func (r *readings) use() (used, limit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, subs := range r.byProbe {
+		used += len(subs)
+	}
+	return used, r.budget.all
+}
+
 // keep opens and closes Subscriptions so that a Probe has the wanted ones. It returns them, and those refused because
 // of too many condition types. Existing Subscriptions remain as they are. New ones open before unwanted ones close,
 // unless there is no room for both.

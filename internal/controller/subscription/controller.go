@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,9 @@ type Reconciler struct {
 
 	Recorder events.EventRecorder
 
+	// Resolved observes how long it took to resolve a namespace, in seconds.
+	Resolved prometheus.Observer
+
 	Now func() time.Time
 
 	written apply.Written
@@ -65,7 +69,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if slices.ContainsFunc(n.subs, func(sub *v1alpha1.Subscription) bool { return r.written.Behind(sub) }) {
 		return reconcile.Result{}, nil
 	}
+	began := time.Now()
 	n.resolveAll()
+	r.Resolved.Observe(time.Since(began).Seconds())
 	var failures []error
 	var outdated error
 	var again time.Duration

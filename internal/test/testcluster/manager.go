@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -64,20 +65,49 @@ var defaultFlags = []string{"--health-probe-bind-address=0", "--catalog-plaintex
 // registries without TLS; flags are passed last and override these defaults.
 func (c *Cluster) StartManager(t testing.TB, flags ...string) *Manager {
 	t.Helper()
+	return c.startManager(t, func() []string { return flags })
+}
+
+// StartServingMetrics is StartManager, and returns the addresses at which the processes serve metrics.
+func (c *Cluster) StartServingMetrics(t testing.TB, flags ...string) (*Manager, []string) {
+	t.Helper()
+	var addresses []string
+	m := c.startManager(t, func() []string {
+		addresses = append(addresses, FreeAddress(t))
+		return append(slices.Clone(flags), "--metrics-bind-address="+addresses[len(addresses)-1])
+	})
+	return m, addresses
+}
+
+// FreeAddress returns a loopback address that was free a moment ago.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // only needed to find the address
+	return l.Addr().String()
+}
+
+// startManager starts a process for each Deployment, with the flags that flags returns for it.
+func (c *Cluster) startManager(t testing.TB, flags func() []string) *Manager {
+	t.Helper()
 	m := &Manager{}
-	flags = append(slices.Clone(defaultFlags), flags...)
+	start := func(account types.NamespacedName, own ...string) {
+		m.processes = append(m.processes, c.startProcess(t, account, slices.Concat(own, defaultFlags, flags())))
+	}
 	err := c.Client.Get(t.Context(), LifecycleAccount, &corev1.ServiceAccount{})
 	switch {
 	case apierrors.IsNotFound(err):
-		m.processes = append(m.processes, c.startProcess(t, ManagerAccount, append([]string{"--controllers=status"}, flags...)))
+		start(ManagerAccount, "--controllers=status")
 	case err != nil:
 		t.Fatal(err)
 	default:
 		c.expireLeases(t)
-		elects := append([]string{"--leader-elect", "--leader-election-namespace=" + ManagerAccount.Namespace}, flags...)
-		m.processes = append(m.processes,
-			c.startProcess(t, ManagerAccount, append([]string{"--controllers=status"}, elects...)),
-			c.startProcess(t, LifecycleAccount, append([]string{"--controllers=lifecycle"}, elects...)))
+		elects := []string{"--leader-elect", "--leader-election-namespace=" + ManagerAccount.Namespace}
+		start(ManagerAccount, append([]string{"--controllers=status"}, elects...)...)
+		start(LifecycleAccount, append([]string{"--controllers=lifecycle"}, elects...)...)
 	}
 	return m
 }

@@ -1,0 +1,23 @@
+package probe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+var (
+	budgetUsed = prometheus.NewDesc("operator_status_probe_watches",
+		"Watches that Probes need, each counted for every Probe that shares it.", nil, nil)
+	budgetLimit = prometheus.NewDesc("operator_status_probe_watches_limit",
+		"Watches that all Probes together may need. A Probe beyond it reports TooManyWatches.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (r *StatusReconciler) Describe(out chan<- *prometheus.Desc) {
+	out <- budgetUsed
+	out <- budgetLimit
+}
+
+// Collect implements prometheus.Collector.
+func (r *StatusReconciler) Collect(out chan<- prometheus.Metric) {
+	used, limit := r.readings.use()
+	out <- prometheus.MustNewConstMetric(budgetUsed, prometheus.GaugeValue, float64(used))
+	out <- prometheus.MustNewConstMetric(budgetLimit, prometheus.GaugeValue, float64(limit))
+}

@@ -1,0 +1,41 @@
+package inventory
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
+)
+
+// Catalog describes a CatalogSource.
+type Catalog struct {
+	Namespace, Name string
+
+	// Healthy is the condition Healthy. Beside OLM it is that of OLM's connection, and its transition time may be zero.
+	Healthy metav1.Condition
+
+	// Polled is when its image was last looked up; zero if it is not polled.
+	Polled metav1.Time
+}
+
+// Catalogs returns the catalogs of a cluster.
+func Catalogs(c Cluster) []Catalog {
+	var out []Catalog
+	for i := range c.CatalogSources {
+		source := &c.CatalogSources[i]
+		healthy := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy)
+		if healthy == nil {
+			ofOLM := bridge.CatalogHealth(source)
+			if state := source.Status.GRPCConnectionState; state != nil {
+				ofOLM.LastTransitionTime = state.LastConnectTime
+			}
+			healthy = &ofOLM
+		}
+		polled := cmp.Or(source.Status.LatestImageRegistryPoll, &metav1.Time{})
+		out = append(out, Catalog{Namespace: source.Namespace, Name: source.Name, Healthy: *healthy, Polled: *polled})
+	}
+	return out
+}

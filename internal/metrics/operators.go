@@ -1,0 +1,292 @@
+// Package metrics exposes the operators of a cluster to Prometheus: the present from the same inventory that the command
+// line prints, and how long holds and installs took from the statuses of the objects.
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+// MaxSeries limits the series that name an object, of each metric. Beyond it the newest blockers are left out, and
+// counted in operator_status_omitted_series.
+const MaxSeries = 500
+
+// patience is how long a scrape waits for the caches.
+const patience = 5 * time.Second
+
+var (
+	operators = prometheus.NewDesc("operator_status_operators",
+		"Operators by state, and by whether the newest version of their channel runs.", []string{"state", "up_to_date"}, nil)
+	blocked = prometheus.NewDesc("operator_status_blocked_operators",
+		"Operators that a user has to repair (Broken), or whose update waits (Held).", []string{"impact"}, nil)
+	blockedSince = prometheus.NewDesc("operator_status_operator_blocked_since_timestamp_seconds",
+		"When an operator began to be blocked, by the kind of what blocks it, and reason.",
+		[]string{"namespace", "operator", "impact", "by", "reason"}, nil)
+	probes = prometheus.NewDesc("operator_status_probes",
+		"Probes by their condition Upgradeable.", []string{"upgradeable"}, nil)
+	platformOperators = prometheus.NewDesc("operator_status_platform_operators",
+		"PlatformOperators by their condition Ready.", []string{"ready"}, nil)
+	catalogs = prometheus.NewDesc("operator_status_catalogs",
+		"CatalogSources by their health.", []string{"healthy"}, nil)
+	catalogUnhealthySince = prometheus.NewDesc("operator_status_catalog_unhealthy_since_timestamp_seconds",
+		"When a CatalogSource began to be unhealthy, or not known to be healthy.", []string{"namespace", "catalog", "reason"}, nil)
+	catalogPolled = prometheus.NewDesc("operator_status_catalog_last_poll_timestamp_seconds",
+		"When the image of a CatalogSource that is polled was last looked up.", []string{"namespace", "catalog"}, nil)
+	omitted = prometheus.NewDesc("operator_status_omitted_series",
+		"Series that are left out because there are too many.", []string{"metric"}, nil)
+)
+
+// Operators is a collector of the operators of a cluster. It reads them from the cache whenever it is scraped, and
+// collects nothing while another replica leads.
+type Operators struct {
+	reader  client.Reader
+	leading <-chan struct{}
+	now     func() time.Time
+
+	mu    sync.Mutex
+	kinds []Kind
+	since time.Time // when it first collected
+}
+
+// NewOperators returns a collector that reads the kinds that are added to it from a cache, once leading is closed.
+func NewOperators(reader client.Reader, leading <-chan struct{}) *Operators {
+	return &Operators{reader: reader, leading: leading, now: time.Now}
+}
+
+// Kind is a kind that Operators can read.
+type Kind struct {
+	schema.GroupVersionKind
+
+	read func(context.Context, client.Reader, *inventory.Cluster) error
+}
+
+// Kinds are those that Operators can read. Each is to be added once it is installed.
+var Kinds = []Kind{
+	{v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind),
+		list(func(l *v1alpha1.SubscriptionList, c *inventory.Cluster) { c.Subscriptions = l.Items })},
+	{v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
+		list(func(l *v1alpha1.ClusterServiceVersionList, c *inventory.Cluster) { c.ClusterServiceVersions = l.Items })},
+	{v1alpha1.GroupVersion.WithKind(olm.InstallPlanKind),
+		list(func(l *olm.InstallPlanList, c *inventory.Cluster) { c.InstallPlans = l.Items })},
+	{v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind),
+		list(func(l *v1alpha1.ProbeList, c *inventory.Cluster) { c.Probes = l.Items })},
+	{operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+		list(func(l *operatorsv2.OperatorConditionList, c *inventory.Cluster) { c.OperatorConditions = l.Items })},
+	{v1alpha1.GroupVersion.WithKind(olm.CatalogSourceKind),
+		list(func(l *olm.CatalogSourceList, c *inventory.Cluster) { c.CatalogSources = l.Items })},
+	{platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind),
+		list(func(l *platformv1alpha1.PlatformOperatorList, c *inventory.Cluster) { c.PlatformOperators = l.Items })},
+}
+
+// list returns a function that lists a kind. The objects belong to the cache: the inventory only reads them.
+func list[T any, L interface {
+	*T
+	client.ObjectList
+}](keep func(L, *inventory.Cluster)) func(context.Context, client.Reader, *inventory.Cluster) error {
+	return func(ctx context.Context, r client.Reader, c *inventory.Cluster) error {
+		objects := L(new(T))
+		if err := r.List(ctx, objects, client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		keep(objects, c)
+		return nil
+	}
+}
+
+// Add has the collector read a kind of Kinds.
+func (o *Operators) Add(kind Kind) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kinds = append(o.kinds, kind)
+}
+
+// Describe implements prometheus.Collector.
+func (o *Operators) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{operators, blocked, blockedSince, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (o *Operators) Collect(out chan<- prometheus.Metric) {
+	if !closed(o.leading) {
+		return
+	}
+	c, err := o.cluster()
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(operators, err)
+		return
+	}
+	s := scrape{out: out, began: o.since}
+	s.operators(inventory.Operators(c))
+	s.catalogs(inventory.Catalogs(c))
+	counts(out, probes, c.Probes, func(p *v1alpha1.Probe) string { return statusOf(p.Status.Conditions, v1alpha1.ConditionUpgradeable) })
+	counts(out, platformOperators, c.PlatformOperators, func(p *platformv1alpha1.PlatformOperator) string {
+		return statusOf(p.Status.Conditions, platformv1alpha1.ConditionReady)
+	})
+}
+
+// cluster reads the kinds that are installed.
+func (o *Operators) cluster() (out inventory.Cluster, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() {
+		o.since = o.now()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, kind := range o.kinds {
+		if err := kind.read(ctx, o.reader, &out); err != nil {
+			return out, fmt.Errorf("listing %s objects: %w", kind.Kind, err)
+		}
+	}
+	return out, nil
+}
+
+// scrape is one collection.
+type scrape struct {
+	out   chan<- prometheus.Metric
+	began time.Time // what began at an unknown time is taken to have begun when it was first seen
+}
+
+func (s scrape) operators(all []inventory.Operator) {
+	type key struct{ state, upToDate string }
+	numbers := map[key]int{}
+	for _, state := range inventory.States {
+		for _, status := range statuses {
+			numbers[key{string(state), status}] = 0
+		}
+	}
+	impacts := map[inventory.Impact]int{inventory.Broken: 0, inventory.Held: 0}
+	var blocking []named
+	for _, o := range all {
+		numbers[key{string(o.State), string(o.UpToDate)}]++
+		for impact := range impacts {
+			if slices.ContainsFunc(o.Blockers, func(b inventory.Blocker) bool { return b.Impact == impact }) {
+				impacts[impact]++
+			}
+		}
+		blocking = append(blocking, s.blockersOf(o)...)
+	}
+	for k, n := range numbers {
+		s.gauge(operators, float64(n), k.state, k.upToDate)
+	}
+	for impact, n := range impacts {
+		s.gauge(blocked, float64(n), string(impact))
+	}
+	s.timestamps(blockedSince, "operator_status_operator_blocked_since_timestamp_seconds", blocking)
+}
+
+// blockersOf returns a series for each kind and reason of an operator's blockers, with the time of the oldest.
+func (s scrape) blockersOf(o inventory.Operator) (out []named) {
+	for _, b := range o.Blockers {
+		kind, _, _ := strings.Cut(b.By, " ")
+		n := named{s.at(b.Since), []string{o.Namespace, o.Name, string(b.Impact), kind, bounded(b.Reason)}}
+		at := slices.IndexFunc(out, func(other named) bool { return slices.Equal(other.labels, n.labels) })
+		switch {
+		case at < 0:
+			out = append(out, n)
+		case n.at.Before(out[at].at):
+			out[at].at = n.at
+		}
+	}
+	return out
+}
+
+func (s scrape) catalogs(all []inventory.Catalog) {
+	var unhealthy, polled []named
+	for _, c := range all {
+		if c.Healthy.Status != metav1.ConditionTrue {
+			unhealthy = append(unhealthy, named{s.at(c.Healthy.LastTransitionTime), []string{c.Namespace, c.Name, bounded(c.Healthy.Reason)}})
+		}
+		if !c.Polled.IsZero() {
+			polled = append(polled, named{c.Polled.Time, []string{c.Namespace, c.Name}})
+		}
+	}
+	counts(s.out, catalogs, all, func(c *inventory.Catalog) string { return string(c.Healthy.Status) })
+	s.timestamps(catalogUnhealthySince, "operator_status_catalog_unhealthy_since_timestamp_seconds", unhealthy)
+	s.timestamps(catalogPolled, "operator_status_catalog_last_poll_timestamp_seconds", polled)
+}
+
+// named is a series that names an object.
+type named struct {
+	at     time.Time
+	labels []string
+}
+
+// timestamps collects the oldest MaxSeries of a metric.
+func (s scrape) timestamps(d *prometheus.Desc, name string, all []named) {
+	slices.SortFunc(all, func(a, b named) int { return cmp.Or(a.at.Compare(b.at), slices.Compare(a.labels, b.labels)) })
+	for _, n := range all[:min(len(all), MaxSeries)] {
+		s.gauge(d, float64(n.at.Unix()), n.labels...)
+	}
+	s.gauge(omitted, float64(max(len(all)-MaxSeries, 0)), name)
+}
+
+func (s scrape) at(t metav1.Time) time.Time {
+	if t.IsZero() {
+		return s.began
+	}
+	return t.Time
+}
+
+func (s scrape) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	s.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+var statuses = []string{string(metav1.ConditionTrue), string(metav1.ConditionFalse), string(metav1.ConditionUnknown)}
+
+// counts collects the number of objects by a status.
+func counts[T any](out chan<- prometheus.Metric, d *prometheus.Desc, all []T, status func(*T) string) {
+	numbers := map[string]int{}
+	for i := range all {
+		numbers[status(&all[i])]++
+	}
+	for _, s := range statuses {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(numbers[s]), s)
+	}
+}
+
+func statusOf(conditions []metav1.Condition, t string) string {
+	if c := meta.FindStatusCondition(conditions, t); c != nil && slices.Contains(statuses, string(c.Status)) {
+		return string(c.Status)
+	}
+	return string(metav1.ConditionUnknown)
+}
+
+var reasonForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+
+// bounded returns a reason as a label. Reasons that other controllers write need not be identifiers.
+func bounded(reason string) string {
+	if reasonForm.MatchString(reason) {
+		return reason
+	}
+	return "Other"
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

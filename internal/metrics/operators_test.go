@@ -1,0 +1,205 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+var (
+	began   = metav1.Unix(1000, 0)
+	scraped = time.Unix(5000, 0)
+)
+
+func sub(name string, conditions ...v1alpha1.SubscriptionCondition) *v1alpha1.Subscription {
+	out := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	out.Spec = &olm.SubscriptionSpec{Package: name, Channel: "stable", CatalogSource: "catalog", CatalogSourceNamespace: "olm"}
+	out.Status.InstalledCSV, out.Status.CurrentCSV = name+".v1", name+".v1"
+	out.Status.Conditions = append(conditions, v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpToDate, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonNewestDoesNotRun, LastTransitionTime: &began,
+	})
+	return out
+}
+
+func csv(phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
+	out.Status.Phase, out.Status.LastTransitionTime = phase, &began
+	return out
+}
+
+func condition(t v1alpha1.SubscriptionConditionType, reason string, since *metav1.Time) v1alpha1.SubscriptionCondition {
+	return v1alpha1.SubscriptionCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: reason, LastTransitionTime: since}
+}
+
+func catalog(name, state string) *olm.CatalogSource {
+	out := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: name}}
+	out.Status.GRPCConnectionState = &olm.GRPCConnectionState{LastObservedState: state, LastConnectTime: began}
+	out.Status.LatestImageRegistryPoll = &began
+	return out
+}
+
+// collector returns a collector of those objects, of a manager that leads.
+func collector(t *testing.T, objects ...client.Object) *Operators {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leading := make(chan struct{})
+	close(leading)
+	out := NewOperators(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), leading)
+	out.now = func() time.Time { return scraped }
+	for _, kind := range Kinds {
+		out.Add(kind)
+	}
+	return out
+}
+
+func TestOperators(t *testing.T) {
+	held := condition(v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, &began)
+	broken := condition(v1alpha1.SubscriptionPackageChannelInvalid, v1alpha1.ReasonChannelNotFound, nil)
+	odd := condition(v1alpha1.SubscriptionInstalledCSVFailed, "what a controller wrote: "+strings.Repeat("x", 100), &began)
+	blind := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}, Spec: &v1alpha1.ProbeSpec{}}
+	blind.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionSynced, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonForbidden, LastTransitionTime: began,
+	}}
+	cases := map[string]struct {
+		reason  string
+		objects []client.Object
+		metrics []string
+		want    string
+	}{
+		"Blocked": {
+			reason:  "Each reason has its time. What has none began when it was first seen.",
+			objects: []client.Object{sub("foo", held, broken), csv(olm.CSVPhaseSucceeded), blind},
+			metrics: []string{"operator_status_operator_blocked_since_timestamp_seconds", "operator_status_blocked_operators"},
+			want: `# HELP operator_status_blocked_operators Operators that a user has to repair (Broken), or whose update waits (Held).
+# TYPE operator_status_blocked_operators gauge
+operator_status_blocked_operators{impact="Broken"} 1
+operator_status_blocked_operators{impact="Held"} 1
+# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator began to be blocked, by the kind of what blocks it, and reason.
+# TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
+operator_status_operator_blocked_since_timestamp_seconds{by="Subscription",impact="Broken",namespace="default",operator="foo",reason="ChannelNotFound"} 5000
+operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Broken",namespace="default",operator="foo",reason="Forbidden"} 1000
+operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="foo",reason="ProbeNotUpgradeable"} 1000
+`,
+		},
+		"OddReason": {
+			reason:  "A reason that is no identifier is no label.",
+			objects: []client.Object{sub("foo", odd), csv(olm.CSVPhaseFailed)},
+			metrics: []string{"operator_status_operator_blocked_since_timestamp_seconds"},
+			want: `# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator began to be blocked, by the kind of what blocks it, and reason.
+# TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
+operator_status_operator_blocked_since_timestamp_seconds{by="ClusterServiceVersion",impact="Broken",namespace="default",operator="foo",reason="Other"} 1000
+`,
+		},
+		"Catalogs": {
+			reason:  "An unhealthy catalog is named with the time since, all are counted.",
+			objects: []client.Object{catalog("catalog", "READY"), catalog("gone", "TRANSIENT_FAILURE"), catalog("new", "CONNECTING")},
+			metrics: []string{"operator_status_catalogs", "operator_status_catalog_unhealthy_since_timestamp_seconds",
+				"operator_status_catalog_last_poll_timestamp_seconds"},
+			want: `# HELP operator_status_catalog_last_poll_timestamp_seconds When the image of a CatalogSource that is polled was last looked up.
+# TYPE operator_status_catalog_last_poll_timestamp_seconds gauge
+operator_status_catalog_last_poll_timestamp_seconds{catalog="catalog",namespace="olm"} 1000
+operator_status_catalog_last_poll_timestamp_seconds{catalog="gone",namespace="olm"} 1000
+operator_status_catalog_last_poll_timestamp_seconds{catalog="new",namespace="olm"} 1000
+# HELP operator_status_catalog_unhealthy_since_timestamp_seconds When a CatalogSource began to be unhealthy, or not known to be healthy.
+# TYPE operator_status_catalog_unhealthy_since_timestamp_seconds gauge
+operator_status_catalog_unhealthy_since_timestamp_seconds{catalog="gone",namespace="olm",reason="Unreachable"} 1000
+operator_status_catalog_unhealthy_since_timestamp_seconds{catalog="new",namespace="olm",reason="Connecting"} 1000
+# HELP operator_status_catalogs CatalogSources by their health.
+# TYPE operator_status_catalogs gauge
+operator_status_catalogs{healthy="False"} 1
+operator_status_catalogs{healthy="True"} 1
+operator_status_catalogs{healthy="Unknown"} 1
+`,
+		},
+		"None": {
+			reason:  "A cluster without operators has a series for each state, so that rates and sums work.",
+			metrics: []string{"operator_status_probes", "operator_status_platform_operators"},
+			want: `# HELP operator_status_platform_operators PlatformOperators by their condition Ready.
+# TYPE operator_status_platform_operators gauge
+operator_status_platform_operators{ready="False"} 0
+operator_status_platform_operators{ready="True"} 0
+operator_status_platform_operators{ready="Unknown"} 0
+# HELP operator_status_probes Probes by their condition Upgradeable.
+# TYPE operator_status_probes gauge
+operator_status_probes{upgradeable="False"} 0
+operator_status_probes{upgradeable="True"} 0
+operator_status_probes{upgradeable="Unknown"} 0
+`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := collector(t, tc.objects...)
+			if err := testutil.CollectAndCompare(c, strings.NewReader(tc.want), tc.metrics...); err != nil {
+				t.Errorf("\n%s\n%v", tc.reason, err)
+			}
+			problems, err := testutil.CollectAndLint(c)
+			if err != nil || len(problems) > 0 {
+				t.Errorf("promlint: %v %v", problems, err)
+			}
+		})
+	}
+}
+
+// TestBounded verifies that a cluster in which everything is blocked does not flood Prometheus, and that what is left out
+// is counted and is the newest.
+func TestBounded(t *testing.T) {
+	var objects []client.Object
+	for i := range MaxSeries + 7 {
+		at := metav1.Unix(int64(1000+i), 0)
+		objects = append(objects, sub(fmt.Sprintf("foo-%d", i), condition(v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, &at)))
+	}
+	c := collector(t, objects...)
+	const metric = "operator_status_operator_blocked_since_timestamp_seconds"
+	if got := testutil.CollectAndCount(c, metric); got != MaxSeries {
+		t.Errorf("got %d series, want %d", got, MaxSeries)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, newest := 0.0, 0.0
+	for _, f := range families {
+		for _, m := range f.Metric {
+			switch {
+			case f.GetName() == metric:
+				newest = max(newest, m.GetGauge().GetValue())
+			case f.GetName() == "operator_status_omitted_series" && m.Label[0].GetValue() == metric:
+				left = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if left != 7 || newest != float64(1000+MaxSeries-1) {
+		t.Errorf("got %v omitted series, the newest of those collected from %v; want 7 and %v", left, newest, 1000+MaxSeries-1)
+	}
+}
+
+// TestStandby verifies that a replica that does not lead collects nothing: sums over replicas would count twice.
+func TestStandby(t *testing.T) {
+	c := NewOperators(nil, make(chan struct{}))
+	if got := testutil.CollectAndCount(c); got != 0 {
+		t.Errorf("got %d series, want 0", got)
+	}
+}
