@@ -99,8 +99,12 @@ test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool #
 e2e: build tools olm $(BIN)/prometheus/promtool $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
 	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
+# Programs of Argo CD and Flux, and Argo CD's cache.
+GITOPS := $(addprefix $(BIN)/neighbours/,argocd redis source-controller kustomize-controller)
+
 .PHONY: e2e-neighbours
-e2e-neighbours: $(BIN)/cosign check-bundle test-images ## Test against other projects' programs that take long to build: cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
+e2e-neighbours: build tools controlplane $(BIN)/cosign $(GITOPS) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
+	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops
 	@cd hack/monitoring && go test -count=1 ./...
 	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 
@@ -133,8 +137,9 @@ bench: build tools olm ## Measure speed and memory against limits and peers. BUN
 	@BUNDLES="$(abspath $(BUNDLES))" go run ./hack/bench
 
 .PHONY: soak
-soak: build tools olm ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h). SEED repeats a run.
+soak: build tools olm $(GITOPS) ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h), then as long beside Argo CD, which may sync nothing. SEED repeats a run.
 	@go test -count=1 -timeout=24h -v ./hack/soak -soak $(or $(DURATION),1h) -seed $(or $(SEED),0)
+	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=24h -v ./e2e/gitops -run TestArgoCD -soak $(or $(DURATION),1h)
 
 .PHONY: fuzz
 fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minute each.
@@ -223,6 +228,17 @@ $(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
 	@echo "building cosign (once, some minutes)"
 	@mkdir -p $(BIN)
 	@cd hack/neighbours && go build -o $@ github.com/sigstore/cosign/v3/cmd/cosign
+
+argocd               := hack/argocd github.com/argoproj/argo-cd/v3/cmd
+redis                := hack/argocd ./redis
+source-controller    := hack/flux/source github.com/fluxcd/source-controller
+kustomize-controller := hack/flux/kustomize github.com/fluxcd/kustomize-controller
+
+.SECONDEXPANSION:
+$(GITOPS): $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
+	@echo "building $* (once, some minutes)"
+	@mkdir -p $(@D)
+	@cd $(firstword $($*)) && go build -o $@ $(lastword $($*))
 
 $(VERSIONS:%=$(BIN)/kubernetes/%/kube-apiserver): $(BIN)/kubernetes/%/kube-apiserver: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum
 	@echo "building the $* kube-apiserver (once, some minutes)"

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/runtime/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -132,21 +133,66 @@ func TestArgoPhases(t *testing.T) {
 			return "Progressing"
 		}},
 	} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "status", tc.folder, "testdata", "TestCompute.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var statuses map[string]map[string]any
-		if err := yaml.Unmarshal(text, &statuses); err != nil {
-			t.Fatal(err)
-		}
-		for name, status := range statuses {
+		for name, status := range statusesOf(t, tc.folder) {
 			t.Run(tc.kind+"/"+name, func(t *testing.T) {
 				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": tc.version, "kind": tc.kind, "status": status}}
 				got := rated(t, o)
 				check(t, row{Health: "it", Object: o}, string(got.Status), got.Message, []string{tc.want(status)})
 			})
 		}
+	}
+}
+
+// statusesOf returns the golden statuses of a kind, by the case that they are the result of.
+func statusesOf(t *testing.T, kind string) map[string]map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "internal", "status", kind, "testdata", "TestCompute.yaml"))
+	if err == nil {
+		text, err = yaml.YAMLToJSON(text)
+	}
+	cases := map[string]any{}
+	if err == nil {
+		err = utiljson.Unmarshal(text, &cases) // with integers, as a client reads them
+	}
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("reading the golden statuses of %s: %v", kind, err)
+	}
+	out := map[string]map[string]any{}
+	for name, status := range cases {
+		out[name] = status.(map[string]any)
+	}
+	return out
+}
+
+// goldens returns a Probe for every status in the golden file of Probes, and one as an operator writes it.
+func goldens(t *testing.T) map[string]*unstructured.Unstructured {
+	t.Helper()
+	statuses := statusesOf(t, "probe")
+	statuses["written by its operator"] = map[string]any{"conditions": []any{map[string]any{"type": "Upgradeable", "status": "False", "reason": "Busy"}}}
+	out := map[string]*unstructured.Unstructured{}
+	for name, status := range statuses {
+		out[name] = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Probe", "status": status}}
+		if g, ok := status["observedGeneration"]; ok {
+			out[name].Object["metadata"] = map[string]any{"generation": g}
+		}
+	}
+	return out
+}
+
+// TestProbe verifies that Argo CD and Flux rate a Probe the same: by whether it knows the state of the operator, and not by
+// whether that permits an update.
+func TestProbe(t *testing.T) {
+	evaluator := evaluators(t)["Probe"]
+	flux := map[string]string{"Healthy": "Current", "Degraded": "Failed", "Progressing": "InProgress"}
+	for name, o := range goldens(t) {
+		t.Run(name, func(t *testing.T) {
+			argo := rated(t, o)
+			got, err := evaluator.Evaluate(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, row{Health: string(argo.Status), Object: o}, string(got.Status), got.Message, []string{flux[string(argo.Status)]})
+		})
 	}
 }
 
@@ -227,20 +273,11 @@ func TestKstatus(t *testing.T) {
 // TestFlux verifies that the expressions in config/flux rate objects that are well or wait as Current, those that need
 // a user as Failed, and the others as InProgress.
 func TestFlux(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "config", "flux", "healthchecks.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var checks []kustomize.CustomHealthCheck
-	if err := yaml.UnmarshalStrict(data, &checks); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range checks {
-		evaluator, err := cel.NewStatusEvaluator(&c.HealthCheckExpressions)
-		if err != nil {
-			t.Fatalf("%s: %v", c.Kind, err)
+	for kind, evaluator := range evaluators(t) {
+		if kind == "Probe" { // see TestProbe
+			continue
 		}
-		for _, r := range rows(t, c.Kind) {
+		for _, r := range rows(t, kind) {
 			t.Run(r.Name, func(t *testing.T) {
 				got, err := evaluator.Evaluate(t.Context(), r.Object)
 				if err != nil {
@@ -252,6 +289,26 @@ func TestFlux(t *testing.T) {
 			})
 		}
 	}
+}
+
+// evaluators returns the expressions in config/flux, by kind.
+func evaluators(t *testing.T) map[string]*cel.StatusEvaluator {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "config", "flux", "healthchecks.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks []kustomize.CustomHealthCheck
+	if err := yaml.UnmarshalStrict(data, &checks); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*cel.StatusEvaluator{}
+	for _, c := range checks {
+		if out[c.Kind], err = cel.NewStatusEvaluator(&c.HealthCheckExpressions); err != nil {
+			t.Fatalf("%s: %v", c.Kind, err)
+		}
+	}
+	return out
 }
 
 func check(t *testing.T, r row, got, message string, want []string) {

@@ -77,6 +77,9 @@ const (
 	// ReasonAvailable means that the operator is running and every object is ready.
 	ReasonAvailable = "Available"
 
+	// ReasonPending means that the PlatformOperator has not been reconciled yet. It is the default.
+	ReasonPending = "Pending"
+
 	// ReasonCreating means that an object is not ready yet for the first time.
 	ReasonCreating = "Creating"
 

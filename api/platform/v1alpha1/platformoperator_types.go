@@ -348,7 +348,8 @@ type PlatformOperator struct {
 	// Spec defines which operator to install.
 	Spec PlatformOperatorSpec `json:"spec"`
 
-	// Status reports the state of the operator.
+	// Status reports the state of the operator. A new object is not Ready before it is reconciled, for tools that wait.
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "It has not been reconciled yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	// +optional
 	Status PlatformOperatorStatus `json:"status,omitzero"`
 }

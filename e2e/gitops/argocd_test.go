@@ -1,0 +1,336 @@
+package gitops
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// application syncs the root of a repository.
+const application = `
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: operators, namespace: argocd}
+spec:
+  project: default
+  source: {repoURL: "file://REPOSITORY", path: ., targetRevision: main}
+  destination: {server: https://kubernetes.default.svc, namespace: NAMESPACE}
+  syncPolicy:
+    automated: {prune: true, selfHeal: true}
+    syncOptions: [ServerSideApply=true, SkipDryRunOnMissingResource=true]
+    retry: {limit: -1, backoff: {duration: 1s, maxDuration: 5s}}
+`
+
+const project = `
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: default, namespace: argocd}
+spec:
+  sourceRepos: ["*"]
+  destinations: [{namespace: "*", server: "*"}]
+  clusterResourceWhitelist: [{group: "*", kind: "*"}]
+`
+
+// operators are what Git has: an operator and, in a later wave, its custom resource; a Probe; and an operator of a
+// PlatformOperator.
+const operators = `
+apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata: {name: group}
+spec: {targetNamespaces: [NAMESPACE]}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {name: synced}
+spec: {name: synced, channel: stable, source: CATALOG, sourceNamespace: olm}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Probe
+metadata: {name: by-hand}
+spec:
+  serviceAccountName: synced-operator
+  namespaces: [NAMESPACE]
+  probeResources: [{name: synceds.synced.example.com, upgradeable: "!Migrating"}]
+---
+apiVersion: platform.openshift.io/v1alpha1
+kind: PlatformOperator
+metadata: {name: composed}
+spec: {package: {name: composed}}
+---
+apiVersion: synced.example.com/v1
+kind: Synced
+metadata: {name: example, annotations: {argocd.argoproj.io/sync-wave: "1"}}
+`
+
+// soak is how long the statuses change while Argo CD watches: 200 times at least.
+var soak = flag.Duration("soak", 0, "how long statuses change while Argo CD watches, 200 times at least")
+
+// argo is a running Argo CD with one Application.
+type argo struct {
+	program
+
+	server string // address of its API
+	app    *unstructured.Unstructured
+}
+
+// startArgo starts Argo CD, with the health checks of config/argocd.
+func startArgo(t *testing.T) argo {
+	t.Helper()
+	source := module(t, "argocd", "github.com/argoproj/argo-cd/v3")
+	namespaced(t, "argocd")
+	kubectl(t, "apply", "--server-side", "-k", filepath.Join(source, "manifests", "crds"))
+	kubectl(t, "apply", "--server-side", "-n", "argocd", "-k", filepath.Join(source, "manifests", "base", "config"))
+	kubectl(t, "apply", "--server-side", "--field-manager=operator-status", "-k", filepath.Join(testcluster.Root(), "config", "argocd"))
+	cluster.AwaitCRD(t, "applications.argoproj.io")
+	cluster.AwaitCRD(t, "appprojects.argoproj.io")
+	cluster.Rediscovered(t).Apply(t, "argocd", project)
+
+	redis, repo, server := testcluster.FreeAddress(t), testcluster.FreeAddress(t), testcluster.FreeAddress(t)
+	program{name: "redis"}.start(t, redis)
+	env := []string{"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_GPG_ENABLED=false", "HOSTNAME=argocd-application-controller-0"}
+	for _, folder := range []string{"ARGOCD_TLS_DATA_PATH", "ARGOCD_SSH_DATA_PATH", "ARGOCD_GNUPGHOME", "ARGOCD_PLUGINSOCKFILEPATH", "HOME", "TMPDIR"} {
+		env = append(env, folder+"="+t.TempDir())
+	}
+	as := func(name string) program {
+		return program{"argocd", append([]string{"ARGOCD_BINARY_NAME=" + name}, env...)}
+	}
+	as("argocd-repo-server").start(t, "--address=127.0.0.1", "--port="+port(repo), "--metrics-port="+port(testcluster.FreeAddress(t)), "--redis="+redis)
+	as("argocd-application-controller").start(t, "--namespace=argocd", "--redis="+redis, "--repo-server="+repo, "--persist-resource-health",
+		"--metrics-port="+port(testcluster.FreeAddress(t)))
+	as("argocd-server").start(t, "--namespace=argocd", "--address=127.0.0.1", "--port="+port(server), "--metrics-port="+port(testcluster.FreeAddress(t)),
+		"--disable-auth", "--insecure", "--redis="+redis, "--repo-server="+repo)
+
+	out := argo{program: as("argocd"), server: server, app: &unstructured.Unstructured{}}
+	out.app.SetAPIVersion("argoproj.io/v1alpha1")
+	out.app.SetKind("Application")
+	out.app.SetNamespace("argocd")
+	out.app.SetName("operators")
+	return out
+}
+
+// sync creates the Application.
+func (a argo) sync(t *testing.T, r repository, namespace string) {
+	t.Helper()
+	cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("REPOSITORY", r.folder, "NAMESPACE", namespace).Replace(application))
+}
+
+// await waits until the Application has those statuses.
+func (a argo) await(t *testing.T, sync, health string) {
+	t.Helper()
+	cluster.Await(t, a.app, func() string {
+		if got, want := a.field("sync", "status")+" "+a.field("health", "status"), sync+" "+health; got != want {
+			return "want " + want + ", got " + got
+		}
+		return ""
+	})
+}
+
+// field returns a field of the status of the Application.
+func (a argo) field(path ...string) string {
+	out, _, _ := unstructured.NestedString(a.app.Object, append([]string{"status"}, path...)...) // empty if it is not there
+	return out
+}
+
+// refresh has Argo CD read Git and the cluster anew.
+func (a argo) refresh(t *testing.T) {
+	t.Helper()
+	const annotation = "argocd.argoproj.io/refresh"
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"hard"}}}`, annotation)
+	if err := cluster.Client.Patch(t.Context(), a.app, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, a.app, func() string {
+		if a.app.GetAnnotations()[annotation] != "" {
+			return "it is being refreshed"
+		}
+		return ""
+	})
+}
+
+// health returns the health and message of an object of the Application.
+func (a argo) health(kind string) (string, string) {
+	resources, _, _ := unstructured.NestedSlice(a.app.Object, "status", "resources") // none if they are not there
+	for _, r := range resources {
+		resource := r.(map[string]any)
+		if health, ok := resource["health"].(map[string]any); ok && resource["kind"] == kind {
+			message, _ := health["message"].(string) // empty if there is none
+			return health["status"].(string), message
+		}
+	}
+	return "", ""
+}
+
+// node is an object of the resource tree.
+type node struct {
+	Kind, Name string
+	ParentRefs []struct{ Kind, Name string }
+}
+
+// tree returns the resource tree of the Application.
+func (a argo) tree(t *testing.T) []node {
+	t.Helper()
+	response, err := http.Get("http://" + a.server + "/api/v1/applications/operators/resource-tree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // read as a whole
+	var out struct{ Nodes []node }
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Nodes
+}
+
+// TestArgoCD verifies that Argo CD neither finds drift nor syncs anything again because of what operator-status writes, that
+// its next wave waits until an operator runs but not while an update of it is held, and that its tree shows what a
+// PlatformOperator composes.
+func TestArgoCD(t *testing.T) {
+	versions := testcatalog.Holding("synced", "1.0.0", "2.0.0")
+	composed := publish(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
+	namespace := cluster.Namespace(t, "gitops")
+	catalog := client.ObjectKey{Namespace: global, Name: namespace}
+	offer(t, catalog, publish(t, versions[0]), composed)
+	git := newRepository(t)
+	git.commit(t, "operators.yaml", strings.NewReplacer("NAMESPACE", namespace, "CATALOG", catalog.Name).Replace(operators))
+	a := startArgo(t)
+	custom := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "synced.example.com/v1", "kind": "Synced"}}
+	custom.SetNamespace(namespace)
+	custom.SetName("example")
+
+	// Before the loops run, the custom resource waits for its operator.
+	a.sync(t, git, namespace)
+	a.await(t, "OutOfSync", "Progressing")
+	cluster.Await(t, a.app, func() string {
+		if message := a.field("operationState", "message"); !strings.Contains(message, "waiting for healthy state") {
+			return "the sync does not wait: " + message
+		}
+		return ""
+	})
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--default-catalog="+catalog.String())
+	a.await(t, "Synced", "Healthy")
+	cluster.Await(t, custom, func() string { return "" })
+	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "synced"}}
+	cluster.Await(t, sub, func() string {
+		if !sub.Status.UpToDate {
+			return "it is not up to date"
+		}
+		return ""
+	})
+
+	t.Run("Tree", func(t *testing.T) {
+		tree := a.tree(t)
+		for kind, parent := range map[string]string{"Subscription": "PlatformOperator", "InstallPlan": "Subscription"} {
+			found := false
+			for _, n := range tree {
+				found = found || n.Kind == kind && len(n.ParentRefs) > 0 && n.ParentRefs[0].Kind == parent
+			}
+			if !found {
+				t.Errorf("the tree has no %s below a %s:\n%+v", kind, parent, tree)
+			}
+		}
+		for _, n := range tree {
+			if n.Kind == "Subscription" && n.Name == "composed" {
+				o := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "composed", Name: "composed"}}
+				cluster.Await(t, o, func() string { return "" })
+				if id := o.Annotations["argocd.argoproj.io/tracking-id"]; id != "" {
+					t.Errorf("the composed Subscription carries Argo CD's %s", id)
+				}
+			}
+		}
+	})
+
+	began := a.field("operationState", "startedAt")
+	t.Run("NoDrift", func(t *testing.T) {
+		probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: versions[0].CSV()}}
+		for i, end := 0, time.Now().Add(*soak); i < 200 || time.Now().Before(end); i++ {
+			migrating(t, custom, i%2 == 0)
+		}
+		migrating(t, custom, true)
+		cluster.Await(t, probe, func() string {
+			if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
+				return "it allows the update"
+			}
+			return ""
+		})
+		offer(t, catalog, publish(t, versions...), composed)
+		cluster.Await(t, a.app, func() string {
+			if health, message := a.health("Subscription"); health != "Healthy" || !strings.Contains(message, "held") {
+				return fmt.Sprintf("the Subscription is %s: %s", health, message)
+			}
+			return ""
+		})
+		a.refresh(t)
+		a.await(t, "Synced", "Healthy")
+		if again := a.field("operationState", "startedAt"); again != began {
+			t.Errorf("it was synced again, at %s after %s", again, began)
+		}
+		if out, err := a.run("app", "diff", "operators", "--server="+a.server, "--plaintext", "--server-side-diff", "--refresh"); err != nil {
+			t.Errorf("argocd app diff: %v\n%s", err, out)
+		}
+	})
+
+	// What others change is drift, so that the test above can fail.
+	if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"channel":"other"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, sub, func() string {
+		if sub.Spec.Channel != "stable" {
+			return "it was not healed"
+		}
+		return ""
+	})
+	cluster.Await(t, a.app, func() string {
+		if a.field("operationState", "startedAt") == began {
+			return "it was not synced again"
+		}
+		return ""
+	})
+}
+
+// migrating sets the condition Migrating of a custom resource.
+func migrating(t *testing.T, o *unstructured.Unstructured, is bool) {
+	t.Helper()
+	condition := "Migrating=False"
+	if is {
+		condition = "Migrating=True"
+	}
+	patch := fmt.Appendf(nil, `{"status":%s}`, builder.Conditions(condition))
+	if err := cluster.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func publish(t *testing.T, versions ...testcatalog.Foo) testcatalog.Package {
+	t.Helper()
+	out, err := testcatalog.Publish(versions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// offer replaces the contents of a catalog.
+func offer(t *testing.T, key client.ObjectKey, packages ...testcatalog.Package) {
+	t.Helper()
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.OfferCatalog(t, key, config)
+}
