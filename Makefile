@@ -41,7 +41,7 @@ demo: build tools controlplane ## Demonstrate an update that is held, on a contr
 ##@ Develop
 
 .PHONY: generate
-generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
+generate: $(BIN)/controller-gen ## Generate deep copies, CRDs, RBAC and docs/reference.
 	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./e2e/samples/foo/v1
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
@@ -55,9 +55,10 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs and RBAC.
 	for folder in e2e/samples/annotated/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done
 	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/probe paths=./internal/controller/olm paths=./internal/controller/platformoperator paths=./internal/controller/clusteroperator output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/catalog/store paths=./internal/controller/installplan output:rbac:artifacts:config=config/lifecycle/rbac
+	@go run ./hack/reference . docs/reference
 
 # Files that make generate writes.
-GENERATED := api/*/*/zz_generated.*.go e2e/samples/foo/v1/zz_generated.*.go e2e/samples/*/bundle/*/manifests/foo.crd.yaml config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml
+GENERATED := api/*/*/zz_generated.*.go e2e/samples/foo/v1/zz_generated.*.go e2e/samples/*/bundle/*/manifests/foo.crd.yaml config/crd/bases/* config/lifecycle/crd/*_*.yaml config/rbac/role.yaml config/lifecycle/rbac/role.yaml docs/reference/*
 
 .PHONY: check-generated
 check-generated: ## Fail if generated files are out of date.

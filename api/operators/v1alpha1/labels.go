@@ -1,14 +1,7 @@
 package v1alpha1
 
-// Labels and annotations.
+// Labels and annotations that users set.
 const (
-	// LabelLifecycle on the CustomResourceDefinition of Subscriptions marks which implementation runs the loops of
-	// Subscriptions, InstallPlans and ClusterServiceVersions.
-	LabelLifecycle = "operatorstatus.io/lifecycle"
-
-	// LifecycleBuiltin is the value of LabelLifecycle for the built-in loops of operator-status.
-	LifecycleBuiltin = "builtin"
-
 	// LabelGate on a Subscription selects how its updates are held beside a real OLM.
 	LabelGate = "operatorstatus.io/gate"
 
@@ -24,6 +17,16 @@ const (
 	// system's: configmap/<name> or secret/<name> in its namespace, followed by #<key> unless the key is ca.crt. With
 	// this value, or with the value system, the connection to spec.address uses TLS.
 	AnnotationRegistryCA = "operatorstatus.io/registry-ca"
+)
+
+// Labels and annotations that operator-status sets.
+const (
+	// LabelLifecycle on the CustomResourceDefinition of Subscriptions marks which implementation runs the loops of
+	// Subscriptions, InstallPlans and ClusterServiceVersions.
+	LabelLifecycle = "operatorstatus.io/lifecycle"
+
+	// LifecycleBuiltin is the value of LabelLifecycle for the built-in loops of operator-status.
+	LifecycleBuiltin = "builtin"
 
 	// AnnotationInstallPlan on a ClusterServiceVersion names the InstallPlan that created it.
 	AnnotationInstallPlan = "operatorstatus.io/install-plan"

@@ -21,83 +21,115 @@ const (
 // Reasons of TemplatesHaveResolved and ResolvedImage on a CatalogSource.
 const (
 	// ReasonAllTemplatesResolved means that each variable has a value, and the result is a valid image reference.
+	// Remedy: none, this is the desired state.
 	ReasonAllTemplatesResolved = "AllTemplatesResolved"
 
 	// ReasonUnableToResolve means that a variable has no value, or the result is not a valid image reference. The
 	// source in the spec is read instead, if there is one.
+	// Remedy: correct the annotation olm.catalogImageTemplate as the message states, or set spec.image as well.
 	ReasonUnableToResolve = "UnableToResolve"
 )
 
-// Reasons of SignatureVerified. Those with status False are also reasons of Healthy on a CatalogSource, and of Resolved
+// Reasons of SignatureVerified on a CatalogSource. Those with status False are also reasons of Healthy, and of Resolved
 // on an InstallPlan.
 const (
 	// ReasonSignatureVerified means that the image is signed. The message names the authority that signed it for each
 	// ImagePolicy.
+	// Remedy: none, this is the desired state.
 	ReasonSignatureVerified = "SignatureVerified"
 
 	// ReasonSignatureMissing means that the registry has no signature of the image. Nothing in the image is read until
 	// it has one.
+	// Remedy: have the image signed with `cosign sign --key` by an authority that the message names. It is read again
+	// by itself.
 	ReasonSignatureMissing = "SignatureMissing"
 
 	// ReasonSignatureInvalid means that the image is signed, but not by an authority that the ImagePolicy names.
+	// Remedy: have the image signed by an authority that the message names, or add the public key of its signer to the
+	// ImagePolicy if you trust it.
 	ReasonSignatureInvalid = "SignatureInvalid"
 
 	// ReasonImagePolicyInvalid means that a key of the ImagePolicy cannot be decoded.
+	// Remedy: replace the key in the ImagePolicy with a public key in PEM form, as `cosign generate-key-pair` writes to
+	// cosign.pub.
 	ReasonImagePolicyInvalid = "ImagePolicyInvalid"
 )
 
 // Reasons of Healthy on a CatalogSource.
 const (
 	// ReasonCatalogRead means that all of the content was read.
+	// Remedy: none, this is the desired state.
 	ReasonCatalogRead = "CatalogRead"
 
 	// ReasonPackagesInvalid means that the content was read, but some packages are invalid. The message names them.
+	// Remedy: none for the other packages. The author of the catalog has to correct those in the message.
 	ReasonPackagesInvalid = "PackagesInvalid"
 
 	// ReasonConnecting means that the content is being read for the first time.
+	// Remedy: none, it ends with the first attempt.
 	ReasonConnecting = "Connecting"
 
 	// ReasonUnreachable means that the source of the content cannot be read, such as a registry that does not respond.
 	// The content that was read last stays in use.
+	// Remedy: make the registry reachable from the manager: its address, DNS, proxy, and the NetworkPolicy of the
+	// manager. It is retried within two minutes.
 	ReasonUnreachable = "Unreachable"
 
 	// ReasonAddressNotAllowed means that a catalog that is not trusted refers to a loopback or link-local address, or
 	// to the API server. The message names the flag that allows it.
+	// Remedy: use another address. A cluster admin can allow this one with the manager's --catalog-allow-cidr, or trust
+	// the catalog with --trusted-catalogs.
 	ReasonAddressNotAllowed = "AddressNotAllowed"
 
 	// ReasonPlaintextNotAllowed means that the connection to the registry would not use TLS. The message names the flag
 	// that allows it.
+	// Remedy: serve the registry with TLS, and name its certificate authority in the annotation
+	// operatorstatus.io/registry-ca. A cluster admin can allow the host with the manager's --catalog-plaintext.
 	ReasonPlaintextNotAllowed = "PlaintextNotAllowed"
 
 	// ReasonDigestRequired means that an image is referenced by tag, and the manager's --require-digests is set.
+	// Remedy: refer to the image as NAME@sha256:DIGEST.
 	ReasonDigestRequired = "DigestRequired"
 
 	// ReasonImagePullFailed means that the image cannot be pulled.
+	// Remedy: correct the name of the image, the pull secret in spec.secrets or the registry, as the message states. It
+	// is retried by itself.
 	ReasonImagePullFailed = "ImagePullFailed"
 
 	// ReasonNotACatalog means that the image or ConfigMap contains no file-based catalog.
+	// Remedy: point to a file-based catalog. `opm migrate` turns an sqlite index into one.
 	ReasonNotACatalog = "NotACatalog"
 
 	// ReasonTooLarge means that the content exceeds the limit, alone or together with that of other catalogs that are
 	// not trusted. The message contains the limit.
+	// Remedy: divide the catalog, or leave packages and versions out of it. A limit for catalogs that are not trusted
+	// ends with the manager's --trusted-catalogs.
 	ReasonTooLarge = "TooLarge"
 
 	// ReasonConfigMapNotFound means that the ConfigMap does not exist.
+	// Remedy: create the ConfigMap in the namespace of the CatalogSource, or correct spec.configMap.
 	ReasonConfigMapNotFound = "ConfigMapNotFound"
 
 	// ReasonCatalogsTooLarge means that several large catalogs were being read at once, which needs more memory than
 	// the limit. The catalog is read again later.
+	// Remedy: none, it is read again by itself. If it recurs, divide the largest catalogs.
 	ReasonCatalogsTooLarge = "CatalogsTooLarge"
 
 	// ReasonTooManyCatalogSources means that the catalog is not trusted with the cluster, and its namespace already has
 	// the maximum number of older CatalogSources.
+	// Remedy: delete CatalogSources of the namespace that are not needed. A cluster admin can trust this one with the
+	// manager's --trusted-catalogs.
 	ReasonTooManyCatalogSources = "TooManyCatalogSources"
 
 	// ReasonCertificateAuthorityInvalid means that the certificate of the registry is not trusted, or that the
 	// certificate authority configured for it cannot be read.
+	// Remedy: put the certificate authority of the registry, in PEM form, into a ConfigMap or Secret of the namespace,
+	// and name it in the annotation operatorstatus.io/registry-ca.
 	ReasonCertificateAuthorityInvalid = "CertificateAuthorityInvalid"
 
 	// ReasonSpecInvalid means that the spec defines no source, or a source of an unknown type.
+	// Remedy: correct the spec as the message states: one of spec.image, spec.address and spec.configMap, with the
+	// spec.sourceType that fits.
 	ReasonSpecInvalid = "SpecInvalid"
 )
 
@@ -110,10 +142,14 @@ const (
 // Reasons of Resolved on an InstallPlan, in addition to those of ResolutionFailed on a Subscription.
 const (
 	// PlanReasonTooLarge means that the plan's manifests do not fit into one object, even compressed.
+	// Remedy: none on the cluster. The bundle, or the bundles that are installed together, have to become smaller;
+	// report it to their author.
 	PlanReasonTooLarge = "PlanTooLarge"
 
 	// PlanReasonServiceAccountRequired means that a bundle is from a catalog that is not trusted with the cluster, and
 	// the OperatorGroup names no service account to install it as. The message explains what to do.
+	// Remedy: name a service account that may install the bundle in spec.serviceAccountName of the OperatorGroup. A
+	// cluster admin can trust the catalog with the manager's --trusted-catalogs.
 	PlanReasonServiceAccountRequired = "ServiceAccountRequired"
 )
 
@@ -121,56 +157,87 @@ const (
 const (
 	// PlanReasonComponentFailed means that the API server rejected a step. The message names the step and quotes the
 	// error.
+	// Remedy: correct what the error in the message names, then delete the InstallPlan: its Subscription creates
+	// another. An object that is itself invalid needs a corrected bundle.
 	PlanReasonComponentFailed = "InstallComponentFailed"
 
 	// PlanReasonRetrying means that a step failed with an error that may be transient. It is retried.
+	// Remedy: none, unless it lasts. Then correct what the error in the message names.
 	PlanReasonRetrying = "Retrying"
 
 	// PlanReasonForbidden means that the identity that applies the plan lacks a permission, or that a quota or an
 	// admission policy denies a step. It is retried, since permissions may be granted.
+	// Remedy: grant the permission, raise the quota or change the policy that the message names. It is retried by
+	// itself.
 	PlanReasonForbidden = "Forbidden"
 
 	// PlanReasonKindNotServed means that the API server does not serve the kind of an object in a bundle.
+	// Remedy: install what serves the kind, such as the CustomResourceDefinition of another operator, then delete the
+	// InstallPlan: its Subscription creates another. An API that Kubernetes has removed needs a newer bundle.
 	PlanReasonKindNotServed = "KindNotServed"
 
 	// PlanReasonContentGone means that the content of a partly applied plan was lost. The message names the missing
 	// steps.
+	// Remedy: compare the missing steps in the message with what is on the cluster, then delete the InstallPlan: its
+	// Subscription creates another. Keep the Secrets in the manager's namespace.
 	PlanReasonContentGone = "ContentGone"
 
 	// PlanReasonContentChanged means that the catalog's content under the same name differs from what was shown when
 	// the plan was approved.
+	// Remedy: none for an InstallPlan of a Subscription: it is deleted, and another one shows the new content for
+	// approval. Create one that a user created again.
 	PlanReasonContentChanged = "ContentChanged"
 
 	// PlanReasonIdentityChanged means that the OperatorGroup names another service account than when the plan was
 	// started.
+	// Remedy: none for an InstallPlan of a Subscription: it is deleted and created again for the new account. Create
+	// one that a user created again.
 	PlanReasonIdentityChanged = "IdentityChanged"
 
 	// PlanReasonCRDUpdateUnsafe means that the new CustomResourceDefinition would invalidate existing custom resources,
 	// or drop a stored version.
+	// Remedy: change or delete the custom resources in the message so that the new schema accepts them, or migrate them
+	// to another stored version. Then delete the InstallPlan: its Subscription creates another.
 	PlanReasonCRDUpdateUnsafe = "CRDUpdateUnsafe"
 
 	// PlanReasonServiceAccountMissing means that the OperatorGroup's service account, which is to apply the plan, does
 	// not exist.
+	// Remedy: create the service account, or name another in spec.serviceAccountName of the OperatorGroup. It is
+	// retried by itself.
 	PlanReasonServiceAccountMissing = "ServiceAccountMissing"
 )
 
-// Reasons and actions of Events.
+// Reasons of Events.
 const (
 	// EventUpgradeOverridden is emitted if an administrator allows an update that the running operator would hold.
+	// Remedy: none, an administrator decided it. To have later updates held, remove the override.
 	EventUpgradeOverridden = "UpgradeOverridden"
 
 	// EventProbeBlind is emitted if the custom resources of a Probe could not be read for ten minutes. An update may be
 	// waiting for a permission to be granted or a service account to be created.
+	// Remedy: grant the permission or create the service account that the message names.
 	EventProbeBlind = "ProbeBlind"
 
 	// EventUndecodable is emitted if an object does not fit the Go type of its kind, although the schema of its
 	// CustomResourceDefinition allows it. Until the object is corrected, its last decodable version is used, or none.
+	// Remedy: correct the object as the message states.
 	EventUndecodable = "Undecodable"
 
 	// EventNotCleanedUp is emitted if a ClusterServiceVersion with spec.cleanup.enabled was deleted, and some custom
 	// resources remain because its operator may not delete them.
+	// Remedy: delete the custom resources yourself. They have no operator any more, so finalizers may have to be
+	// removed.
 	EventNotCleanedUp = "NotCleanedUp"
 
+	// EventNotHandedOver is emitted if objects of a kind could not be read when a ClusterServiceVersion handed over
+	// what it owns to its replacement.
+	// Remedy: grant the permission that the message names before the next update, and create again what was deleted
+	// with the old version, unless the new one does.
+	EventNotHandedOver = "NotHandedOver"
+)
+
+// Actions of Events.
+const (
 	// EventActionCleanUp is the action of EventNotCleanedUp.
 	EventActionCleanUp = "CleanUp"
 
@@ -184,10 +251,6 @@ const (
 	// EventActionRemake is the action of Events about an InstallPlan that must not proceed: it is deleted, and its
 	// Subscription creates another.
 	EventActionRemake = "Remake"
-
-	// EventNotHandedOver is emitted if objects of a kind could not be read when a ClusterServiceVersion handed over
-	// what it owns to its replacement.
-	EventNotHandedOver = "NotHandedOver"
 
 	// EventActionHandOver is the action of EventNotHandedOver.
 	EventActionHandOver = "HandOver"

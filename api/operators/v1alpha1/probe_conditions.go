@@ -30,123 +30,163 @@ const (
 // Reasons of Upgradeable on a Probe.
 const (
 	// ReasonNotUpgradeable means that at least one custom resource holds the update. The message names it.
+	// Remedy: none if the work of the custom resource ends by itself. If it is stuck, look at that resource and the
+	// logs of its operator. `kubectl operator-status why` prints the command that updates anyway.
 	ReasonNotUpgradeable = "NotUpgradeable"
 
 	// ReasonAllUpgradeable means that every custom resource allows the operator to be updated.
+	// Remedy: none, this is the desired state.
 	ReasonAllUpgradeable = "AllUpgradeable"
 
 	// ReasonSomeUnknown means that no custom resource holds the update, but some cannot be evaluated. The message
 	// contains their number.
+	// Remedy: none. If it lasts, the operator does not set the conditions that the expression names.
 	ReasonSomeUnknown = "SomeUnknown"
 
 	// ReasonNoResources means that there are no custom resources, so nothing holds the update.
+	// Remedy: none.
 	ReasonNoResources = "NoResources"
 
 	// ReasonNotRead means that the custom resources have not been read yet. Synced reports why.
+	// Remedy: what Synced reports; none if it is Syncing.
 	ReasonNotRead = "NotRead"
 )
 
-// Reasons of Important on a Probe, in addition to ReasonNotRead.
+// Reasons of Important on a Probe, in addition to NotRead.
 const (
 	// ReasonConditionsTrue means that important conditions are True. The message names the custom resources.
+	// Remedy: look at the custom resources in the message. What to do depends on the condition and is up to the
+	// operator's documentation. It holds no update.
 	ReasonConditionsTrue = "ConditionsTrue"
 
 	// ReasonNothingImportant means that no important condition is True.
+	// Remedy: none, this is the desired state.
 	ReasonNothingImportant = "NothingImportant"
 )
 
 // Reasons of Synced on a Probe.
 const (
 	// ReasonSynced means that everything that the spec names is being read.
+	// Remedy: none, this is the desired state.
 	ReasonSynced = "Synced"
 
 	// ReasonSyncing means that custom resources are being read for the first time.
+	// Remedy: none, it ends when they have been read.
 	ReasonSyncing = "Syncing"
 
 	// ReasonInvalidExpression means that an annotation is not a valid expression. The message contains the position and
 	// the problem.
+	// Remedy: correct the annotation of the CustomResourceDefinition, or the expression in the spec, at the position in
+	// the message.
 	ReasonInvalidExpression = "InvalidExpression"
 
 	// ReasonResourceNotFound means that there is no CustomResourceDefinition or API group of that name.
+	// Remedy: correct the name in the spec, or install the CustomResourceDefinition. Meanwhile the resource counts as
+	// one without custom resources.
 	ReasonResourceNotFound = "ResourceNotFound"
 
 	// ReasonNamespaceNotFound means that target namespaces do not exist. Custom resources are read there once they do.
+	// Remedy: create the namespaces, or remove them from the OperatorGroup or from the spec.
 	ReasonNamespaceNotFound = "NamespaceNotFound"
 
 	// ReasonResourceAmbiguous means that the name is an API group with several CustomResourceDefinitions.
+	// Remedy: name one CustomResourceDefinition, as the message does.
 	ReasonResourceAmbiguous = "ResourceAmbiguous"
 
 	// ReasonTooManyResources means that more CustomResourceDefinitions are annotated than a Probe can name.
+	// Remedy: annotate at most 64 CustomResourceDefinitions of an operator.
 	ReasonTooManyResources = "TooManyResources"
 
 	// ReasonTooManyWatches means that reading the custom resources would exceed the limit of watches per namespace, or
 	// of all namespaces together. The message contains the numbers.
+	// Remedy: have the Probe name fewer resources, or its OperatorGroup target fewer namespaces, or all of them, which
+	// takes one watch for each resource.
 	ReasonTooManyWatches = "TooManyWatches"
 
 	// ReasonTooManyConditions means that the expressions of the Probes that read a resource with the same service
 	// account name more conditions than are kept of a custom resource. The message contains the number.
+	// Remedy: name fewer conditions in the expressions, or give the operators service accounts of their own.
 	ReasonTooManyConditions = "TooManyConditions"
 
 	// ReasonForbidden means that the operator's service account may not list or watch the custom resources.
+	// Remedy: grant the service account in the message the verbs list and watch on the resource.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonNoIdentity means that there is no service account to read the custom resources with.
+	// Remedy: create the service account in the message, or set spec.serviceAccountName to one that may list and watch
+	// the custom resources.
 	ReasonNoIdentity = "NoIdentity"
 
 	// ReasonReadFailed means that reading the custom resources fails for another reason, which the message quotes.
+	// Remedy: correct what the error names, such as a conversion webhook that does not respond. It is retried by
+	// itself.
 	ReasonReadFailed = "ReadFailed"
 )
 
-// Reasons of PodReady on a Probe, in addition to ReasonNoIdentity and ReasonForbidden, which here means that the manager
-// may not create the pod.
+// Reasons of PodReady on a Probe, in addition to NoIdentity and Forbidden, which here means that the manager may not
+// create the pod: the message has the command that permits it.
 const (
 	// ReasonPodReady means that the pod is ready.
+	// Remedy: none, this is the desired state.
 	ReasonPodReady = "PodReady"
 
 	// ReasonPodNotReady means that the pod does not exist yet, or is not ready. The message contains the cause.
+	// Remedy: none while the pod starts. If it lasts, correct what the message names, such as an image that the
+	// namespace cannot pull or a quota.
 	ReasonPodNotReady = "PodNotReady"
 
 	// ReasonNoImage means that the manager does not know its own image, because it runs outside a cluster without
 	// --probe-reader-image.
+	// Remedy: run the manager in the cluster, or set --probe-reader-image.
 	ReasonNoImage = "NoImage"
 
 	// ReasonPlanTooLarge means that resources, expressions and namespaces of the Probe are too large for a pod of its
 	// own. The message contains the size.
+	// Remedy: name fewer resources, or set spec.isolation to Shared.
 	ReasonPlanTooLarge = "PlanTooLarge"
 )
 
 // Reasons of GateConflict on a Probe.
 const (
 	// ReasonSetByOperator means that the OperatorCondition contains an Upgradeable condition that the operator set.
+	// Remedy: none if the operator shall decide. Otherwise have its authors stop setting the condition.
 	ReasonSetByOperator = "SetByOperator"
 )
 
-// Reasons of the Upgradeable condition that operator-status writes into `spec.conditions` of an OperatorCondition. It
-// identifies its own condition by them. ReasonProbeNotRead, ReasonProbeConflict and ReasonOverridden are used as well.
-// ReasonApprovalGate is also a reason of Holding on a Probe.
+// Reasons of Upgradeable in `spec.conditions` of an OperatorCondition, as operator-status sets it. It identifies its own
+// condition by them. ProbeNotRead, ProbeConflict and Overridden are used as well. ApprovalGate is also a reason of Holding
+// on a Probe.
 const (
 	// ReasonProbeNotUpgradeable means that the Probe of the same name does not allow the operator to be updated.
+	// Remedy: see what blocks it with `kubectl operator-status why`, which also prints the command that updates anyway.
 	ReasonProbeNotUpgradeable = "ProbeNotUpgradeable"
 
 	// ReasonProbeUpgradeable means that the Probe of the same name allows the operator to be updated.
+	// Remedy: none, this is the desired state.
 	ReasonProbeUpgradeable = "ProbeUpgradeable"
 
 	// ReasonApprovalGate means that updates of the operator are held before their InstallPlan is approved, so that the
 	// Probe has no effect in the OperatorCondition.
+	// Remedy: none, see the Subscription.
 	ReasonApprovalGate = "ApprovalGate"
 
 	// ReasonOperatorConditionGate is a reason of Holding only: it means that OLM holds an update that it has already
 	// started, because of the condition that operator-status wrote into the OperatorCondition.
+	// Remedy: see what blocks it with `kubectl operator-status why`. To have updates held before OLM starts them,
+	// enable the approval gate.
 	ReasonOperatorConditionGate = "OperatorConditionGate"
 
 	// ReasonReleased means that operator-status has released everything it held, because it is about to be uninstalled.
+	// Remedy: none. `kubectl operator-status release --all --undo` reverts it.
 	ReasonReleased = "Released"
 
 	// ReasonHeldByAdmin is the reason of an override Upgradeable=False that `kubectl operator-status hold` sets in an
 	// OperatorCondition.
+	// Remedy: `kubectl operator-status release` removes it.
 	ReasonHeldByAdmin = "HeldByAdmin"
 
 	// ReasonProbeGone means that the Probe that held the update no longer exists, so nothing holds it.
+	// Remedy: none.
 	ReasonProbeGone = "ProbeGone"
 )
 

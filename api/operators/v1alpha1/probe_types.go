@@ -34,13 +34,14 @@ const (
 	IsolationPod ProbeIsolation = "Pod"
 )
 
-// Annotations on a CustomResourceDefinition that opt an operator in. The value is an expression over the condition
-// types in `.status.conditions` of the custom resources.
+// Annotations that authors of operators set. The value is an expression over the condition types in
+// `.status.conditions` of the custom resources.
 const (
-	// AnnotationUpgradeable defines when the operator may be updated, for example "!Migrating".
+	// AnnotationUpgradeable on a CustomResourceDefinition defines when the operator may be updated, for example
+	// "!Migrating".
 	AnnotationUpgradeable = "olm.operatorframework.io/condition.Upgradeable"
 
-	// AnnotationImportant names the conditions that the cluster admin should see, for example
+	// AnnotationImportant on a CustomResourceDefinition names the conditions that the cluster admin should see, for example
 	// "BadConnectivity || UnhealthyDatabase".
 	AnnotationImportant = "olm.operatorframework.io/condition.Important"
 )

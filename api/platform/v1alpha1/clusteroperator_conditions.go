@@ -6,37 +6,46 @@ const ClusterOperatorName = "platform-operators"
 // OperatorVersionName is the name of the ClusterOperator's version that the Cluster Version Operator waits for.
 const OperatorVersionName = "operator"
 
-// Reasons of the conditions of the ClusterOperator.
+// Reasons of the conditions on a ClusterOperator.
 const (
 	// ClusterReasonInstalling is a reason of Available and Progressing: not every PlatformOperator has been installed
 	// once, or one that the release names does not exist.
+	// Remedy: see the PlatformOperators in the message. One that does not exist has to be created.
 	ClusterReasonInstalling = "PlatformOperatorsInstalling"
 
 	// ClusterReasonUpdating is a reason of Progressing: PlatformOperators are new or being updated.
+	// Remedy: none, unless it lasts. Then see the PlatformOperators in the message.
 	ClusterReasonUpdating = "PlatformOperatorsUpdating"
 
 	// ClusterReasonRelease is a reason of Progressing: the cluster has a new release, and not every PlatformOperator is
 	// installed.
+	// Remedy: none, unless it lasts. Then see the PlatformOperators in the message.
 	ClusterReasonRelease = "ReleaseUpdating"
 
 	// ClusterReasonInstalled is a reason of Available and Progressing: every PlatformOperator is installed, or has
 	// been.
+	// Remedy: none, this is the desired state.
 	ClusterReasonInstalled = "PlatformOperatorsInstalled"
 
 	// ClusterReasonFailing is a reason of Degraded: a PlatformOperator has been failing for the manager's
 	// --degraded-inertia, which defaults to two minutes.
+	// Remedy: see the conditions of the PlatformOperators in the message.
 	ClusterReasonFailing = "PlatformOperatorsFailing"
 
 	// ClusterReasonAsExpected is a reason of Degraded: no PlatformOperator has been failing for that long.
+	// Remedy: none, this is the desired state.
 	ClusterReasonAsExpected = "AsExpected"
 
 	// ClusterReasonNone is a reason of Available, Progressing and Degraded: there are no PlatformOperators.
+	// Remedy: none.
 	ClusterReasonNone = "NoPlatformOperators"
 
 	// ClusterReasonNotUpgradeable is a reason of Upgradeable: a PlatformOperator with holdClusterUpdates holds minor
 	// updates of the cluster.
+	// Remedy: what the PlatformOperators in the message wait for, or set spec.holdClusterUpdates of them to false.
 	ClusterReasonNotUpgradeable = "PlatformOperatorsNotUpgradeable"
 
 	// ClusterReasonUpgradeable is a reason of Upgradeable: no PlatformOperator holds minor updates of the cluster.
+	// Remedy: none, this is the desired state.
 	ClusterReasonUpgradeable = "PlatformOperatorsUpgradeable"
 )

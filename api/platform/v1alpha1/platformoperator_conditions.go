@@ -26,125 +26,166 @@ const (
 	ConditionImportant = "Important"
 )
 
-// Reasons of Synced.
+// Reasons of Synced on a PlatformOperator.
 const (
 	// ReasonSynced means that every object exists and matches its desired state.
+	// Remedy: none, this is the desired state.
 	ReasonSynced = "Synced"
 
 	// ReasonObserveOnly means that managementPolicy is Observe, so nothing is created or changed.
+	// Remedy: none. To have the operator managed, set managementPolicy to Full.
 	ReasonObserveOnly = "ObserveOnly"
 
 	// ReasonDuplicatePackage means that another PlatformOperator is for the same package. The messages of both name the
 	// other.
+	// Remedy: delete all but one of them.
 	ReasonDuplicatePackage = "DuplicatePackage"
 
 	// ReasonConflict means that an object of that name exists, and has another owner. The message explains how to let
 	// the PlatformOperator adopt it.
+	// Remedy: the command in the message lets the PlatformOperator adopt the object. If another controller owns it,
+	// give the object or the PlatformOperator another name.
 	ReasonConflict = "Conflict"
 
 	// ReasonNamespaceReserved means that the namespace is reserved by the manager's --reserved-namespaces.
+	// Remedy: set spec.namespace to another namespace in a new PlatformOperator. A cluster admin can change the
+	// manager's --reserved-namespaces.
 	ReasonNamespaceReserved = "NamespaceReserved"
 
 	// ReasonApplyFailed means that the API server rejects an object. The message quotes the error.
+	// Remedy: correct the object in spec.resources as the error states. It is retried within 30 seconds.
 	ReasonApplyFailed = "ApplyFailed"
 
 	// ReasonKindNotFound means that the API server does not serve the kind of an object.
+	// Remedy: none if the operator that is being installed brings the kind. Otherwise install it, or correct apiVersion
+	// and kind.
 	ReasonKindNotFound = "KindNotFound"
 
 	// ReasonForbidden means that the manager, or the service account for `resources`, may not read, apply or delete an
 	// object. The message explains how to allow it.
+	// Remedy: grant the permission to the service account, or to the manager by a ClusterRole with the label in the
+	// message. It is retried within 30 seconds.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonServiceAccountRequired means that `resources` contains an RBAC object, which is only applied as a service
 	// account. The message explains where to name one.
+	// Remedy: name a service account that may apply the object in spec.serviceAccountName. A cluster admin can set the
+	// manager's --default-resources-account.
 	ReasonServiceAccountRequired = "ServiceAccountRequired"
 
 	// ReasonServiceAccountMissing means that the service account that applies `resources` does not exist.
+	// Remedy: none if the operator that is being installed brings it. Otherwise create it, or name another in
+	// spec.serviceAccountName.
 	ReasonServiceAccountMissing = "ServiceAccountMissing"
 
 	// ReasonDeleting means that the PlatformOperator is being deleted. The message names what it waits for.
+	// Remedy: none. If it lasts, see which finalizers keep the objects in the message.
 	ReasonDeleting = "Deleting"
 
 	// ReasonUsersData means that the PlatformOperator is being deleted, and waits until users have deleted their data,
 	// which would otherwise be deleted with it or left without the operator. The message names the data, and explains
 	// how to uninstall anyway.
+	// Remedy: delete the data in the message, or set the annotation operatorstatus.io/delete-anyway to uninstall the
+	// operator and keep the data.
 	ReasonUsersData = "UsersData"
 )
 
-// Reasons of Ready, in addition to those of Synced. The message names each object that is not ready, with the object's
-// own reason.
+// Reasons of Ready on a PlatformOperator, in addition to those of Synced. The message names each object that is not
+// ready, with the object's own reason.
 const (
 	// ReasonAvailable means that the operator is running and every object is ready.
+	// Remedy: none, this is the desired state.
 	ReasonAvailable = "Available"
 
 	// ReasonPending means that the PlatformOperator has not been reconciled yet. It is the default.
 	ReasonPending = "Pending"
 
 	// ReasonCreating means that an object is not ready yet for the first time.
+	// Remedy: none, unless it lasts. The message names the object that is not ready.
 	ReasonCreating = "Creating"
 
 	// ReasonUpdating means that the operator is being updated, and keeps running meanwhile.
+	// Remedy: none, it ends with the update.
 	ReasonUpdating = "Updating"
 
 	// ReasonDegraded means that the PlatformOperator was ready before, and no longer is.
+	// Remedy: what the reason in the message requires, of the object that it names.
 	ReasonDegraded = "Degraded"
 
 	// ReasonFailed means that the PlatformOperator has never been ready, and will not be without intervention.
+	// Remedy: what the reason in the message requires, of the object that it names.
 	ReasonFailed = "Failed"
 )
 
-// Reasons of Installed, in addition to those of the Subscription's conditions, which are copied unchanged.
+// Reasons of Installed on a PlatformOperator, in addition to those of the Subscription's conditions, which are copied
+// unchanged.
 const (
 	// ReasonInstalled means that a version is installed and has run. The message names it.
+	// Remedy: none, this is the desired state.
 	ReasonInstalled = "Installed"
 
 	// ReasonInstalling means that the operator is being installed. The message explains what it waits for.
+	// Remedy: none, unless it lasts. The message states what it waits for.
 	ReasonInstalling = "Installing"
 
 	// ReasonSubscriptionNotFound means that there is no Subscription to the package yet, or none to observe.
+	// Remedy: none while it is being created. With managementPolicy Observe, create a Subscription to the package.
 	ReasonSubscriptionNotFound = "SubscriptionNotFound"
 
 	// ReasonSubscriptionAmbiguous means that there are several Subscriptions to the package, and `spec.namespace` does
 	// not select one to observe.
+	// Remedy: set spec.namespace in a new PlatformOperator to the namespace of one of them.
 	ReasonSubscriptionAmbiguous = "SubscriptionAmbiguous"
 
 	// ReasonOLMNotFound means that the cluster has neither OLM nor the loops of operator-status.
+	// Remedy: install OLM, or the built-in loops with `kubectl apply --server-side -k config/lifecycle`.
 	ReasonOLMNotFound = "OLMNotFound"
 
 	// ReasonInstallModesUnsupported means that the operator supports neither all namespaces nor its own as target
 	// namespaces.
+	// Remedy: create an OperatorGroup that fits the operator in a namespace, and name that in spec.namespace of a new
+	// PlatformOperator.
 	ReasonInstallModesUnsupported = "InstallModesUnsupported"
 )
 
-// Reasons of Progressing, in addition to ReasonInstalling and ReasonUpdating.
+// Reasons of Progressing on a PlatformOperator, in addition to Installing and Updating.
 const (
 	// ReasonAsDesired means that nothing is being installed or updated.
+	// Remedy: none, this is the desired state.
 	ReasonAsDesired = "AsDesired"
 
 	// ReasonUpdateHeld means that an update waits until the running operator allows it or a user approves it.
+	// Remedy: see what blocks it with `kubectl operator-status why`, or approve it if the message requires that.
 	ReasonUpdateHeld = "UpdateHeld"
 )
 
-// Reasons of Upgradeable and Important, in addition to those of the Probe's conditions, which are copied unchanged.
+// Reasons of Upgradeable and Important on a PlatformOperator, in addition to those of the Probe's conditions, which are
+// copied unchanged.
 const (
 	// ReasonNoProbe means that the operator has no Probe.
+	// Remedy: none. The operator's author can opt in by an annotation on its CustomResourceDefinitions.
 	ReasonNoProbe = "NoProbe"
 )
 
-// Reasons of a resource that is not ready, in addition to the object's own.
+// Reasons of a resource in the status of a PlatformOperator that is not ready, in addition to the object's own.
 const (
 	// ResourceNotFound means that the object does not exist.
+	// Remedy: what Synced reports; none while it is being created.
 	ResourceNotFound = "NotFound"
 
 	// ResourceNotReady means that a readiness check does not pass. The message contains the check and the actual value.
+	// Remedy: none, unless it lasts. Then look at the object, or correct the check.
 	ResourceNotReady = "NotReady"
 
 	// ResourceFailing means that the object reports a failure without a reason.
+	// Remedy: look at the status of the object.
 	ResourceFailing = "Failing"
 
 	// ResourceTerminating means that the object is being deleted.
+	// Remedy: none. If it lasts, see which finalizers keep it.
 	ResourceTerminating = "Terminating"
 
 	// ResourceCheckInvalid means that a readiness check is invalid.
+	// Remedy: correct readinessChecks as the message states.
 	ResourceCheckInvalid = "CheckInvalid"
 )

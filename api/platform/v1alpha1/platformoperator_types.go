@@ -10,13 +10,8 @@ import (
 // PlatformOperatorKind is the kind of a PlatformOperator.
 const PlatformOperatorKind = "PlatformOperator"
 
+// Labels and annotations that users set.
 const (
-	// Finalizer on a PlatformOperator keeps it until the composed objects are deleted or released.
-	Finalizer = "operatorstatus.io/composed"
-
-	// LabelPlatformOperator on a composed object names the PlatformOperator that composed it.
-	LabelPlatformOperator = "operatorstatus.io/platform-operator"
-
 	// AnnotationAdopt on an object without a controller is its owner's consent that the PlatformOperator with that name
 	// adopts it.
 	AnnotationAdopt = "operatorstatus.io/adopt"
@@ -24,6 +19,19 @@ const (
 	// AnnotationDeleteAnyway on a PlatformOperator that is being deleted, with the value "true", uninstalls the
 	// operator even if there is users' data. The data and its namespace are kept.
 	AnnotationDeleteAnyway = "operatorstatus.io/delete-anyway"
+
+	// LabelAggregateToCompose on a ClusterRole, with the value "true", grants its rules to the manager, which applies
+	// `spec.resources` of PlatformOperators with them.
+	LabelAggregateToCompose = "operatorstatus.io/aggregate-to-compose"
+)
+
+// Labels, annotations and finalizers that operator-status sets.
+const (
+	// Finalizer on a PlatformOperator keeps it until the composed objects are deleted or released.
+	Finalizer = "operatorstatus.io/composed"
+
+	// LabelPlatformOperator on a composed object names the PlatformOperator that composed it.
+	LabelPlatformOperator = "operatorstatus.io/platform-operator"
 )
 
 // Limits of a PlatformOperator's status.

@@ -64,7 +64,7 @@ func (a actor) permits() string {
 	case a.missing:
 		return fmt.Sprintf("It is done as the manager, since %s does not exist", a.Identity)
 	case a.IsManager():
-		return fmt.Sprintf("To allow it, label a ClusterRole that does with %s=true", labelAggregate)
+		return fmt.Sprintf("To allow it, label a ClusterRole that does with %s=true", v1alpha1.LabelAggregateToCompose)
 	}
 	return fmt.Sprintf("To allow it, bind a role that does to %s", a.Identity)
 }

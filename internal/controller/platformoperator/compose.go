@@ -273,9 +273,6 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 	return nil
 }
 
-// labelAggregate on a ClusterRole grants its rules to the manager: see config/rbac.
-const labelAggregate = "operatorstatus.io/aggregate-to-compose"
-
 // lacksRight reports whether RBAC denies a request. Quotas, admission policies and webhooks answer Forbidden, too.
 func lacksRight(err error) bool {
 	return apierrors.IsForbidden(err) &&
