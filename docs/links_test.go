@@ -22,18 +22,57 @@ var (
 // documents returns the paths of the documents whose links are checked.
 func documents(t *testing.T) []string {
 	t.Helper()
-	out, err := filepath.Glob("*.md")
-	if err != nil || len(out) == 0 {
-		t.Fatalf("there are no documents: %v", err)
+	out := []string{"../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md"}
+	if err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			out = append(out, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
-	decisions, err := filepath.Glob("adr/*.md")
-	if err != nil || len(decisions) == 0 {
-		t.Fatalf("there are no decisions: %v", err)
+	for _, folder := range []string{".", "adr", "reference", "tutorials"} {
+		if !slices.ContainsFunc(out, func(path string) bool { return filepath.Dir(path) == folder }) {
+			t.Fatalf("there are no documents in %s", folder)
+		}
 	}
-	return append(append(out, decisions...), "../README.md", "../SECURITY.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+	return out
 }
 
-// TestLinks verifies that each file that a document links to exists, and contains the test that the link names.
+// TestIndex verifies that the index links to each document in this folder, and each folder of documents.
+func TestIndex(t *testing.T) {
+	var linked []string
+	for _, found := range link.FindAllStringSubmatch(read(t, "README.md"), -1) {
+		target, _, _ := strings.Cut(found[2], "#")
+		linked = append(linked, filepath.Clean(target))
+	}
+	for _, document := range documents(t) {
+		switch {
+		case document == "README.md", strings.HasPrefix(document, "../"):
+			continue
+		case strings.HasPrefix(document, "adr/"):
+			document = "adr/README.md" // it has an index of its own
+		}
+		if !slices.Contains(linked, document) {
+			t.Errorf("docs/README.md does not link to %s", document)
+		}
+	}
+}
+
+var heading = regexp.MustCompile("(?m)^#+ (.*)$")
+
+// anchors returns the anchors of a document's headings, as a forge makes them.
+func anchors(text string) []string {
+	var out []string
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		out = append(out, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-"))
+	}
+	return out
+}
+
+var notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+
+// TestLinks verifies that each file that a document links to exists, with the heading or the test that the link names.
 func TestLinks(t *testing.T) {
 	for _, document := range documents(t) {
 		for _, found := range link.FindAllStringSubmatch(read(t, document), -1) {
@@ -41,13 +80,17 @@ func TestLinks(t *testing.T) {
 			if strings.Contains(target, "://") {
 				continue
 			}
-			file, _, _ := strings.Cut(target, "#")
-			file = filepath.Join(filepath.Dir(document), file)
+			file, anchor, _ := strings.Cut(target, "#")
+			if file = filepath.Join(filepath.Dir(document), file); strings.HasPrefix(target, "#") {
+				file = document
+			}
 			switch _, err := os.Stat(file); {
 			case errors.Is(err, fs.ErrNotExist):
 				t.Errorf("%s links to %s, which does not exist", document, target)
 			case err != nil:
 				t.Error(err)
+			case anchor != "" && !slices.Contains(anchors(read(t, file)), anchor):
+				t.Errorf("%s links to %s, which has no such heading", document, target)
 			case testName.MatchString(text) && !slices.Contains(testsIn(t, file), text):
 				t.Errorf("%s names %s in %s, which does not exist", document, text, target)
 			}

@@ -92,15 +92,15 @@ func follow(t *testing.T, text, step string) {
 // TestCommandLine verifies that `kubectl operator-status` explains operators on a cluster with OLM alone, and that the
 // commands it suggests help.
 func TestCommandLine(t *testing.T) {
-	s := newStage(t, "cli", publish(t, "cli", "1.0.0"))
+	s := newStage(t, "operators", publish(t, "foo", "1.0.0"))
 	kubectl, list := "kubectl", []string{"operator-status", "get", "-n", s.namespace}
 
-	sub := s.subscribe(t, "cli", manual)
-	text := why(t, sub, 2, "Held by InstallPlan "+s.namespace+"/install-", "(RequiresApproval)", "for ", csvOf("cli", "1.0.0"))
+	sub := s.subscribe(t, "foo", manual)
+	text := why(t, sub, 2, "Held by InstallPlan "+s.namespace+"/install-", "(RequiresApproval)", "for ", csvOf("foo", "1.0.0"))
 	follow(t, text, "To approve it")
-	why(t, sub, 0, csvOf("cli", "1.0.0")+" is running, and is up to date. Nothing blocks it.")
+	why(t, sub, 0, csvOf("foo", "1.0.0")+" is running, and is up to date. Nothing blocks it.")
 
-	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf("cli", "1.0.0")}}
+	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf("foo", "1.0.0")}}
 	setNotUpgradeable(t, condition)
 	cluster.Await(t, condition, func() string {
 		if !meta.IsStatusConditionFalse(condition.Status.Conditions, operatorsv2.Upgradeable) {
@@ -108,23 +108,24 @@ func TestCommandLine(t *testing.T) {
 		}
 		return ""
 	})
-	s.offer(t, publish(t, "cli", "1.0.0", "1.1.0"))
-	text = why(t, sub, 2, "(RequiresApproval)", csvOf("cli", "1.1.0"))
+	s.offer(t, publish(t, "foo", "1.0.0", "1.1.0"))
+	text = why(t, sub, 2, "(RequiresApproval)", csvOf("foo", "1.1.0"))
 	follow(t, text, "To approve it")
-	why(t, sub, 2, csvOf("cli", "1.0.0")+" is running, and is to be updated to "+csvOf("cli", "1.1.0"),
-		"Held by OperatorCondition "+s.namespace+"/"+csvOf("cli", "1.0.0"), "It rebalances")
+	why(t, sub, 2, csvOf("foo", "1.0.0")+" is running, and is to be updated to "+csvOf("foo", "1.1.0"),
+		"Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
 	out, _ := run(t, kubectl, list...)
-	for _, want := range []string{"cli ", "1.0.0", "Running", "False", "Held", "OperatorCondition " + s.namespace + "/"} {
+	for _, want := range []string{"foo ", "1.0.0", "Running", "False", "Held", "OperatorCondition " + s.namespace + "/"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the list does not have %q: %s", want, out)
 		}
 	}
 
+	t.Run("README", func(t *testing.T) { checkReadme(t, s) })
 	t.Run("Rights", func(t *testing.T) { checkFewRights(t, s) })
 
 	// Not in the namespace of the other, which OLM has once installed unapproved: it resolved a Subscription just created
 	// with the approval of one just deleted.
-	lost := newStage(t, "lost", publish(t, "cli", "1.0.0")).subscribe(t, "lost")
+	lost := newStage(t, "lost", publish(t, "foo", "1.0.0")).subscribe(t, "lost")
 	why(t, lost, 3, "Broken by Subscription "+lost.Namespace+"/lost", "(PackageNotFound)", "nothing is installed")
 
 	// operator-status adds its conditions, and the same questions have the same answers.
@@ -135,9 +136,9 @@ func TestCommandLine(t *testing.T) {
 		}
 		return ""
 	})
-	text = why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("cli", "1.0.0"), "It rebalances")
+	text = why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
 	follow(t, text, "To update anyway")
-	why(t, sub, 0, csvOf("cli", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
+	why(t, sub, 0, csvOf("foo", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
 }
 
 // TestCommandLineActs verifies that an administrator holds, approves, awaits and releases an update with the command line
@@ -257,3 +258,39 @@ func checkFewRights(t *testing.T, s *stage) {
 		t.Errorf("without rights it exits with %d: %s", code, out)
 	}
 }
+
+// checkReadme verifies that the README shows what kubectl and the command line print of an update that OLM holds, except
+// for the names of namespace and catalog, ages and the width of columns.
+func checkReadme(t *testing.T, s *stage) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"kubectl get subscriptions,csv", "kubectl operator-status get", "kubectl operator-status why foo"} {
+		args := append(strings.Fields(command), "-n", s.namespace)
+		printed, _ := run(t, args[0], args[1:]...)
+		want := "$ " + strings.Join(args, " ") + "\n" + printed
+		var got strings.Builder
+		_, shown, _ := strings.Cut(string(text), "$ "+command+" -n ")
+		for line := range strings.Lines("$ " + command + " -n " + shown) {
+			if line = strings.TrimPrefix(line, "    "); strings.HasPrefix(line, "$ ") && got.Len() > 0 {
+				break
+			}
+			got.WriteString(line)
+		}
+		if !strings.HasPrefix(inReadme(got.String()), inReadme(strings.ReplaceAll(want, s.namespace, "operators"))) {
+			t.Errorf("the README does not show what %q prints:\n%s", command, want)
+		}
+	}
+}
+
+// inReadme returns text without ages and the width of columns.
+func inReadme(text string) string {
+	return columns.ReplaceAllString(age.ReplaceAllString(text, "AGE"), " ")
+}
+
+var (
+	age     = regexp.MustCompile(`\b\d+(s|m|h|d|m\d+s)\b`)
+	columns = regexp.MustCompile(` +`)
+)

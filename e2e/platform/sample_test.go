@@ -14,13 +14,13 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestSample verifies that the README shows the sample of config and that the sample does what the README states.
+// TestSample verifies that docs/platformoperator.md shows the samples of config, and that they do what it states.
 func TestSample(t *testing.T) {
 	sample, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "samples", "platform_v1alpha1_platformoperator.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join(testcluster.Root(), "README.md"))
+	document, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "platformoperator.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, shown := range [][]byte{sample, role} {
-		if !strings.Contains(string(readme), "```yaml\n"+string(shown)+"```\n") {
-			t.Errorf("the README does not show the sample as it is:\n%s", shown)
+		if !strings.Contains(string(document), "```yaml\n"+string(shown)+"```\n") {
+			t.Errorf("docs/platformoperator.md does not show the sample as it is:\n%s", shown)
 		}
 	}
 	cluster.Apply(t, "", string(role))
