@@ -76,8 +76,9 @@ func TestMove(t *testing.T) {
 	if now := s.deployment(t); now.UID != before.UID {
 		t.Errorf("the Deployment was created again")
 	}
-	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(example), example); err != nil {
-		t.Errorf("the custom resource does not exist any more: %v", err)
+	uid := example.UID
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(example), example); err != nil || example.UID != uid {
+		t.Errorf("the custom resource is another one, or does not exist any more: %v", err)
 	}
 }
 
@@ -280,5 +281,8 @@ func (s *stage) example(t *testing.T) *metav1.PartialObjectMetadata {
 	cluster.Rediscovered(t).Apply(t, s.namespace, fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: example}\n", group, kind))
 	out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "example"}}
 	out.APIVersion, out.Kind = group+"/v1", kind
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(out), out); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
