@@ -149,15 +149,16 @@ func conditionsPage(groups []group) (string, error) {
 		}
 		sections[kind] = append(sections[kind], "### "+titleOf(g)+"\n\n"+escape(g.doc)+"\n\n"+table)
 	}
-	out := page("Conditions and reasons", "The message beside a reason names the objects that it is about. "+
-		"`kubectl operator-status why NAME` prints what blocks an operator, and the next step.")
+	var out strings.Builder
+	out.WriteString(page("Conditions and reasons", "The message beside a reason names the objects that it is about. "+
+		"`kubectl operator-status why NAME` prints what blocks an operator, and the next step."))
 	for _, kind := range kinds {
 		if len(sections[kind]) == 0 {
 			errs = append(errs, fmt.Errorf("there are no constants for %s", kind))
 		}
-		out += "\n## " + kind + "\n\n" + strings.Join(sections[kind], "\n")
+		out.WriteString("\n## " + kind + "\n\n" + strings.Join(sections[kind], "\n"))
 	}
-	return out, errors.Join(errs...)
+	return out.String(), errors.Join(errs...)
 }
 
 var untilKind = regexp.MustCompile(`( on an? | in the | in ` + "`" + `|, |\. | that |\.$)`)
@@ -181,7 +182,6 @@ func meaningOf(c constant) string {
 
 // annotationsPage returns the page with all labels and annotations, by who sets them.
 func annotationsPage(groups []group) string {
-	out := page("Labels and annotations", "")
 	var titles []string
 	sections := map[string]string{}
 	for _, g := range groups {
@@ -204,10 +204,11 @@ func annotationsPage(groups []group) string {
 		}
 	}
 	slices.Sort(titles)
+	out := []string{page("Labels and annotations", "")}
 	for _, title := range titles {
-		out += sections[title]
+		out = append(out, sections[title])
 	}
-	return out
+	return strings.Join(out, "")
 }
 
 // page returns the beginning of a page.

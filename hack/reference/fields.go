@@ -27,8 +27,9 @@ var described = []struct {
 
 // fieldsPage returns the page with the fields of our kinds, and of the status of those that are OLM's.
 func fieldsPage(config string) (string, error) {
-	out := page("Fields", "`kubectl explain` has the same for the cluster that it asks. The spec of Subscriptions and ClusterServiceVersions is that "+
-		"of OLM; their status has these fields where operator-status runs the loops. Beside OLM, it is OLM's, with [conditions](conditions.md) added.")
+	var out strings.Builder
+	out.WriteString(page("Fields", "`kubectl explain` has the same for the cluster that it asks. The spec of Subscriptions and ClusterServiceVersions is that "+
+		"of OLM; their status has these fields where operator-status runs the loops. Beside OLM, it is OLM's, with [conditions](conditions.md) added."))
 	for _, d := range described {
 		data, err := os.ReadFile(filepath.Join(config, d.file)) //nolint:gosec // from the list above
 		if err != nil {
@@ -40,17 +41,17 @@ func fieldsPage(config string) (string, error) {
 		}
 		for _, version := range crd.Spec.Versions {
 			root := version.Schema.OpenAPIV3Schema
-			out += fmt.Sprintf("\n## %s\n\n`%s/%s`. %s\n", crd.Spec.Names.Kind, crd.Spec.Group, version.Name, escape(oneLine(root.Description)))
+			fmt.Fprintf(&out, "\n## %s\n\n`%s/%s`. %s\n", crd.Spec.Names.Kind, crd.Spec.Group, version.Name, escape(oneLine(root.Description)))
 			for _, name := range d.fields {
 				field, found := root.Properties[name]
 				if !found {
 					return "", fmt.Errorf("%s has no %s", d.file, name)
 				}
-				out += "\n| Field | Type | Description |\n|---|---|---|\n" + strings.Join(rows(name, &field, slices.Contains(root.Required, name)), "")
+				out.WriteString("\n| Field | Type | Description |\n|---|---|---|\n" + strings.Join(rows(name, &field, slices.Contains(root.Required, name)), ""))
 			}
 		}
 	}
-	return out, nil
+	return out.String(), nil
 }
 
 // rows returns the rows of a table for a field and the fields in it.
