@@ -60,10 +60,11 @@ func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
 		return slices.Contains(ownTypes, c.Type)
 	})
-	for _, c := range []*v1alpha1.SubscriptionCondition{in.approvalMissing(status), in.gateWithoutEffect(status)} {
-		if c != nil {
-			in.set(&status, *c)
-		}
+	if c := in.approvalMissing(status); c != nil {
+		in.set(&status, *c)
+	}
+	if c := in.gateWithoutEffect(status); c != nil {
+		in.set(&status, *c)
 	}
 	in.set(&status, in.upToDate(status))
 	for _, t := range ownTypes {

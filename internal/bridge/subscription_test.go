@@ -469,6 +469,15 @@ func TestUpgradeHeld(t *testing.T) {
 				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 			awaits: true,
 		},
+		"ApprovalMissingAndGateNeedsManual": {
+			reason: "That an approval is missing is more important than a label without an effect.",
+			in: with(byPlan(both, world(both.CSVs, both.Subscription, other)), label, func(in *Inputs) {
+				in.Subscription.Spec.InstallPlanApproval = olm.ApprovalAutomatic
+			}), want: "True/ApprovalMissing",
+			message: "InstallPlan default/install-2 is for Subscription default/other too, whose approval is Manual, and OLM installs all of it or nothing: " +
+				"a user has to approve it with " + patch,
+			awaits: true,
+		},
 		"GateNeedsManual": {
 			reason: "The gate label has no effect with Automatic approval, which is reported.",
 			in:     with(settled(), label), want: "False/GateNeedsManual",
