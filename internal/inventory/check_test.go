@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 // TestCheck verifies what is reported before there is an update.
@@ -84,8 +85,10 @@ func TestCheck(t *testing.T) {
 			c.ClusterServiceVersions[0].Status.Reason = olm.CSVReasonCopied
 		}), []string{"Broken by ClusterServiceVersion default/foo.v1: CSVMissing"}},
 	}
+	goldens := golden.Open(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			goldens.Check(t, name, shared(tc.reason, tc.in))
 			operators := Check(tc.in)
 			if len(operators) != 1 {
 				t.Fatalf("%s\nthere are %d operators, want 1", tc.reason, len(operators))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 var began = metav1.Unix(1000, 0)
@@ -259,8 +260,10 @@ func TestOperators(t *testing.T) {
 			want: brief{State: Installing, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: unknown},
 		},
 	}
+	goldens := golden.Open(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			goldens.Check(t, name, shared(tc.reason, tc.in))
 			got := Operators(tc.in)
 			if len(got) != 1 {
 				t.Fatalf("%s\ngot %d operators, want one: %+v", tc.reason, len(got), got)
@@ -283,11 +286,13 @@ func TestUnresolvedNeighbor(t *testing.T) {
 	failed := condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, "ConstraintsNotSatisfiable", message)
 	neighbor := sub("", "", failed)
 	neighbor.Name, neighbor.Spec.Package = "bar", "bar"
-	got := Operators(Cluster{
+	in := Cluster{
 		Subscriptions:          []v1alpha1.Subscription{sub("foo.v2", "foo.v2", failed), neighbor},
 		CatalogSources:         []olm.CatalogSource{catalog()},
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded), heldBack(csv("foo.v2", "foo.v1", olm.CSVPhasePending))},
-	})
+	}
+	golden.Open(t).Check(t, "UnresolvedNeighbor", shared("A Subscription waits for another that OLM holds.", in))
+	got := Operators(in)
 	want := brief{
 		State: NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown, Since: 1000,
 		Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
@@ -304,11 +309,13 @@ func TestOutdatedNeighbor(t *testing.T) {
 		"clusterserviceversion foo.v1 exists and is not referenced by a subscription, subscription foo exists")
 	neighbor := sub("", "", failed)
 	neighbor.Name, neighbor.Spec.Package = "bar", "bar"
-	got := Operators(Cluster{
+	in := Cluster{
 		Subscriptions:          []v1alpha1.Subscription{neighbor},
 		CatalogSources:         []olm.CatalogSource{catalog()},
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v2", "foo.v1", olm.CSVPhaseSucceeded)},
-	})
+	}
+	golden.Open(t).Check(t, "OutdatedNeighbor", shared("A failure of the whole namespace that is outdated breaks no Subscription.", in))
+	got := Operators(in)
 	if want := []string{"Held by Subscription default/bar: ConstraintsNotSatisfiable"}; !slices.Equal(inBrief(got[0]).Blockers, want) {
 		t.Errorf("got %v, want %v", inBrief(got[0]).Blockers, want)
 	}
@@ -324,12 +331,14 @@ func TestMany(t *testing.T) {
 	platform.Status.Resources = []platformv1alpha1.ResourceStatus{{}}
 	platform.Status.Resources[0].Reference.Kind, platform.Status.Resources[0].Reference.Namespace, platform.Status.Resources[0].Reference.Name = "Subscription",
 		"default", "foo"
-	got := Operators(Cluster{
+	in := Cluster{
 		Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2")},
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), copied,
 			other},
 		PlatformOperators: []platformv1alpha1.PlatformOperator{platform},
-	})
+	}
+	golden.Open(t).Check(t, "Many", shared("Operators are sorted; copies and old versions are not among them.", in))
+	got := Operators(in)
 	var names []string
 	for _, o := range got {
 		names = append(names, o.Namespace+"/"+o.Name)

@@ -1,0 +1,293 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// The plugin for Headlamp in ui/headlamp computes the operators of a cluster, too, since it runs in a browser. Its tests
+// read the cases below from testdata, and fail where its result is another one.
+
+// sharedCase is a cluster and its operators, as the plugin reads them.
+type sharedCase struct {
+	Reason    string           `json:"reason"`
+	Cluster   sharedCluster    `json:"cluster"`
+	Operators []sharedOperator `json:"operators"`
+}
+
+type sharedCluster struct {
+	Subscriptions          []v1alpha1.Subscription             `json:"subscriptions,omitempty"`
+	ClusterServiceVersions []v1alpha1.ClusterServiceVersion    `json:"clusterServiceVersions,omitempty"`
+	InstallPlans           []olm.InstallPlan                   `json:"installPlans,omitempty"`
+	Probes                 []v1alpha1.Probe                    `json:"probes,omitempty"`
+	OperatorConditions     []operatorsv2.OperatorCondition     `json:"operatorConditions,omitempty"`
+	CatalogSources         []olm.CatalogSource                 `json:"catalogSources,omitempty"`
+	PlatformOperators      []platformv1alpha1.PlatformOperator `json:"platformOperators,omitempty"`
+}
+
+type sharedOperator struct {
+	Namespace        string                 `json:"namespace"`
+	Name             string                 `json:"name"`
+	PlatformOperator string                 `json:"platformOperator,omitempty"`
+	Package          string                 `json:"package,omitempty"`
+	Channel          string                 `json:"channel,omitempty"`
+	Catalog          string                 `json:"catalog,omitempty"`
+	State            State                  `json:"state"`
+	CSV              string                 `json:"csv,omitempty"`
+	Version          string                 `json:"version,omitempty"`
+	UpToDate         metav1.ConditionStatus `json:"upToDate"`
+	Update           string                 `json:"update,omitempty"`
+	Upgradeable      metav1.ConditionStatus `json:"upgradeable"`
+	Approval         *sharedApproval        `json:"approval,omitempty"`
+	Blockers         []sharedBlocker        `json:"blockers"`
+}
+
+type sharedApproval struct {
+	Plan     string   `json:"plan"`
+	Installs []string `json:"installs"`
+}
+
+type sharedBlocker struct {
+	Impact Impact       `json:"impact"`
+	By     string       `json:"by"`
+	Reason string       `json:"reason"`
+	Since  metav1.Time  `json:"since,omitzero"`
+	Cause  string       `json:"cause"`
+	Steps  []sharedStep `json:"steps"`
+}
+
+type sharedStep struct {
+	To      string `json:"to"`
+	Command string `json:"command"`
+}
+
+// shared returns the case of a cluster. It has every field of Operator.
+func shared(reason string, c Cluster) sharedCase {
+	c.ClusterVersions = nil // Operators does not depend on them
+	out := sharedCase{Reason: reason, Operators: []sharedOperator{}, Cluster: sharedCluster{
+		c.Subscriptions, c.ClusterServiceVersions, c.InstallPlans, c.Probes, c.OperatorConditions, c.CatalogSources, c.PlatformOperators,
+	}}
+	for _, o := range Operators(c) {
+		to := sharedOperator{
+			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.CSV, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
+			[]sharedBlocker{},
+		}
+		if o.Approval != nil {
+			to.Approval = &sharedApproval{o.Approval.Plan, append([]string{}, o.Approval.Installs...)}
+		}
+		for _, b := range o.Blockers {
+			blocker := sharedBlocker{b.Impact, b.By, b.Reason, b.Since, b.Cause, []sharedStep{}}
+			for _, s := range b.Steps {
+				blocker.Steps = append(blocker.Steps, sharedStep(s))
+			}
+			to.Blockers = append(to.Blockers, blocker)
+		}
+		out.Operators = append(out.Operators, to)
+	}
+	return out
+}
+
+// folder is the environment variable with the folder that random cases are written to. `make ui-test` sets it.
+const folder = "INVENTORY_CASES"
+
+// TestRandomClusters verifies of random clusters what holds for any cluster, and writes them for the tests of the plugin.
+func TestRandomClusters(t *testing.T) {
+	const number = 1000
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := random{rand.New(rand.NewPCG(seed, 0))}
+	cases := map[string]sharedCase{}
+	for i := range number {
+		name := fmt.Sprintf("seed %d, cluster %d", seed, i)
+		in := r.cluster()
+		for _, o := range Operators(in) {
+			if (o.State == NotInstalled) != (o.CSV == "") || (o.CSV == "") != (o.Version == "") {
+				t.Fatalf("%s: %s/%s is %s with ClusterServiceVersion %q of version %q", name, o.Namespace, o.Name, o.State, o.CSV, o.Version)
+			}
+			for _, b := range o.Blockers {
+				if b.By == "" || b.Cause == "" && b.Reason == "" {
+					t.Fatalf("%s: %s/%s has a blocker without a cause: %+v", name, o.Namespace, o.Name, b)
+				}
+			}
+		}
+		cases[name] = shared("random", in)
+	}
+	if os.Getenv(folder) == "" {
+		return
+	}
+	text, err := json.Marshal(cases)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(os.Getenv(folder), "random.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// random generates objects that could be those of one namespace, and some that could not.
+type random struct{ *rand.Rand }
+
+func (r random) maybe() bool { return r.IntN(2) == 0 }
+
+func (r random) seldom() bool { return r.IntN(5) == 0 }
+
+func pick[T any](r random, values ...T) T { return values[r.IntN(len(values))] }
+
+func (r random) csvName() string { return pick(r, "", "foo.v1", "foo.v2", "foo.v3", "bar.v1") }
+
+func (r random) cluster() Cluster {
+	var out Cluster
+	for _, name := range []string{"foo", "bar", "baz"}[:1+r.IntN(3)] {
+		out.Subscriptions = append(out.Subscriptions, r.subscription(name))
+	}
+	for _, name := range []string{"foo.v1", "foo.v2", "foo.v3", "bar.v1"} {
+		if r.maybe() {
+			out.ClusterServiceVersions = append(out.ClusterServiceVersions, r.csv(name))
+		}
+		if r.maybe() {
+			out.Probes = append(out.Probes, r.probe(name))
+		}
+		if r.maybe() {
+			out.OperatorConditions = append(out.OperatorConditions, r.operatorCondition(name))
+		}
+	}
+	for _, name := range []string{"install-1", "install-2"} {
+		if !r.seldom() {
+			out.InstallPlans = append(out.InstallPlans, r.plan(name))
+		}
+	}
+	if !r.seldom() {
+		c := catalog()
+		c.Status.GRPCConnectionState.LastObservedState = pick(r, "READY", "READY", "TRANSIENT_FAILURE", "SHUTDOWN", "CONNECTING")
+		c.Status.GRPCConnectionState.Address = pick(r, "", "catalog.olm.svc:50051")
+		out.CatalogSources = append(out.CatalogSources, c)
+	}
+	return out
+}
+
+func (r random) subscription(name string) v1alpha1.Subscription {
+	out := sub(r.csvName(), r.csvName())
+	out.Name, out.Spec.Package = name, name
+	out.Status.InstallPlanRef = pick(r, nil, &corev1.ObjectReference{Namespace: "default", Name: "install-1"},
+		&corev1.ObjectReference{Namespace: "default", Name: "install-2"})
+	if r.seldom() {
+		out.Spec = nil
+	} else if r.maybe() {
+		out = manual(out)
+	}
+	if r.maybe() {
+		out.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
+	}
+	if r.seldom() {
+		out.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: r.csvName()}
+	}
+	if r.seldom() {
+		for _, t := range append(slices.Clone(broken), v1alpha1.SubscriptionUpgradeHeld, v1alpha1.SubscriptionUpToDate,
+			v1alpha1.SubscriptionInstallPlanAwaitingManualApproval) {
+			if r.maybe() {
+				out.Status.Conditions = append(out.Status.Conditions, condition(t, pick(r, corev1.ConditionTrue, corev1.ConditionFalse),
+					pick(r, v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonOperatorConditionNotUpgradeable, v1alpha1.ReasonApprovalMissing),
+					pick(r, "It waits", "It waits"+anyway+"kubectl annotate it. Then wait", "It waits"+anyway+"set Upgradeable=True in spec.overrides")))
+			}
+		}
+	} else if r.maybe() {
+		out.Status.Conditions = append(out.Status.Conditions, condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, "ConstraintsNotSatisfiable",
+			r.resolverMessage()))
+	}
+	if r.seldom() {
+		out.Status.Conditions = append(out.Status.Conditions, condition(pick(r, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking),
+			v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed)), corev1.ConditionTrue, "Unpack", "The bundle is invalid"))
+	}
+	return out
+}
+
+func (r random) resolverMessage() string {
+	return pick(r,
+		"constraints not satisfiable: no operators found in package foo in the catalog referenced by subscription foo, subscription foo exists",
+		"constraints not satisfiable: no operators found in channel stable of package foo in the catalog referenced by subscription foo",
+		"constraints not satisfiable: no operators found with name  in channel stable of package foo in the catalog referenced by subscription foo",
+		"constraints not satisfiable: no operators found from catalog catalog in namespace olm referenced by subscription foo",
+		"clusterserviceversion foo.v1 exists and is not referenced by a subscription, clusterserviceversion foo.v2 exists and is not referenced by a subscription",
+		"subscription foo-bar exists; subscription bar", "@existing/default//foo.v1 and @existing/default//foo.v2 originate from package foo")
+}
+
+func (r random) csv(name string) v1alpha1.ClusterServiceVersion {
+	out := csv(name, pick(r, "", "", r.csvName()), pick(r, olm.CSVPhaseSucceeded, olm.CSVPhaseSucceeded, olm.CSVPhaseFailed, olm.CSVPhasePending, olm.CSVPhaseReplacing,
+		olm.CSVPhaseInstalling, olm.CSVPhaseNone))
+	if out.Status.Phase == olm.CSVPhasePending && r.maybe() {
+		out = heldBack(out)
+	}
+	switch r.IntN(6) {
+	case 0:
+		out.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
+	case 1:
+		out.Status.Conditions = []v1alpha1.ClusterServiceVersionCondition{{Phase: olm.CSVPhaseSucceeded}}
+	case 2: //nolint:mnd // OLM keeps 20
+		out.Status.Conditions = make([]v1alpha1.ClusterServiceVersionCondition, 20)
+	case 3:
+		out.Labels = pick(r, nil, map[string]string{olm.CopiedLabelKey: "olm"})
+	}
+	return out
+}
+
+func (r random) probe(name string) v1alpha1.Probe {
+	out := probe(pick(r, "", "", v1alpha1.ReasonForbidden, "Other"))
+	out.Name, out.Generation, out.Status.ObservedGeneration = name, 2, pick(r, int64(1), 2, 2)
+	out.Status.Reader = pick(r, "", "", "manager-1")
+	out.Spec.Manager = pick(r, v1alpha1.ManagerCRDAnnotations, v1alpha1.ManagerOperator, "")
+	out.Spec.Isolation = pick(r, "", "", v1alpha1.IsolationPod)
+	if r.seldom() {
+		out.Spec = nil
+	}
+	if r.seldom() {
+		out.Status.ProbeResources[1].Blocking = false
+	}
+	if r.maybe() {
+		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionUpgradeable, LastTransitionTime: began,
+			Status: pick(r, metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse), Message: pick(r, "", "Waiting for Foo apps/example. ")})
+	}
+	if r.seldom() {
+		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPodReady, LastTransitionTime: began,
+			Status: pick(r, metav1.ConditionTrue, metav1.ConditionFalse), Message: "The pod is being created"})
+	}
+	return out
+}
+
+func (r random) operatorCondition(name string) operatorsv2.OperatorCondition {
+	out := operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	upgradeable := func(reasons ...string) []metav1.Condition {
+		return []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: pick(r, metav1.ConditionTrue, metav1.ConditionFalse), Reason: pick(r, reasons...),
+			Message: pick(r, "", "It rebalances."), LastTransitionTime: began}}
+	}
+	if r.maybe() {
+		out.Spec.Conditions = upgradeable("Busy", v1alpha1.ReasonProbeNotUpgradeable)
+	}
+	if r.seldom() {
+		out.Spec.Overrides = upgradeable("Approved")
+	}
+	return out
+}
+
+func (r random) plan(name string) olm.InstallPlan {
+	out := plan(pick(r, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseRequiresApproval, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed,
+		olm.InstallPlanPhaseInstalling), slices.DeleteFunc([]string{r.csvName(), r.csvName()}, func(s string) bool { return s == "" })...)
+	out.Name, out.Spec.Approval, out.Spec.Approved = name, pick(r, olm.ApprovalManual, olm.ApprovalManual, olm.ApprovalAutomatic), r.seldom()
+	if r.seldom() {
+		out.DeletionTimestamp = &began
+	}
+	return out
+}

@@ -1,0 +1,321 @@
+// The counterpart of internal/inventory/blockers.go: what keeps an operator from running or being
+// up to date.
+
+import { heldByOLM, Namespace, outdatedFailure, waits } from './bridge';
+import { running } from './csvchain';
+import {
+  ClusterServiceVersion,
+  Condition,
+  find,
+  InstallPlan,
+  nameOf,
+  Probe,
+  Subscription,
+} from './objects';
+import { howToApprove } from './subscription';
+
+/** Broken: a user has to repair something. Held: an update waits, and goes on by itself or with an approval. */
+export type Impact = 'Broken' | 'Held';
+
+export interface Step {
+  to: string;
+  command: string;
+}
+
+export interface Blocker {
+  impact: Impact;
+  /** The object that blocks, such as "Probe default/foo.v1.0.0". */
+  by: string;
+  reason: string;
+  /** When it began; undefined if that is not known. */
+  since?: string;
+  cause: string;
+  steps: Step[];
+}
+
+const toUpdateAnyway = 'To update anyway';
+
+/** Separates the cause of a hold from the command that overrides it. */
+const anyway = `. ${toUpdateAnyway}: `;
+
+/** The conditions of a Subscription that a user has to end, in the order of their stages. */
+const broken = [
+  'CatalogSourceInvalid',
+  'PackageChannelInvalid',
+  'ResolutionFailed',
+  'BundleUnpackFailed',
+  'InstallPlanFailed',
+  'InstallPlanMissing',
+  'InstalledCSVMissing',
+  'InstalledCSVFailed',
+];
+
+export function blockersOf(
+  sub: Subscription,
+  conditions: Condition[],
+  n: Namespace,
+  plan: InstallPlan | undefined
+): Blocker[] {
+  const out: Blocker[] = [];
+  for (const type of broken) {
+    const c = find(conditions, type);
+    if (c?.status !== 'True') {
+      continue;
+    }
+    out.push(...(type === 'ResolutionFailed' ? unresolvable(sub, c, n) : [brokenBy(sub, c)]));
+  }
+  const csv = running(n.csvs, sub.status?.installedCSV);
+  const blind = csv && blindProbe(n.probes.get(csv.metadata.name));
+  if (blind) {
+    out.push(blind);
+  }
+  const isHeld = find(conditions, 'UpgradeHeld');
+  if (isHeld?.status === 'True') {
+    out.push(held(sub, isHeld, n, csv));
+  }
+  const awaits = find(conditions, 'InstallPlanAwaitingManualApproval');
+  if (awaits?.status === 'True' && plan) {
+    out.push(unapproved(awaits, plan));
+  }
+  return distinct(out);
+}
+
+/** Returns the Subscription whose held update makes the resolution of the whole namespace fail. */
+function holdThatFails(message: string, n: Namespace): Subscription | undefined {
+  return n.subscriptions.find(
+    sub => heldByOLM(sub, n).held && message.includes(sub.status?.currentCSV ?? '')
+  );
+}
+
+function brokenBy(sub: Subscription, c: Condition): Blocker {
+  const { by, step } = origin(sub, c.type);
+  return { impact: 'Broken', by, steps: [step], ...cause(c) };
+}
+
+function cause(c: Condition): { reason: string; since?: string; cause: string } {
+  return {
+    reason: c.reason ?? '',
+    since: c.lastTransitionTime ?? undefined,
+    cause: c.message ?? '',
+  };
+}
+
+/** Returns what a failed resolution of the whole namespace means for a Subscription. */
+function unresolvable(sub: Subscription, c: Condition, n: Namespace): Blocker[] {
+  const { namespace, name } = sub.metadata;
+  const by = holdThatFails(c.message ?? '', n);
+  if (by) {
+    if (by.metadata.name === name) {
+      return []; // the hold is its blocker
+    }
+    return [
+      {
+        ...cause(c),
+        impact: 'Held',
+        by: `Subscription ${nameOf(by)}`,
+        cause: `OLM resolves nothing in namespace ${namespace} while it holds the update of ${by.metadata.name} to ${by.status?.currentCSV}`,
+        steps: [
+          {
+            to: 'To see what that waits for',
+            command: `kubectl operator-status why -n ${by.metadata.namespace} ${by.metadata.name}`,
+          },
+        ],
+      },
+    ];
+  }
+  const csv = outdatedFailure(sub, n.csvs);
+  if (!csv) {
+    return [brokenBy(sub, c)];
+  }
+  return [
+    {
+      ...cause(c),
+      impact: 'Held',
+      by: `Subscription ${nameOf(sub)}`,
+      cause:
+        `OLM has not resolved namespace ${namespace} since ClusterServiceVersion ${csv}, because of which it failed, ` +
+        'was deleted; it does so within 15 minutes',
+      steps: [
+        {
+          to: 'To have OLM resolve it now', // any change of a Subscription triggers OLM's resolver
+          command: `kubectl annotate --overwrite subscription.operators.coreos.com -n ${namespace} ${name} operatorstatus.io/resolve-anew=$(date +%s)`,
+        },
+      ],
+    },
+  ];
+}
+
+/** Removes blockers that report the same as an earlier one, which keeps since when. */
+function distinct(blockers: Blocker[]): Blocker[] {
+  const out: Blocker[] = [];
+  for (const b of blockers) {
+    const same = out.find(o => o.impact === b.impact && o.cause === b.cause);
+    if (!same) {
+      out.push(b);
+    } else {
+      same.since = same.since ?? b.since;
+    }
+  }
+  return out;
+}
+
+/** Returns the object that a condition of a Subscription is about, and a command that shows it. */
+function origin(sub: Subscription, type: string): { by: string; step: Step } {
+  const show = (kind: string, resource: string, namespace = '', name = '') => ({
+    by: `${kind} ${namespace}/${name}`,
+    step: { to: 'To see why', command: `kubectl describe ${resource} -n ${namespace} ${name}` },
+  });
+  const namespace = sub.metadata.namespace;
+  const { spec, status } = sub;
+  switch (type) {
+    case 'CatalogSourceInvalid':
+      if (spec) {
+        return show('CatalogSource', 'catalogsource', spec.sourceNamespace, spec.source);
+      }
+      break;
+    case 'InstallPlanFailed':
+    case 'InstallPlanMissing':
+    case 'BundleUnpackFailed':
+      if (status?.installPlanRef) {
+        return show('InstallPlan', 'installplan', namespace, status.installPlanRef.name);
+      }
+      break;
+    case 'InstalledCSVFailed':
+      return show('ClusterServiceVersion', 'clusterserviceversion', namespace, status?.currentCSV);
+    case 'InstalledCSVMissing':
+      return show(
+        'ClusterServiceVersion',
+        'clusterserviceversion',
+        namespace,
+        status?.installedCSV
+      );
+  }
+  return show('Subscription', 'subscription.operators.coreos.com', namespace, sub.metadata.name);
+}
+
+/** Cuts a text at the first occurrence of a separator. */
+function cut(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function held(
+  sub: Subscription,
+  c: Condition,
+  n: Namespace,
+  csv: ClusterServiceVersion | undefined
+): Blocker {
+  const [why, rest] = cut(c.message ?? '', anyway);
+  const out: Blocker = {
+    ...cause(c),
+    impact: 'Held',
+    by: `Subscription ${nameOf(sub)}`,
+    cause: why,
+    steps: [],
+  };
+  const where = csv && `-n ${csv.metadata.namespace} ${csv.metadata.name}`;
+  if (csv) {
+    switch (c.reason) {
+      case 'ProbeNotUpgradeable':
+      case 'ProbeNotRead':
+      case 'ProbeConflict':
+        out.by = `Probe ${nameOf(csv)}`;
+        out.steps.push(...waitedFor(n.probes.get(csv.metadata.name)));
+        break;
+      case 'OperatorConditionNotUpgradeable':
+        out.by = `OperatorCondition ${nameOf(csv)}`;
+        out.steps.push({
+          to: 'To see why',
+          command: `kubectl describe operatorcondition ${where}`,
+        });
+    }
+  }
+  let [command] = cut(rest, '. ');
+  if (command.startsWith('set ') && csv) {
+    command =
+      `kubectl patch operatorcondition ${where} --type=merge -p ` +
+      `'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`;
+  }
+  if (command) {
+    out.steps.push({ to: toUpdateAnyway, command });
+  }
+  return out;
+}
+
+/** Returns the command that shows the first custom resource that blocks a Probe. */
+function waitedFor(probe: Probe | undefined): Step[] {
+  const r = probe?.status?.probeResources?.find(r => r.blocking && r.name);
+  if (!r) {
+    return [];
+  }
+  const where = r.namespace ? ` -n ${r.namespace}` : '';
+  return [
+    {
+      to: 'To see what it waits for',
+      command: `kubectl get ${r.resource ?? ''}${where} ${r.name} -o yaml`,
+    },
+  ];
+}
+
+function unapproved(c: Condition, plan: InstallPlan): Blocker {
+  const installs = (plan.spec?.clusterServiceVersionNames ?? []).join(', ');
+  return {
+    ...cause(c),
+    since:
+      c.lastTransitionTime ?? (waits(plan) ? plan.metadata.creationTimestamp : null) ?? undefined,
+    impact: 'Held',
+    by: `InstallPlan ${nameOf(plan)}`,
+    cause: `InstallPlan ${nameOf(
+      plan
+    )}, which installs ${installs}, is waiting for a user to approve it`,
+    steps: [{ to: 'To approve it', command: howToApprove(plan) }],
+  };
+}
+
+/** Returns the blocker of a ClusterServiceVersion that has Failed. */
+export function failedCSV(csv: ClusterServiceVersion): Blocker | undefined {
+  const status = csv.status;
+  if (status?.phase !== 'Failed') {
+    return undefined;
+  }
+  return {
+    impact: 'Broken',
+    by: `ClusterServiceVersion ${nameOf(csv)}`,
+    reason: status.reason ?? '',
+    since: status.lastTransitionTime ?? undefined,
+    cause: status.message ?? '',
+    steps: [
+      {
+        to: 'To see why',
+        command: `kubectl describe clusterserviceversion -n ${csv.metadata.namespace} ${csv.metadata.name}`,
+      },
+    ],
+  };
+}
+
+/** Returns the blocker of a Probe that cannot read its custom resources, so that no hold can be relied on. */
+export function blindProbe(probe: Probe | undefined): Blocker | undefined {
+  const c = find(probe?.status?.conditions, 'Synced');
+  const blind = [
+    'Forbidden',
+    'NoIdentity',
+    'ReadFailed',
+    'InvalidExpression',
+    'TooManyWatches',
+    'TooManyConditions',
+  ];
+  if (!probe || c?.status !== 'False' || !blind.includes(c.reason ?? '')) {
+    return undefined;
+  }
+  return {
+    ...cause(c),
+    impact: 'Broken',
+    by: `Probe ${nameOf(probe)}`,
+    steps: [
+      {
+        to: 'To see why',
+        command: `kubectl describe probe -n ${probe.metadata.namespace} ${probe.metadata.name}`,
+      },
+    ],
+  };
+}

@@ -1,0 +1,43 @@
+// @vitest-environment node
+
+import { load } from 'js-yaml';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Operator, operators } from './inventory';
+import { Cluster } from './objects';
+
+interface Case {
+  reason: string;
+  cluster: Cluster;
+  operators: Operator[];
+}
+
+/** The clusters of the Go tests of internal/inventory, with what it returns for them. */
+const testdata = path.resolve(__dirname, '../../../../internal/inventory/testdata');
+
+describe.each(fs.readdirSync(testdata))('%s of the Go package', file => {
+  const cases = load(fs.readFileSync(path.join(testdata, file), 'utf8')) as Record<string, Case>;
+  it.each(Object.entries(cases))('%s', (name, c) => {
+    expect(plain(operators(c.cluster)), c.reason).toEqual(c.operators);
+  });
+});
+
+const folder = import.meta.env.INVENTORY_CASES;
+
+// `make ui-test` has the Go package generate them. Each key has the seed.
+it.skipIf(!folder)(`random clusters ${folder ? '' : '(INVENTORY_CASES names no folder)'}`, () => {
+  const text = fs.readFileSync(path.join(folder as string, 'random.json'), 'utf8');
+  const cases = Object.entries(JSON.parse(text) as Record<string, Case>);
+  expect(cases.length).toBeGreaterThan(100);
+  for (const [name, c] of cases) {
+    expect(plain(operators(c.cluster)), `${name}: ${JSON.stringify(c.cluster)}`).toEqual(
+      c.operators
+    );
+  }
+});
+
+/** Returns a value as JSON has it, without what is undefined. */
+function plain<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value));
+}

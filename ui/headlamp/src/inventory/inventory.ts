@@ -1,0 +1,207 @@
+// The operators of a cluster: whether each runs and is up to date, and what blocks it. It is pure,
+// and the counterpart of internal/inventory: inventory.test.ts runs the cases of its Go tests.
+
+import { blindProbe, Blocker, blockersOf, failedCSV, Impact } from './blockers';
+import { conditions, Namespace, waits } from './bridge';
+import { begun, ran, running } from './csvchain';
+import * as gate from './gate';
+import {
+  CatalogSource,
+  Cluster,
+  ClusterServiceVersion,
+  InstallPlan,
+  isCopied,
+  nameOf,
+  Status,
+  statusOf,
+  Subscription,
+} from './objects';
+
+/**
+ * Running: its ClusterServiceVersion has Succeeded, also while an update is on its way.
+ * Installing: its first version is on its way.
+ */
+export type State = 'Running' | 'Installing' | 'Failed' | 'NotInstalled';
+
+export interface Operator {
+  /** Of its Subscription, or of its ClusterServiceVersion if it has no Subscription. */
+  namespace: string;
+  name: string;
+  /** The PlatformOperator that composes the Subscription. */
+  platformOperator?: string;
+  package?: string;
+  channel?: string;
+  /** <namespace>/<name> */
+  catalog?: string;
+  state: State;
+  /** The ClusterServiceVersion that runs, or is being installed first. */
+  csv?: string;
+  version?: string;
+  upToDate: Status;
+  /** The ClusterServiceVersion to be installed next. */
+  update?: string;
+  upgradeable: Status;
+  /** The InstallPlan that waits for a user to approve it, and what it installs. */
+  approval?: { plan: string; installs: string[] };
+  /** First what is broken, then what is held. */
+  blockers: Blocker[];
+}
+
+/** Returns the worst impact of an operator's blockers. */
+export function blocked(o: Operator): Impact | undefined {
+  return o.blockers[0]?.impact;
+}
+
+/** Returns the operators of a cluster, sorted by namespace and name. */
+export function operators(c: Cluster): Operator[] {
+  const spaces = byNamespace(c);
+  const catalogs = new Map((c.catalogSources ?? []).map(s => [nameOf(s), s]));
+  const composed = composers(c);
+  const described = new Set<string>();
+  const out: Operator[] = [];
+  for (const sub of c.subscriptions ?? []) {
+    const o = subscribed(sub, spaces(sub.metadata.namespace), catalogs);
+    o.platformOperator = composed.get(nameOf(sub));
+    for (const name of [sub.status?.installedCSV, sub.status?.currentCSV, o.csv]) {
+      described.add(`${sub.metadata.namespace}/${name ?? ''}`);
+    }
+    out.push(o);
+  }
+  for (const csv of c.clusterServiceVersions ?? []) {
+    if (!isCopied(csv) && !described.has(nameOf(csv))) {
+      out.push(unsubscribed(csv, spaces(csv.metadata.namespace)));
+    }
+  }
+  return out.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Returns a function that returns what a namespace has. */
+export function byNamespace(c: Cluster): (namespace: string | undefined) => Namespace {
+  const out = new Map<string, Namespace>();
+  const of = (name: string | undefined): Namespace => {
+    let n = out.get(name ?? '');
+    if (!n) {
+      n = {
+        subscriptions: [],
+        csvs: new Map(),
+        probes: new Map(),
+        operatorConditions: new Map(),
+        plans: new Map(),
+      };
+      out.set(name ?? '', n);
+    }
+    return n;
+  };
+  c.subscriptions?.forEach(o => of(o.metadata.namespace).subscriptions.push(o));
+  c.clusterServiceVersions
+    ?.filter(o => !isCopied(o))
+    .forEach(o => of(o.metadata.namespace).csvs.set(o.metadata.name, o));
+  c.probes?.forEach(o => of(o.metadata.namespace).probes.set(o.metadata.name, o));
+  c.operatorConditions?.forEach(o =>
+    of(o.metadata.namespace).operatorConditions.set(o.metadata.name, o)
+  );
+  c.installPlans?.forEach(o => of(o.metadata.namespace).plans.set(o.metadata.name, o));
+  return of;
+}
+
+/** Returns the names of the PlatformOperators by the Subscriptions that they compose. */
+function composers(c: Cluster): Map<string, string> {
+  const out = new Map<string, string>();
+  for (const p of c.platformOperators ?? []) {
+    for (const { reference } of p.status?.resources ?? []) {
+      if (reference?.kind === 'Subscription') {
+        out.set(`${reference.namespace ?? ''}/${reference.name ?? ''}`, p.metadata.name);
+      }
+    }
+  }
+  return out;
+}
+
+function subscribed(
+  sub: Subscription,
+  n: Namespace,
+  catalogs: Map<string, CatalogSource>
+): Operator {
+  const { spec, status } = sub;
+  const catalog = spec ? `${spec.sourceNamespace ?? ''}/${spec.source ?? ''}` : undefined;
+  const plan = planOf(sub, n);
+  const all =
+    statusOf(status?.conditions, 'UpToDate') !== 'Unknown'
+      ? status?.conditions ?? []
+      : conditions(sub, n, plan, catalog ? catalogs.get(catalog) : undefined);
+  const csv = running(n.csvs, status?.installedCSV || status?.currentCSV);
+  const target = status?.currentCSV;
+  return {
+    namespace: sub.metadata.namespace ?? '',
+    name: sub.metadata.name,
+    package: spec?.name || undefined,
+    channel: spec?.channel || undefined,
+    catalog,
+    ...describe(csv),
+    upToDate: statusOf(all, 'UpToDate'),
+    upgradeable: statusOf(all, 'UpgradeHeld') === 'True' ? 'False' : upgradeable(csv, n),
+    approval: waits(plan)
+      ? { plan: plan.metadata.name, installs: plan.spec?.clusterServiceVersionNames ?? [] }
+      : undefined,
+    update: (target !== csv?.metadata.name && target) || undefined,
+    blockers: blockersOf(sub, all, n, plan),
+  };
+}
+
+/** Describes the operator of a ClusterServiceVersion that no Subscription installed. */
+function unsubscribed(csv: ClusterServiceVersion, n: Namespace): Operator {
+  return {
+    namespace: csv.metadata.namespace ?? '',
+    name: csv.metadata.name,
+    ...describe(csv),
+    upToDate: 'Unknown',
+    upgradeable: upgradeable(csv, n),
+    blockers: [failedCSV(csv), blindProbe(n.probes.get(csv.metadata.name))].filter(
+      (b): b is Blocker => !!b
+    ),
+  };
+}
+
+function describe(
+  csv: ClusterServiceVersion | undefined
+): Pick<Operator, 'state' | 'csv' | 'version'> {
+  if (!csv) {
+    return { state: 'NotInstalled' };
+  }
+  const phase = csv.status?.phase ?? '';
+  let state: State = 'Installing';
+  if (phase === 'Failed') {
+    state = 'Failed';
+  } else if (['Succeeded', 'Replacing', 'Deleting'].includes(phase) || ran(csv)) {
+    state = 'Running';
+  }
+  return { state, csv: csv.metadata.name, version: csv.spec?.version ?? '0.0.0' };
+}
+
+/** Reports whether the gate would let a ClusterServiceVersion be replaced. */
+function upgradeable(csv: ClusterServiceVersion | undefined, n: Namespace): Status {
+  const phase = csv?.status?.phase;
+  if (!csv || (!begun(csv) && phase !== 'Succeeded' && phase !== 'Failed')) {
+    return 'Unknown';
+  }
+  const probe = n.probes.get(csv.metadata.name);
+  const decision = gate.evaluate({
+    running: csv,
+    probe,
+    operatorCondition: n.operatorConditions.get(csv.metadata.name),
+    target: 'a newer version',
+    reader: gate.reportedReader(probe, probe?.status?.reader ?? ''),
+    targets: probe?.status?.observedTargets ?? '',
+    besideOLM: false,
+  });
+  return decision.held ? 'False' : 'True';
+}
+
+/** Returns the InstallPlan that a Subscription refers to. */
+export function planOf(sub: Subscription, n: Namespace): InstallPlan | undefined {
+  return n.plans.get(sub.status?.installPlanRef?.name ?? '');
+}
