@@ -12,6 +12,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,9 @@ type sharedCase struct {
 	Reason    string           `json:"reason"`
 	Cluster   sharedCluster    `json:"cluster"`
 	Operators []sharedOperator `json:"operators"`
+
+	Deployments []appsv1.Deployment `json:"deployments,omitempty"`
+	Trees       [][]string          `json:"trees"` // of each operator, as lines
 }
 
 type sharedCluster struct {
@@ -76,9 +80,9 @@ type sharedStep struct {
 }
 
 // shared returns the case of a cluster. It has every field of Operator.
-func shared(reason string, c Cluster) sharedCase {
+func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCase {
 	c.ClusterVersions = nil // Operators does not depend on them
-	out := sharedCase{Reason: reason, Operators: []sharedOperator{}, Cluster: sharedCluster{
+	out := sharedCase{Reason: reason, Operators: []sharedOperator{}, Deployments: deployments, Cluster: sharedCluster{
 		c.Subscriptions, c.ClusterServiceVersions, c.InstallPlans, c.Probes, c.OperatorConditions, c.CatalogSources, c.PlatformOperators,
 	}}
 	for _, o := range Operators(c) {
@@ -97,6 +101,7 @@ func shared(reason string, c Cluster) sharedCase {
 			to.Blockers = append(to.Blockers, blocker)
 		}
 		out.Operators = append(out.Operators, to)
+		out.Trees = append(out.Trees, lines(Tree(c, deployments, o)))
 	}
 	return out
 }

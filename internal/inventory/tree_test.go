@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 // lines returns a tree as lines that are indented by a dot for each level.
@@ -117,8 +118,10 @@ func TestTree(t *testing.T) {
 			want:   []string{"Subscription default/foo | Broken | There is no CatalogSource olm/catalog: create it, or correct spec.source and spec.sourceNamespace"},
 		},
 	}
+	goldens := golden.Open(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			goldens.Check(t, name, shared(tc.reason, tc.in, tc.deployments...))
 			if diff := cmp.Diff(tc.want, lines(Tree(tc.in, tc.deployments, Operators(tc.in)[0]))); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}

@@ -204,3 +204,13 @@ export const gateReasons = [
   'Overridden',
   'Released',
 ];
+
+export interface Deployment {
+  metadata: Metadata;
+  spec?: { replicas?: number | null };
+  status?: {
+    observedGeneration?: number;
+    availableReplicas?: number;
+    conditions?: Condition[] | null;
+  };
+}
