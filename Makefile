@@ -109,6 +109,16 @@ e2e-neighbours: build tools controlplane $(BIN)/cosign $(GITOPS) check-bundle te
 	@cd hack/monitoring && go test -count=1 ./...
 	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 
+.PHONY: ui-test
+ui-test: build tools controlplane $(BIN)/headlamp/index.html ## Lint and test the plugin for Headlamp, in Chromium. UPDATE_PICTURES=1 writes the pictures in docs.
+	@cd ui/headlamp && npm run -s lint && npm run -s format -- --check && npm run -s tsc
+	@cases=$$(mktemp -d); trap 'rm -r $$cases' EXIT; \
+	INVENTORY_CASES=$$cases go test -count=1 -v -run TestRandomClusters ./internal/inventory; \
+	cd ui/headlamp && INVENTORY_CASES=$$cases CI=true npm run -s test
+	@cd ui/headlamp && npm run -s storybook-build >$(BIN)/storybook.log 2>&1 || { cat $(BIN)/storybook.log; exit 1; }
+	@cd ui/headlamp && npm run -s build
+	@E2E_UI=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/ui
+
 # Versions of Kubernetes: the oldest and the newest that operator-status supports. devcluster runs one between them.
 VERSIONS := oldest newest
 
@@ -240,6 +250,14 @@ $(GITOPS): $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*
 	@echo "building $* (once, some minutes)"
 	@mkdir -p $(@D)
 	@cd $(firstword $($*)) && go build -o $@ $(lastword $($*))
+
+ui/headlamp/node_modules/.package-lock.json: ui/headlamp/package-lock.json
+	@echo "installing npm packages (once, some minutes)"
+	@cd ui/headlamp && npm ci --ignore-scripts --no-audit --no-fund
+
+$(BIN)/headlamp/index.html: ui/headlamp/node_modules/.package-lock.json $(wildcard ui/headlamp/e2e/shell/*)
+	@echo "building Headlamp's components (once, a minute)"
+	@cd ui/headlamp && npm run -s build-shell
 
 $(VERSIONS:%=$(BIN)/kubernetes/%/kube-apiserver): $(BIN)/kubernetes/%/kube-apiserver: hack/kubernetes/%/go.mod hack/kubernetes/%/go.sum
 	@echo "building the $* kube-apiserver (once, some minutes)"

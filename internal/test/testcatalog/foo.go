@@ -84,7 +84,7 @@ func (f Foo) bundle() (out Bundle, err error) {
 	var required []any
 	for _, name := range f.Requires {
 		other := Foo{Name: name}
-		required = append(required, map[string]any{"name": other.CRD(), "version": "v1", "kind": other.kind()})
+		required = append(required, map[string]any{"name": other.CRD(), "version": "v1", "kind": other.Kind()})
 	}
 	if len(required) == 0 {
 		required = []any{}
@@ -99,10 +99,11 @@ func (f Foo) bundle() (out Bundle, err error) {
 	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(csv.Object, out.CSV)
 }
 
-func (f Foo) kind() string { return strings.ToUpper(f.Name[:1]) + f.Name[1:] }
+// Kind returns the kind of its custom resources.
+func (f Foo) Kind() string { return strings.ToUpper(f.Name[:1]) + f.Name[1:] }
 
 func (f Foo) fill(template string) string {
-	return strings.NewReplacer("NAME", f.Name, "KIND", f.kind(), "VERSION", f.Version, "CSV", f.CSV()).Replace(template)
+	return strings.NewReplacer("NAME", f.Name, "KIND", f.Kind(), "VERSION", f.Version, "CSV", f.CSV()).Replace(template)
 }
 
 const fooCSV = `

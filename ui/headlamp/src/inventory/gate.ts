@@ -187,7 +187,9 @@ function doubt(running: ClusterServiceVersion): string {
   if (phase === 'Succeeded' || phase === 'Replacing') {
     return '';
   }
-  return `But ${running.metadata.name} itself is ${phase || 'new'}, so that this may be out of date. `;
+  return `But ${running.metadata.name} itself is ${
+    phase || 'new'
+  }, so that this may be out of date. `;
 }
 
 function command(i: Inputs): string {

@@ -52,6 +52,24 @@ export function blocked(o: Operator): Impact | undefined {
   return o.blockers[0]?.impact;
 }
 
+/** Reports whether an operator waits for a user to approve its InstallPlan, and not for its gate alone. */
+export function awaitsApproval(o: Operator): boolean {
+  return o.blockers.some(b => b.reason === 'RequiresApproval' || b.reason === 'ApprovalMissing');
+}
+
+/**
+ * Returns the version that an operator is to be updated to, if the names of its
+ * ClusterServiceVersions differ in their versions alone, or else the name.
+ */
+export function updateVersion(o: Operator): string | undefined {
+  const { csv, version, update } = o;
+  if (csv && version && csv.endsWith(version)) {
+    const prefix = csv.slice(0, -version.length);
+    return update?.startsWith(prefix) ? update.slice(prefix.length) : update;
+  }
+  return update;
+}
+
 /** Returns the operators of a cluster, sorted by namespace and name. */
 export function operators(c: Cluster): Operator[] {
   const spaces = byNamespace(c);

@@ -3,8 +3,8 @@
 import { Namespace } from './bridge';
 import { blocked, byNamespace, Operator, planOf } from './inventory';
 import {
-  ClusterServiceVersion,
   Cluster,
+  ClusterServiceVersion,
   Condition,
   Deployment,
   find,

@@ -1,0 +1,150 @@
+package ui
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// settings are what the test in the browser needs to know. It reads them from the environment.
+type settings struct {
+	Chromium string         `json:"chromium"`
+	Shell    string         `json:"shell"`    // the folder with Headlamp's components
+	Plugin   string         `json:"plugin"`   // the file of the plugin
+	Pictures string         `json:"pictures"` // the folder for screenshots; empty for none
+	Clusters map[string]int `json:"clusters"` // the ports of API servers, by user
+}
+
+// TestHeadlamp verifies the pages of the plugin, built as Headlamp loads it, in a browser. The steps of the test are in
+// ui/headlamp/e2e/story.mjs.
+func TestHeadlamp(t *testing.T) {
+	plugin := filepath.Join(testcluster.Root(), "ui", "headlamp")
+	s := settings{
+		Chromium: program(t, "chromium"),
+		Shell:    built(t, filepath.Join(testcluster.Root(), "bin", "headlamp")),
+		Plugin:   built(t, filepath.Join(plugin, "dist", "main.js")),
+	}
+	if os.Getenv("UPDATE_PICTURES") != "" {
+		s.Pictures = filepath.Join(testcluster.Root(), "docs", "pictures")
+	}
+	node := program(t, "node")
+	story(t)
+	s.Clusters = map[string]int{
+		"admin":  proxy(t, admin(t)),
+		"viewer": proxy(t, types.NamespacedName{Namespace: "default", Name: viewer(t)}),
+	}
+	config, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=spec", filepath.Join(plugin, "e2e", "story.mjs"))
+	test.Env = append(os.Environ(), "UI_TEST="+string(config))
+	test.Stdout, test.Stderr = os.Stdout, os.Stderr
+	if err := test.Run(); err != nil {
+		t.Fatalf("the test in the browser: %v", err)
+	}
+	for _, name := range []string{"database", "queue", "cache"} {
+		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
+		cluster.Await(t, sub, func() string {
+			if want := name + "-operator.v1.1.0"; sub.Status.InstalledCSV != want {
+				return "it is not updated: " + sub.Status.Message
+			}
+			return ""
+		})
+	}
+}
+
+// program returns the path of a program, and skips the test if it is not installed.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	return path
+}
+
+// built returns a path that make ui-test builds, and skips the test if it does not exist.
+func built(t *testing.T, path string) string {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("skipped: `make ui-test` builds it: %v", err)
+	}
+	return path
+}
+
+// admin returns a service account that may do everything.
+func admin(t *testing.T) types.NamespacedName {
+	t.Helper()
+	return account(t, "admin", "cluster-admin")
+}
+
+// viewer returns the name of a service account in namespace default that may read what the pages show, except CatalogSources, and may
+// change nothing.
+func viewer(t *testing.T) string {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{"operators.coreos.com", "platform.openshift.io"}, Verbs: []string{"get", "list", "watch"},
+			Resources: []string{"subscriptions", "clusterserviceversions", "installplans", "probes", "platformoperators"},
+		},
+	}}
+	cluster.Create(t, role)
+	return account(t, "viewer", role.Name).Name
+}
+
+// account creates a service account with a ClusterRole.
+func account(t *testing.T, name, role string) types.NamespacedName {
+	t.Helper()
+	cluster.Create(t,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}},
+		})
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+var served = regexp.MustCompile(`127\.0\.0\.1:(\d+)`)
+
+// proxy runs `kubectl proxy` as a service account until the test ends, and returns its port.
+func proxy(t *testing.T, as types.NamespacedName) int {
+	t.Helper()
+	kubectl := filepath.Join(testcluster.Root(), "bin", "controlplane", "kubectl")
+	command := exec.CommandContext(t.Context(), kubectl, "proxy", "--port=0", "--kubeconfig="+cluster.Kubeconfig(t, as))
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // it may have ended
+		_ = command.Wait()         // it was killed
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(served.FindStringSubmatch(line)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

@@ -1,0 +1,171 @@
+import {
+  EmptyContent,
+  Loader,
+  NameValueTable,
+  SectionBox,
+} from '@kinvolk/headlamp-plugin/lib/CommonComponents';
+import { KubeObject } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
+import { Stack } from '@mui/material';
+import { useParams } from 'react-router-dom';
+import { history } from '../inventory/history';
+import { awaitsApproval, Operator, operators, updateVersion } from '../inventory/inventory';
+import { allowUpgrade, Cluster, Deployment } from '../inventory/objects';
+import { tree } from '../inventory/tree';
+import {
+  installPlans,
+  Loaded,
+  subscriptions,
+  Unread,
+  useCluster,
+  useDeployments,
+} from '../resources';
+import { Action, ActionButton } from './ActionButton';
+import { Blockers } from './Blockers';
+import { History } from './History';
+import { ConditionLabel, StateLabel } from './labels';
+import { ObjectLink } from './links';
+import { Notices } from './Notices';
+import { Tree } from './Tree';
+
+/** The page of one operator. */
+export function OperatorPage() {
+  const { namespace, name } = useParams<{ namespace: string; name: string }>();
+  const loaded = useCluster(namespace);
+  const deployments = useDeployments(namespace);
+  if (!loaded.cluster) {
+    return <Loader title={`Loading operator ${name}`} />;
+  }
+  const operator = operators(loaded.cluster).find(
+    o => o.namespace === namespace && o.name === name
+  );
+  if (!operator) {
+    return (
+      <SectionBox title={name} backLink paddingTop={2}>
+        <Notices unread={loaded.unread} />
+        <EmptyContent>
+          There is no operator {name} in namespace {namespace}.
+        </EmptyContent>
+      </SectionBox>
+    );
+  }
+  return (
+    <OperatorDetails
+      operator={operator}
+      cluster={loaded.cluster}
+      deployments={deployments}
+      unread={loaded.unread}
+      actions={actionsOf(operator, loaded)}
+    />
+  );
+}
+
+export function OperatorDetails(props: {
+  operator: Operator;
+  cluster: Cluster;
+  deployments: Deployment[];
+  unread: Unread[];
+  actions: Action[];
+}) {
+  const { operator: o, cluster, deployments, unread, actions } = props;
+  const probe = cluster.probes?.find(
+    p => p.metadata.namespace === o.namespace && p.metadata.name === o.csv
+  );
+  return (
+    <>
+      <SectionBox
+        title={`Operator ${o.namespace}/${o.name}`}
+        backLink
+        paddingTop={2}
+        headerProps={{
+          actions: [
+            <Stack key="actions" direction="row" gap={1}>
+              {actions.map(a => (
+                <ActionButton key={a.label} action={a} />
+              ))}
+            </Stack>,
+          ],
+        }}
+      >
+        <Notices unread={unread} />
+        <NameValueTable
+          rows={[
+            { name: 'State', value: <StateLabel state={o.state} /> },
+            {
+              name: 'Version',
+              value:
+                o.version &&
+                `${o.version}${o.update ? `, to be updated to ${updateVersion(o)}` : ''}`,
+              hide: !o.version,
+            },
+            {
+              name: 'Up to date',
+              value: <ConditionLabel status={o.upToDate} bad="False" />,
+            },
+            {
+              name: 'Upgradeable',
+              value: <ConditionLabel status={o.upgradeable} bad="False" />,
+            },
+            {
+              name: 'Package',
+              value: `${o.package}${o.channel ? `, channel ${o.channel}` : ''} of CatalogSource ${
+                o.catalog
+              }`,
+              hide: !o.package,
+            },
+            {
+              name: 'PlatformOperator',
+              value: (
+                <ObjectLink object={{ kind: 'PlatformOperator', name: o.platformOperator }}>
+                  {o.platformOperator}
+                </ObjectLink>
+              ),
+              hide: !o.platformOperator,
+            },
+          ]}
+        />
+      </SectionBox>
+      <SectionBox title="What blocks it">
+        <Blockers blockers={o.blockers} probe={probe} />
+      </SectionBox>
+      <SectionBox title="Objects">
+        <Tree node={tree(cluster, deployments, o)} />
+      </SectionBox>
+      <SectionBox title="History">
+        <History events={history(cluster, o)} />
+      </SectionBox>
+    </>
+  );
+}
+
+/** Returns what a user can do about an operator. */
+function actionsOf(o: Operator, { objects }: Loaded): Action[] {
+  const find = (list: KubeObject[] | undefined, name: string) =>
+    list?.find(k => k.getNamespace() === o.namespace && k.getName() === name);
+  const out: Action[] = [];
+  const plan = o.approval && find(objects.get(installPlans), o.approval.plan);
+  if (plan && awaitsApproval(o)) {
+    out.push({
+      label: 'Approve',
+      question: `InstallPlan ${plan.getName()} installs ${o.approval?.installs.join(
+        ', '
+      )}. An approval does not end a hold.`,
+      object: plan,
+      patch: { spec: { approved: true } },
+    });
+  }
+  const sub = find(objects.get(subscriptions), o.name);
+  if (sub && o.update && byAnnotation(o)) {
+    out.push({
+      label: 'Override',
+      question: `The update to ${o.update} goes on although ${o.csv} does not allow it.`,
+      object: sub,
+      patch: { metadata: { annotations: { [allowUpgrade]: o.update } } },
+    });
+  }
+  return out;
+}
+
+/** Reports whether the annotation of the Subscription ends a hold. */
+function byAnnotation(o: Operator): boolean {
+  return o.blockers.some(b => b.steps.some(s => s.command.includes(`${allowUpgrade}=${o.update}`)));
+}

@@ -1,0 +1,49 @@
+import { Link } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
+import { ReactNode } from 'react';
+import { Reference } from '../inventory/objects';
+
+/** The CustomResourceDefinitions of the kinds that a page links to. */
+const crds: Record<string, string> = {
+  Subscription: 'subscriptions.operators.coreos.com',
+  ClusterServiceVersion: 'clusterserviceversions.operators.coreos.com',
+  InstallPlan: 'installplans.operators.coreos.com',
+  OperatorCondition: 'operatorconditions.operators.coreos.com',
+  CatalogSource: 'catalogsources.operators.coreos.com',
+};
+
+/** The routes of this plugin and of Headlamp for other kinds. */
+const routes: Record<string, string> = { Probe: 'probe', PlatformOperator: 'platformoperator' };
+
+interface ObjectLinkProps {
+  object: Reference & { resource?: string };
+  children?: ReactNode;
+}
+
+/** A link to the page of an object, or its name where there is none. */
+export function ObjectLink({ object, children }: ObjectLinkProps) {
+  const { kind = '', namespace, name = '', resource } = object;
+  const text = children ?? `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
+  const crd = resource ?? crds[kind];
+  if (routes[kind] && !resource) {
+    return (
+      <Link routeName={routes[kind]} params={{ namespace, name }}>
+        {text}
+      </Link>
+    );
+  }
+  if (crd) {
+    return (
+      <Link routeName="customresource" params={{ crd, namespace: namespace || '-', crName: name }}>
+        {text}
+      </Link>
+    );
+  }
+  return <>{text}</>;
+}
+
+/** Returns the object that a text such as "Probe default/foo.v1.0.0" names. */
+export function objectNamed(text: string): Reference {
+  const [kind, path = ''] = text.split(' ');
+  const [name, namespace] = path.split('/').reverse();
+  return { kind, namespace, name };
+}
