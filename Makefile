@@ -110,7 +110,7 @@ e2e-neighbours: build tools controlplane $(BIN)/cosign $(GITOPS) check-bundle te
 	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 
 .PHONY: ui-test
-ui-test: build tools controlplane $(BIN)/headlamp/index.html ## Lint and test the plugin for Headlamp, in Chromium. UPDATE_PICTURES=1 writes the pictures in docs.
+ui-test: build tools controlplane $(BIN)/headlamp/index.html $(BIN)/neighbours/k9s ## Lint and test the plugin for Headlamp and the configuration of k9s, in Chromium and tmux. UPDATE_PICTURES=1 writes the pictures in docs.
 	@cd ui/headlamp && npm run -s lint && npm run -s format -- --check && npm run -s tsc
 	@cases=$$(mktemp -d); trap 'rm -r $$cases' EXIT; \
 	INVENTORY_CASES=$$cases go test -count=1 -v -run TestRandomClusters ./internal/inventory; \
@@ -250,6 +250,11 @@ $(GITOPS): $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*
 	@echo "building $* (once, some minutes)"
 	@mkdir -p $(@D)
 	@cd $(firstword $($*)) && go build -o $@ $(lastword $($*))
+
+$(BIN)/neighbours/k9s: hack/k9s/go.mod hack/k9s/go.sum
+	@echo "building k9s (once, some minutes)"
+	@mkdir -p $(@D)
+	@cd hack/k9s && go build -ldflags '-s -w' -o $@ github.com/derailed/k9s
 
 ui/headlamp/node_modules/.package-lock.json: ui/headlamp/package-lock.json
 	@echo "installing npm packages (once, some minutes)"

@@ -28,9 +28,9 @@ type settings struct {
 	Clusters map[string]int `json:"clusters"` // the ports of API servers, by user
 }
 
-// TestHeadlamp verifies the pages of the plugin, built as Headlamp loads it, in a browser. The steps of the test are in
+// testHeadlamp verifies the pages of the plugin, built as Headlamp loads it, in a browser. The steps of the test are in
 // ui/headlamp/e2e/story.mjs.
-func TestHeadlamp(t *testing.T) {
+func testHeadlamp(t *testing.T, as types.NamespacedName) {
 	plugin := filepath.Join(testcluster.Root(), "ui", "headlamp")
 	s := settings{
 		Chromium: program(t, "chromium"),
@@ -41,9 +41,8 @@ func TestHeadlamp(t *testing.T) {
 		s.Pictures = filepath.Join(testcluster.Root(), "docs", "pictures")
 	}
 	node := program(t, "node")
-	story(t)
 	s.Clusters = map[string]int{
-		"admin":  proxy(t, admin(t)),
+		"admin":  proxy(t, as),
 		"viewer": proxy(t, types.NamespacedName{Namespace: "default", Name: viewer(t)}),
 	}
 	config, err := json.Marshal(s)
@@ -86,13 +85,7 @@ func built(t *testing.T, path string) string {
 	return path
 }
 
-// admin returns a service account that may do everything.
-func admin(t *testing.T) types.NamespacedName {
-	t.Helper()
-	return account(t, "admin", "cluster-admin")
-}
-
-// viewer returns the name of a service account in namespace default that may read what the pages show, except CatalogSources, and may
+// viewer returns the name of a service account in namespace default that may read most of what the pages show, and may
 // change nothing.
 func viewer(t *testing.T) string {
 	t.Helper()

@@ -18,6 +18,14 @@ import (
 // catalog has all packages of the story.
 var catalog = types.NamespacedName{Namespace: "olm", Name: "operators"}
 
+// TestUI has k9s and Headlamp show the same story. Headlamp's pages bring it to its end.
+func TestUI(t *testing.T) {
+	story(t)
+	admin := account(t, "admin", "cluster-admin")
+	t.Run("K9s", func(t *testing.T) { testK9s(t, admin) })
+	t.Run("Headlamp", func(t *testing.T) { testHeadlamp(t, admin) })
+}
+
 // story installs operators and offers updates of them. In the end the update of database is held by two custom resources,
 // and that of queue by one; cache waits for approval, mail has failed, and search, of a PlatformOperator, is up to date.
 func story(t *testing.T) {
