@@ -244,17 +244,13 @@ argocd               := hack/argocd github.com/argoproj/argo-cd/v3/cmd
 redis                := hack/argocd ./redis
 source-controller    := hack/flux/source github.com/fluxcd/source-controller
 kustomize-controller := hack/flux/kustomize github.com/fluxcd/kustomize-controller
+k9s                  := hack/k9s github.com/derailed/k9s
 
 .SECONDEXPANSION:
-$(GITOPS): $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
+$(GITOPS) $(BIN)/neighbours/k9s: $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
 	@echo "building $* (once, some minutes)"
 	@mkdir -p $(@D)
 	@cd $(firstword $($*)) && go build -o $@ $(lastword $($*))
-
-$(BIN)/neighbours/k9s: hack/k9s/go.mod hack/k9s/go.sum
-	@echo "building k9s (once, some minutes)"
-	@mkdir -p $(@D)
-	@cd hack/k9s && go build -ldflags '-s -w' -o $@ github.com/derailed/k9s
 
 ui/headlamp/node_modules/.package-lock.json: ui/headlamp/package-lock.json
 	@echo "installing npm packages (once, some minutes)"

@@ -97,7 +97,8 @@ const (
 	// Remedy: none, this is the desired state.
 	ReasonAvailable = "Available"
 
-	// ReasonPending means that the PlatformOperator has not been reconciled yet. It is the default.
+	// ReasonPending means that the PlatformOperator has not been reconciled yet. It is the default of a new object.
+	// Remedy: none, unless it lasts: check that a manager runs.
 	ReasonPending = "Pending"
 
 	// ReasonCreating means that an object is not ready yet for the first time.
