@@ -70,6 +70,16 @@ func (r Registry) Catalog(t testing.TB, managers map[string]string) string {
 	return r.catalog(t, folder, "operator-status")
 }
 
+// Packages returns the image of a catalog with packages, and with the contents of their bundles.
+func (r Registry) Packages(t testing.TB, packages []testcatalog.Package) string {
+	t.Helper()
+	configs := t.TempDir()
+	if err := testcatalog.Write(filepath.Join(configs, "packages"), packages...); err != nil {
+		t.Fatal(err)
+	}
+	return r.push(t, "packages-catalog", configs, "configs")
+}
+
 // SampleCatalog returns the image of a catalog with versions of the annotated sample operator, which run an image.
 func (r Registry) SampleCatalog(t testing.TB, image string, versions ...string) string {
 	t.Helper()

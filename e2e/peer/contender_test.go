@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -106,23 +105,7 @@ func (c *contender) memoryOf(t testing.TB, name string) int64 {
 // processes returns the process IDs of the cluster's components and of the manager, by name.
 func (c *contender) processes(t testing.TB) map[string]int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.folder, "state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state struct {
-		Processes []struct {
-			Name string
-			Pid  int
-		}
-	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]int{}
-	for _, p := range state.Processes {
-		out[p.Name] = p.Pid
-	}
+	out := testcluster.Processes(t, c.folder)
 	if c.manager != nil {
 		maps.Copy(out, c.manager.Pids())
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
@@ -26,16 +29,42 @@ var kwok = component{
 		}
 		return createFakeNode(ctx, c)
 	},
-	args: func(c *cluster) []string {
-		return []string{
-			"--kubeconfig=" + c.dir.path("kubeconfig"),
-			"--config=" + c.dir.path("kwok.yaml"),
-			"--manage-all-nodes=true",
-			"--node-lease-duration-seconds=40", // without leases the node becomes unknown after 40 s
-			"--cidr=10.244.0.0/16",
-		}
-	},
+	args:  func(c *cluster) []string { return kwokArgs(c, "--manage-all-nodes=true") },
 	ready: func(ctx context.Context, c *cluster) error { return nodeReady(ctx, c, fakeNode) },
+}
+
+func kwokArgs(c *cluster, nodes ...string) []string {
+	return append([]string{
+		"--kubeconfig=" + c.dir.path("kubeconfig"),
+		"--config=" + c.dir.path("kwok.yaml"),
+		"--node-lease-duration-seconds=40", // without leases the node becomes unknown after 40 s
+		"--cidr=10.244.0.0/16",
+	}, nodes...)
+}
+
+// fakeNodeCommand adds a fake node to a cluster with a real one, for tests with more pods than can run.
+func fakeNodeCommand(root, dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:    "fake-node",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := locate(*root, *dir, cmd.OutOrStdout())
+			if err == nil {
+				err = c.load()
+			}
+			if err == nil {
+				err = kwok.prepare(cmd.Context(), c)
+			}
+			if err != nil {
+				return err
+			}
+			run := exec.CommandContext(cmd.Context(), filepath.Join(c.shop.bin, kwok.name),
+				kwokArgs(c, "--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake")...)
+			run.Stdout, run.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return run.Run()
+		},
+	}
 }
 
 func stages() string {

@@ -54,7 +54,7 @@ func command() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&root, "root", "", "the repository's root (default: the parent of the bin folder this program lies in)")
 
 	for _, sub := range []*cobra.Command{
-		upCommand(&root, &dir), downCommand(&root, &dir), statusCommand(&root, &dir), catalogCommand(&root, &dir),
+		upCommand(&root, &dir), downCommand(&root, &dir), statusCommand(&root, &dir), catalogCommand(&root, &dir), fakeNodeCommand(&root, &dir),
 	} {
 		sub.Flags().StringVar(&dir, "dir", "", "the cluster's folder (default: bin/devcluster.d in the repository)")
 		cmd.AddCommand(sub)

@@ -143,6 +143,29 @@ func Devcluster(ctx context.Context, args ...string) error {
 	return nil
 }
 
+// Processes returns the process IDs of the components of the devcluster in a folder, by name.
+func Processes(t testing.TB, folder string) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		Processes []struct {
+			Name string
+			Pid  int
+		}
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, p := range state.Processes {
+		out[p.Name] = p.Pid
+	}
+	return out
+}
+
 // Attach returns a Cluster for a running cluster. It installs nothing.
 func Attach(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
