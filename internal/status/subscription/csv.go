@@ -107,7 +107,7 @@ func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	waiting := isTrue(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable)
 	plan := in.plan(out.CurrentCSV)
-	approved := plan != nil && plan.Spec.Approved && !arrived(out)
+	approved := plan != nil && plan.Spec.Approved && plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval && !arrived(out)
 	switch {
 	case waiting && in.Gate.Overridden:
 		c.Reason, c.Message = in.Gate.Reason, in.Gate.Message

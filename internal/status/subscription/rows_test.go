@@ -332,8 +332,14 @@ func heldRows() map[string]row {
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval",
 				"InstallPlanPending=True/RequiresApproval"),
 		},
+		"HeldAndApproved": {
+			reason:  "An approval does not end a hold.",
+			in:      with(updating(approved(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")))), held),
+			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
+			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanPending=True/RequiresApproval"),
+		},
 		"HeldTooLate": {
-			reason:  "An approved update is no longer held, whatever the operator reports while it is being replaced.",
+			reason:  "An update that is being installed is no longer held, whatever the operator reports while it is being replaced.",
 			in:      with(updating(approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
