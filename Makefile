@@ -97,7 +97,7 @@ test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool #
 	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
 .PHONY: e2e
-e2e: build tools olm $(BIN)/prometheus/promtool $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
+e2e: build tools olm $(BIN)/prometheus/promtool $(BIN)/otlpreceiver $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
 	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
 # Programs of Argo CD and Flux, and Argo CD's cache.
@@ -270,6 +270,11 @@ $(VERSIONS:%=$(BIN)/kubernetes/%/kube-apiserver): $(BIN)/kubernetes/%/kube-apise
 $(BIN)/krew/krew: hack/krew/go.mod hack/krew/go.sum
 	@mkdir -p $(@D)
 	@cd hack/krew && go build -o $(@D)/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest
+
+$(BIN)/otlpreceiver: $(wildcard hack/otlpreceiver/*.go) hack/otlpreceiver/go.mod hack/otlpreceiver/go.sum
+	@echo "building the receiver of traces (once, a minute)"
+	@mkdir -p $(@D)
+	@cd hack/otlpreceiver && go build -o $@ .
 
 $(BIN)/helm: hack/helm/go.mod hack/helm/go.sum
 	@echo "building helm (once, some minutes)"

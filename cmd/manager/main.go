@@ -94,6 +94,9 @@ func run() error {
 		"How long a PlatformOperator must fail before the ClusterOperator is Degraded, and must be healthy before it no longer is.")
 	flag.StringVar(&o.CatalogDir, "catalog-dir", "",
 		"Directory for the contents of catalog images; a subdirectory of the system's temporary directory if empty.")
+	flag.StringVar(&o.TracingEndpoint, "tracing-endpoint", "",
+		"Collector that receives traces of updates with OTLP over gRPC, as <host>:<port>. If empty, that of OTEL_EXPORTER_OTLP_ENDPOINT, or none.")
+	flag.BoolVar(&o.TracingInsecure, "tracing-insecure", false, "Send traces without TLS.")
 	if _, err := parse(); err != nil {
 		return err
 	}

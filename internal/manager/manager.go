@@ -136,6 +136,13 @@ type Options struct {
 	// HideForeignNames makes the status of a Probe count custom resources outside its namespace without naming them.
 	HideForeignNames bool
 
+	// TracingEndpoint is the <host>:<port> of a collector that receives traces of updates with OTLP over gRPC. If it is
+	// empty it is that of OpenTelemetry's environment variables; if there is none either, no traces are made.
+	TracingEndpoint string
+
+	// TracingInsecure disables TLS for TracingEndpoint.
+	TracingInsecure bool
+
 	trust   apply.Trust    // parsed TrustedCatalogs
 	allowed []netip.Prefix // parsed CatalogAllowCIDR
 }
@@ -339,6 +346,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return err
 	}
 	if err := addMetrics(ctx, mgr, installed); err != nil {
+		return err
+	}
+	if err := addTracing(ctx, mgr, installed, o); err != nil {
 		return err
 	}
 	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)

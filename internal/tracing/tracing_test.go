@@ -1,0 +1,325 @@
+package tracing
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// at returns a time, in seconds from the beginning of an update.
+func at(second int64) metav1.Time { return metav1.Unix(1000+second, 0) }
+
+// sub returns a Subscription that is being updated since second 0.
+func sub(installed, current string, conditions ...v1alpha1.SubscriptionCondition) *v1alpha1.Subscription {
+	out := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "foo", UID: "uid"}}
+	out.Spec = &olm.SubscriptionSpec{Package: "foo", Channel: "stable"}
+	out.Status.InstalledCSV, out.Status.CurrentCSV = installed, current
+	out.Status.InstallPlanRef = &corev1.ObjectReference{Name: "install-" + current}
+	out.Status.Conditions = append(conditions, condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionFalse, 0))
+	out.Status.LastUpdated = at(70)
+	return out
+}
+
+// upToDate returns a Subscription whose newest version runs since second 60.
+func upToDate(csv string) *v1alpha1.Subscription {
+	out := sub(csv, csv)
+	out.Status.SetCondition(condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionTrue, 60))
+	return out
+}
+
+func condition(t v1alpha1.SubscriptionConditionType, status corev1.ConditionStatus, second int64) v1alpha1.SubscriptionCondition {
+	when := at(second)
+	out := v1alpha1.SubscriptionCondition{Type: t, Status: status, LastTransitionTime: &when}
+	if status == corev1.ConditionTrue {
+		out.Reason, out.Message = "Because", "It is so"
+	}
+	return out
+}
+
+func problem(t v1alpha1.SubscriptionConditionType, second int64) v1alpha1.SubscriptionCondition {
+	return condition(t, corev1.ConditionTrue, second)
+}
+
+var available = problem(v1alpha1.SubscriptionInstalledCSVReplacementAvailable, 0)
+
+// plan returns an InstallPlan that began at second 30 and ended at second 40.
+func plan(phase olm.InstallPlanPhase, csv string) *olm.InstallPlan {
+	begin, end := at(30), at(40)
+	out := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "install-" + csv}}
+	out.Spec.ClusterServiceVersionNames = []string{"other.v1", csv}
+	out.Status = olm.InstallPlanStatus{Phase: phase, StartTime: &begin, Conditions: []olm.InstallPlanCondition{
+		{Type: olm.InstallPlanInstalled, LastTransitionTime: &end},
+	}}
+	return out
+}
+
+// csv returns a ClusterServiceVersion with a history such as "40 Pending, 45 Succeeded".
+func csv(name, replaces, phases string) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: name}}
+	out.Spec.Replaces = replaces
+	for p := range strings.SplitSeq(phases, ", ") {
+		t := v1alpha1.ClusterServiceVersionTransition{Message: "it is so"}
+		var second int64
+		if _, err := fmt.Sscan(p, &second, &t.Phase, &t.Reason); err != nil && t.Phase == "" {
+			panic(err)
+		}
+		when := at(second)
+		t.LastTransitionTime = &when
+		out.Status.LastTransitions = append(out.Status.LastTransitions, t)
+	}
+	return out
+}
+
+// byOLM returns a ClusterServiceVersion as OLM writes it.
+func byOLM(c *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+	for _, t := range c.Status.LastTransitions {
+		c.Status.Conditions = append(c.Status.Conditions, v1alpha1.ClusterServiceVersionCondition{Phase: t.Phase, Reason: t.Reason, LastTransitionTime: t.LastTransitionTime})
+	}
+	c.Status.LastTransitions = nil
+	return c
+}
+
+func TestEnded(t *testing.T) {
+	held, manual := v1alpha1.SubscriptionUpgradeHeld, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval
+	planFailed, csvFailed := v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstalledCSVFailed
+	const complete, failed = olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed
+	cases := map[string]struct {
+		reason        string
+		before, after *v1alpha1.Subscription
+		plan          *olm.InstallPlan
+		csv           *v1alpha1.ClusterServiceVersion
+		want          []string // "<start>-<end> <name>[: <error>]"
+	}{
+		"HoldEnded": {
+			reason: "A hold is a span, from its condition's transition to the next.",
+			before: sub("foo.v1", "foo.v2", available, problem(held, 5)), after: sub("foo.v1", "foo.v2", available, condition(held, corev1.ConditionFalse, 25)),
+			want: []string{"5-25 held"},
+		},
+		"StillHeld": {
+			reason: "A hold that goes on has not ended, even if its reason changes.",
+			before: sub("foo.v1", "foo.v2", available, problem(held, 5)), after: sub("foo.v1", "foo.v2", available, problem(held, 5)),
+		},
+		"Approved": {
+			reason: "So is the wait for an approval. A condition that was removed ended when the status was updated.",
+			before: sub("foo.v1", "foo.v2", available, problem(manual, 5)), after: sub("foo.v1", "foo.v2", available),
+			want: []string{"5-70 InstallPlan awaiting approval"},
+		},
+		"Updated": {
+			reason: "The root is from the moment in which the newest did not run to that in which it did, and contains the rest.",
+			before: sub("foo.v1", "foo.v2", available), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
+			csv:  csv("foo.v2", "foo.v1", "40 Pending, 42 InstallReady, 45 Installing, 50 Succeeded"),
+			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
+		},
+		"UpdatedByOLM": {
+			reason: "OLM names a version installed before it runs, and has a history of phases as conditions.",
+			before: sub("foo.v2", "foo.v2", available), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
+			csv:  byOLM(csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded")),
+			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
+		},
+		"NoticedLate": {
+			reason: "Beside OLM the conditions may follow what they are about by seconds: the root begins with its parts.",
+			before: sub("foo.v2", "foo.v2", available), after: upToDate("foo.v2"),
+			csv:  byOLM(csv("foo.v2", "foo.v1", "-2 Pending, 50 Succeeded")),
+			want: []string{"-2-50 ClusterServiceVersion foo.v2", "-2-60 update foo.v1 -> foo.v2"},
+		},
+		"FirstInstall": {
+			reason: "A first install replaces nothing, whatever the bundle names.",
+			before: sub("", "foo.v2"), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
+			csv:  csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded"),
+			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2", "0-60 install foo.v2"},
+		},
+		"Adopted": {
+			reason: "An operator that ran before it had a Subscription was not installed by it.",
+			before: sub("", "foo.v2"), after: upToDate("foo.v2"), csv: csv("foo.v2", "", "-50 Pending, -40 Succeeded"),
+		},
+		"Recovered": {
+			reason: "An operator that was unwell for a while was not updated.",
+			before: sub("foo.v2", "foo.v2", condition(csvFailed, corev1.ConditionTrue, 0)), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
+			csv: csv("foo.v2", "foo.v1", "-50 Pending, -40 Succeeded, 0 Failed, 50 Succeeded"),
+		},
+		"Withdrawn": {
+			reason: "The parts of an update that the catalog withdrew have a root, too.",
+			before: sub("foo.v1", "foo.v2", available, problem(held, 5)), after: upToDate("foo.v1"), plan: plan(complete, "foo.v1"),
+			csv:  csv("foo.v1", "", "-50 Pending, -40 Succeeded"),
+			want: []string{"5-70 held", "0-70 update foo.v1 -> foo.v2: foo.v2 was withdrawn before it was installed"},
+		},
+		"NextStep": {
+			reason: "A version on the way to the newest is a part of the same trace.",
+			before: sub("foo.v2", "foo.v2", available), after: sub("foo.v2", "foo.v3", available), plan: plan(complete, "foo.v2"),
+			csv:  csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded"),
+			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2"},
+		},
+		"PlanFailed": {
+			reason: "An InstallPlan that failed has the message of the Subscription as its error.",
+			before: sub("foo.v1", "foo.v2", available), after: sub("foo.v1", "foo.v2", available, problem(planFailed, 40)), plan: plan(failed, "foo.v2"),
+			want: []string{"30-40 InstallPlan installing: It is so"},
+		},
+		"CSVFailed": {
+			reason: "Each attempt to install a version that fails is a span, of which the last one has just ended.",
+			before: sub("foo.v1", "foo.v2", available), after: sub("foo.v1", "foo.v2", available, problem(csvFailed, 50)),
+			csv:  csv("foo.v2", "foo.v1", "40 Pending, 45 Failed Timeout, 46 Failed Other, 47 Pending, 50 Failed Timeout"),
+			want: []string{"47-50 ClusterServiceVersion foo.v2: Timeout: it is so"},
+		},
+		"RunningCSVFailed": {
+			reason: "The failure of a version that was installed is no part of an update.",
+			before: sub("foo.v2", "foo.v2"), after: sub("foo.v2", "foo.v2", problem(csvFailed, 50)),
+			csv: csv("foo.v2", "foo.v1", "-50 Pending, -40 Succeeded, 50 Failed Timeout"),
+		},
+		"RetriedAndInstalled": {
+			reason: "The attempt that succeeds is a span of its own. Those before ended earlier.",
+			before: sub("foo.v1", "foo.v2", available), after: upToDate("foo.v2"), csv: csv("foo.v2", "foo.v1", "40 Pending, 45 Failed, 47 Pending, 50 Succeeded, 55 Failed, 57 Succeeded"),
+			want: []string{"47-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
+		},
+		"PlanOfOthers": {
+			reason: "A plan that does not install the version is not part of its update.",
+			before: sub("foo.v1", "foo.v2", available), after: upToDate("foo.v2"), plan: plan(complete, "foo.v9"),
+			csv:  csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded"),
+			want: []string{"40-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
+		},
+		"Unknown": {
+			reason: "Without the condition UpToDate, as beside OLM before the first, there is no trace to be part of.",
+			before: &v1alpha1.Subscription{}, after: &v1alpha1.Subscription{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, ended := Reads(tc.before, tc.after)
+			var got []string
+			spans := Ended(Inputs{Before: tc.before, After: tc.after, Plan: tc.plan, CSV: tc.csv})
+			for _, s := range spans {
+				got = append(got, describe(s))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+			if len(got) > 0 && !ended {
+				t.Errorf("%s\nReads reports that nothing has ended", tc.reason)
+			}
+			for i, s := range spans {
+				isRoot := i == len(spans)-1 && s.Parent == SpanID{}
+				if s.Trace != spans[0].Trace || !isRoot && s.Parent != rootOf(s.Trace) || isRoot && s.ID != rootOf(s.Trace) {
+					t.Errorf("%s is not part of the trace: %+v", s.Name, s)
+				}
+			}
+		})
+	}
+}
+
+func describe(s Span) string {
+	out := fmt.Sprintf("%d-%d %s", s.Start.Unix()-1000, s.End.Unix()-1000, s.Name)
+	if s.Error != "" {
+		out += ": " + s.Error
+	}
+	return out
+}
+
+func TestIdentifiers(t *testing.T) {
+	hold := func(change func(*v1alpha1.Subscription)) Span {
+		before := sub("foo.v1", "foo.v2", available, problem(v1alpha1.SubscriptionUpgradeHeld, 5))
+		after := sub("foo.v1", "foo.v2", available, condition(v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionFalse, 25))
+		change(before)
+		change(after)
+		return Ended(Inputs{Before: before, After: after})[0]
+	}
+	base := hold(func(*v1alpha1.Subscription) {})
+	cases := map[string]struct {
+		reason     string
+		change     func(*v1alpha1.Subscription)
+		sameTrace  bool
+		sameSpan   bool
+		attributes []Attribute // added
+	}{
+		"Same": {
+			reason: "Another process computes the same.", sameTrace: true, sameSpan: true,
+			change: func(*v1alpha1.Subscription) {},
+		},
+		"SecondHold": {
+			reason: "A later hold is another span of the same trace.", sameTrace: true,
+			change: func(s *v1alpha1.Subscription) {
+				if s.Status.Conditions[1].Status == corev1.ConditionTrue {
+					s.Status.Conditions[1] = problem(v1alpha1.SubscriptionUpgradeHeld, 10)
+				}
+			},
+		},
+		"NextVersion": {
+			reason: "So is the hold of the next version.", sameTrace: true,
+			change: func(s *v1alpha1.Subscription) { s.Status.CurrentCSV = "foo.v3" },
+		},
+		"LaterUpdate": {
+			reason: "A later update is another trace, even to the same version.",
+			change: func(s *v1alpha1.Subscription) {
+				s.Status.SetCondition(condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionTrue, 1))
+				s.Status.SetCondition(condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionFalse, 2))
+			},
+		},
+		"OtherSubscription": {
+			reason: "So is that of a Subscription that was created again.",
+			change: func(s *v1alpha1.Subscription) { s.UID = "other" },
+		},
+		"Composed": {
+			reason: "A PlatformOperator that composes the Subscription is an attribute.", sameTrace: true, sameSpan: true,
+			change: func(s *v1alpha1.Subscription) {
+				controller := true
+				s.OwnerReferences = []metav1.OwnerReference{{Kind: "PlatformOperator", Name: "platform", UID: types.UID("po"), Controller: &controller}}
+			},
+			attributes: []Attribute{{KeyPlatformOperator, "platform"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := hold(tc.change)
+			if same := got.Trace == base.Trace; same != tc.sameTrace {
+				t.Errorf("%s\nsame trace: %v", tc.reason, same)
+			}
+			if same := got.ID == base.ID; same != tc.sameSpan {
+				t.Errorf("%s\nsame span: %v", tc.reason, same)
+			}
+			for _, a := range tc.attributes {
+				if !strings.Contains(fmt.Sprint(got.Attributes), fmt.Sprint(a)) {
+					t.Errorf("%s\n%v lacks %v", tc.reason, got.Attributes, a)
+				}
+			}
+		})
+	}
+}
+
+// TestDetails verifies the attributes and events of all spans of an update.
+func TestDetails(t *testing.T) {
+	before := sub("foo.v1", "foo.v2", available, problem(v1alpha1.SubscriptionUpgradeHeld, 5))
+	after := upToDate("foo.v2")
+	spans := Ended(Inputs{Before: before, After: after, Plan: plan(olm.InstallPlanPhaseComplete, "foo.v2"), CSV: csv("foo.v2", "foo.v1", "40 Pending NotMet, 50 Succeeded")})
+	common := []Attribute{{KeyNamespace, "apps"}, {KeySubscription, "foo"}, {KeyPackage, "foo"}, {KeyChannel, "stable"}}
+	want := map[string][]Attribute{
+		"held":                         {{KeyCSV, "foo.v2"}, {KeyReason, "Because"}, {KeyMessage, "It is so"}, {KeyInstallPlan, "install-foo.v2"}},
+		"InstallPlan installing":       {{KeyInstallPlan, "install-foo.v2"}},
+		"ClusterServiceVersion foo.v2": {{KeyCSV, "foo.v2"}, {KeyReplaces, "foo.v1"}},
+		"update foo.v1 -> foo.v2":      {{KeyCSV, "foo.v2"}, {KeyReplaces, "foo.v1"}},
+	}
+	for _, s := range spans {
+		if diff := cmp.Diff(append(common[:len(common):len(common)], want[s.Name]...), s.Attributes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s.Name, diff)
+		}
+		delete(want, s.Name)
+		if s.Name != "ClusterServiceVersion foo.v2" {
+			continue
+		}
+		events := []Event{{"Pending", at(40).Time, attributes(KeyReason, "NotMet")}, {"Succeeded", at(50).Time, nil}}
+		if diff := cmp.Diff(events, s.Events); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no span %v", want)
+	}
+	if s := Ended(Inputs{Before: before, After: before}); s != nil {
+		t.Errorf("nothing changed, but ended: %v", s)
+	}
+}
