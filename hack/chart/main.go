@@ -113,6 +113,23 @@ var conditions = map[string]string{
 	"ValidatingAdmissionPolicyBinding": ".Values.admissionPolicies.enabled",
 }
 
+// Templates for traces, which are off by default.
+const (
+	tracingFlags = `        {{- with .Values.tracing.endpoint }}
+        - --tracing-endpoint={{ . }}
+        {{- end }}
+        {{- if .Values.tracing.insecure }}
+        - --tracing-insecure
+        {{- end }}
+`
+	tracingPort = `  {{- with .Values.tracing.endpoint }}
+  - ports:
+    - port: {{ regexFind "[0-9]+$" . }}
+      protocol: TCP
+  {{- end }}
+`
+)
+
 // templated returns the template of an object.
 func templated(kind, text, set string) (string, error) {
 	if strings.Contains(text, "{{") {
@@ -140,6 +157,13 @@ func templated(kind, text, set string) (string, error) {
 			end += strings.Index(text[end:], "\n") + 1
 		}
 		text = text[:start] + "\n        resources:\n          {{- toYaml " + values + ".resources | nindent 10 }}\n" + text[end:]
+		if set == "status" {
+			replace("\n      - args:\n", "\n      - args:\n"+tracingFlags)
+		}
+	case "NetworkPolicy":
+		if set == "status" && strings.Contains(text, "\n  egress:\n") {
+			replace("\n  egress:\n", "\n  egress:\n"+tracingPort)
+		}
 	case crdKind: // they outlive the release, since custom resources do
 		if strings.Contains(text, "\n  annotations:\n") {
 			replace("\n  annotations:\n", "\n  annotations:\n    helm.sh/resource-policy: keep\n")

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +73,52 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestTracing verifies that traces are enabled with the chart, and with config/tracing, for which the managers may reach the collector.
+func TestTracing(t *testing.T) {
+	overlay, err := os.MkdirTemp(filepath.Join(root, "bin"), "tracing-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(overlay) }) // bin is not committed
+	component := "resources: [../../config/default]\ncomponents: [../../config/tracing]\n"
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(component), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	built, err := build(filepath.Join(root, "bin", "kustomize"), overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const endpoint = "otel-collector.observability.svc:4317"
+	for way, of := range map[string]map[string]map[string]any{
+		"kustomize": objects(t, built),
+		"Helm": rendered(t, filepath.Join(root, "charts", "operator-status"), map[string]any{
+			"tracing": map[string]any{"endpoint": endpoint, "insecure": true}, "lifecycle": map[string]any{"enabled": false},
+		}),
+	} {
+		containers, _, _ := unstructured.NestedSlice(of["Deployment/operator-status-controller-manager"], "spec", "template", "spec", "containers")
+		args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+		for _, want := range []string{"--tracing-endpoint=" + endpoint, "--tracing-insecure", "--leader-elect"} {
+			if !slices.Contains(args, want) {
+				t.Errorf("%s: the manager lacks %s: %v", way, want, args)
+			}
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Values(of)), permits(4317)) {
+			t.Errorf("%s: no NetworkPolicy permits the port of the collector", way)
+		}
+	}
+}
+
+// permits returns a function that reports whether an object is a NetworkPolicy that permits connections to a port.
+func permits(port int64) func(map[string]any) bool {
+	return func(o map[string]any) bool {
+		rules, _, _ := unstructured.NestedSlice(o, "spec", "egress")
+		return slices.ContainsFunc(rules, func(rule any) bool {
+			ports, _, _ := unstructured.NestedSlice(rule.(map[string]any), "ports")
+			return slices.ContainsFunc(ports, func(p any) bool { return fmt.Sprint(p.(map[string]any)["port"]) == fmt.Sprint(port) })
+		})
+	}
+}
+
 // rendered returns the objects of the chart. Its templates use few functions, which are enough to render them without Helm.
 func rendered(t *testing.T, chart string, values map[string]any) map[string]map[string]any {
 	t.Helper()
@@ -81,7 +129,8 @@ func rendered(t *testing.T, chart string, values map[string]any) map[string]map[
 			err := all.ExecuteTemplate(out, name, data)
 			return out.String(), err
 		},
-		"lookup": func(string, string, string, string) any { return nil }, // nothing is there yet
+		"regexFind": func(expression, s string) string { return regexp.MustCompile(expression).FindString(s) },
+		"lookup":    func(string, string, string, string) any { return nil }, // nothing is there yet
 		"toYaml": func(v any) (string, error) {
 			out, err := yaml.Marshal(v)
 			return strings.TrimSpace(string(out)), err
