@@ -1,11 +1,14 @@
-local ready
+-- An operator that runs is Healthy, with a message if its update is held: Suspended and Progressing would keep the next
+-- sync wave from starting.
+local conditions = {}
 for _, c in ipairs((obj.status or {}).conditions or {}) do
-  if c.type == "Ready" then
-    ready = c
-  end
+  conditions[c.type] = c
 end
+local ready, progressing = conditions.Ready, conditions.Progressing or {}
 if ready == nil then
   return {status = "Progressing", message = "It has not been reconciled yet"}
+elseif ready.status == "True" and progressing.reason == "UpdateHeld" then
+  return {status = "Healthy", message = progressing.message}
 elseif ready.status == "True" then
   return {status = "Healthy", message = ready.message}
 elseif ready.reason == "Failed" or ready.reason == "Degraded" then
