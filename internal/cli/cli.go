@@ -68,7 +68,7 @@ type options struct {
 func command(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &options{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
-		Use:   "kubectl operator-status",
+		Use:   "kubectl-operator_status", // which completion is for
 		Short: "Show whether operators run and are up to date, and what blocks them",
 		Long: `Show whether the operators of a cluster run and are up to date, what holds or breaks them, since when, and what to do.
 
@@ -84,14 +84,19 @@ It reads what OLM and operator-status report, with your own permissions, and nee
 	o.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&o.from, "from",
 		"", "Archive to read instead of a cluster: of gather, of a must-gather, or any folder or tar file with manifests.")
-	root.PersistentPreRun = func(*cobra.Command, []string) {
-		if o.from != "" && *o.flags.Namespace == "" {
-			o.allNamespaces = true // the namespace of the kubeconfig is one of another cluster
-		}
+	root.PersistentPreRun = func(*cobra.Command, []string) { o.allOfArchive() }
+	for _, one := range []*cobra.Command{whyCommand(o), treeCommand(o), approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o)} {
+		root.AddCommand(o.completed(one, false))
 	}
-	root.AddCommand(getCommand(o), whyCommand(o), treeCommand(o), checkCommand(o), gatherCommand(o),
-		approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o))
+	root.AddCommand(o.completed(getCommand(o), true), o.completed(checkCommand(o), true), gatherCommand(o))
 	return root
+}
+
+// allOfArchive selects all namespaces of an archive by default: the namespace of the kubeconfig is one of another cluster.
+func (o *options) allOfArchive() {
+	if o.from != "" && *o.flags.Namespace == "" {
+		o.allNamespaces = true
+	}
 }
 
 // addAllNamespaces adds the flag -A.

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// manifests are an operator that is up to date, one whose update waits for approval, and one without its catalog.
+const manifests = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {namespace: default, name: fine}
+spec: {name: fine, source: catalog, sourceNamespace: olm}
+status:
+  currentCSV: fine.v1
+  installedCSV: fine.v1
+  conditions: [{type: UpToDate, status: "True", reason: NewestRuns, message: fine.v1 is the newest}]
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {namespace: default, name: fine.v1}
+status: {phase: Succeeded}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {namespace: default, name: held}
+spec: {name: held, source: catalog, sourceNamespace: olm, installPlanApproval: Manual}
+status:
+  state: UpgradePending
+  currentCSV: held.v2
+  installedCSV: held.v1
+  installPlanRef: {namespace: default, name: install-1}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {namespace: default, name: install-1}
+spec: {approval: Manual, approved: false, clusterServiceVersionNames: [held.v2]}
+status: {phase: RequiresApproval, catalogSources: []}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {namespace: default, name: held.v1}
+status: {phase: Succeeded}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {namespace: other, name: lost}
+spec: {name: lost, source: gone, sourceNamespace: olm}
+status:
+  conditions: [{type: CatalogSourceInvalid, status: "True", reason: CatalogSourceNotFound, message: There is no CatalogSource olm/gone}]
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata: {namespace: olm, name: catalog}
+status: {connectionState: {lastObservedState: READY}}
+`
+
+// run runs the command line on the manifests.
+func run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", os.DevNull)
+	var out bytes.Buffer
+	args = append([]string{args[0], "--from=" + folder}, args[1:]...)
+	if args[0] == "__complete" {
+		args = append([]string{"__complete", args[2], args[1]}, args[3:]...)
+	}
+	code := Run(args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+	return out.String(), code
+}
+
+func TestRun(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		code   int
+		words  string
+	}{
+		"Clear":    {"Nothing blocks it.", []string{"why", "fine"}, 0, "fine.v1 is running"},
+		"Held":     {"An update is held.", []string{"why", "held"}, 2, "(RequiresApproval)"},
+		"Broken":   {"Something is broken.", []string{"why", "lost"}, 3, "(CatalogSourceNotFound)"},
+		"NotFound": {"The command fails.", []string{"why", "none"}, 1, "error: "},
+		"NoName":   {"Its usage is wrong.", []string{"why"}, 1, "error: accepts 1 arg(s), received 0"},
+		"Unknown":  {"There is no such command.", []string{"whatever"}, 1, "error: unknown command"},
+		"Get":      {"Listing is no judgement.", []string{"get"}, 0, "lost"},
+		"Check":    {"The worst of all operators counts.", []string{"check"}, 3, "1 clear, 1 held, 1 broken"},
+		"CheckOne": {"The worst of those that are named counts.", []string{"check", "fine", "held"}, 2, "1 clear, 1 held, 0 broken"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, code := run(t, tc.args...)
+			if code != tc.code || !strings.Contains(out, tc.words) {
+				t.Errorf("%s\nexit code %d, want %d; the output should contain %q:\n%s", tc.reason, code, tc.code, tc.words, out)
+			}
+			if strings.Contains(out, "\x1b") {
+				t.Errorf("without a terminal, the output has colors: %q", out)
+			}
+		})
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	const noFiles = ":4\n"
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"One":       {"The first argument is an operator.", []string{"__complete", "why", ""}, "fine\nheld\nlost\n" + noFiles},
+		"OnlyOne":   {"There is no second one.", []string{"__complete", "why", "fine", ""}, noFiles},
+		"Namespace": {"Only operators of the namespace are suggested.", []string{"__complete", "tree", "--namespace=other", ""}, "lost\n" + noFiles},
+		"Several":   {"Of several, those that are given are not suggested again.", []string{"__complete", "check", "fine", ""}, "held\nlost\n" + noFiles},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, code := run(t, tc.args...)
+			if got, _, _ := strings.Cut(out, "Completion ended"); code != 0 || got != tc.want {
+				t.Errorf("%s\nexit code %d, got %q, want %q", tc.reason, code, got, tc.want)
+			}
+		})
+	}
+	for _, name := range []string{"approve", "hold", "release", "wait", "get"} {
+		if out, _ := run(t, "__complete", name, ""); !strings.Contains(out, "fine\nheld\nlost\n") {
+			t.Errorf("%s suggests %q", name, out)
+		}
+	}
+	if script, code := run(t, "completion", "bash"); code != 0 || !strings.Contains(script, "__start_kubectl-operator_status kubectl-operator_status\n") {
+		t.Errorf("the script, for something else: %.500s", script)
+	}
+}
