@@ -15,6 +15,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/klient/conf"
 
@@ -44,7 +45,7 @@ func TestMemory(t *testing.T) {
 	before := measure(t, ours, pods)
 	catalog := client.ObjectKeyFromObject(registry.catalog(t, registry.Packages(t, packages)))
 	subscribe(t, ours, catalog, packages)
-	installed := awaitAll(t, ours, packages)
+	installed := settle(t, ours, packages)
 	after := measure(t, ours, pods)
 	if len(installed) == 0 {
 		t.Fatal("no package was installed")
@@ -190,44 +191,47 @@ func subscribe(t *testing.T, c *testcluster.Cluster, catalog client.ObjectKey, p
 	}
 }
 
-// awaitAll waits until each package is up to date, or reports why it cannot be, and returns those that are.
-func awaitAll(t *testing.T, c *testcluster.Cluster, packages []testcatalog.Package) (installed []testcatalog.Package) {
+// settle waits until all packages are up to date, or no Subscription has changed for a while, and returns those that are.
+// Some run on nodes of a certain kind only.
+func settle(t *testing.T, c *testcluster.Cluster, packages []testcatalog.Package) (installed []testcatalog.Package) {
 	t.Helper()
-	for _, p := range packages {
-		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(p), Name: p.Name}}
-		c.AwaitWithin(t, patience, sub, func() string {
-			if !sub.Status.UpToDate && !failed(sub) {
-				return "it is not installed: " + sub.Status.Message
+	const resting = 30 * time.Second
+	before, changed := "", time.Now()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, longest, true, func(ctx context.Context) (bool, error) {
+		installed = nil
+		now := ""
+		for _, p := range packages {
+			sub := &v1alpha1.Subscription{}
+			if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespaceOf(p), Name: p.Name}, sub); err != nil {
+				return false, err
 			}
-			return ""
-		})
-		if sub.Status.UpToDate {
-			installed = append(installed, p)
-		} else {
-			t.Logf("%s is not installed: %s", p.Name, sub.Status.Message)
+			if sub.Status.UpToDate {
+				installed = append(installed, p)
+			} else {
+				now += fmt.Sprintf("%s: %s\n", p.Name, sub.Status.Message)
+			}
 		}
+		if now != before {
+			before, changed = now, time.Now()
+		}
+		return now == "" || time.Since(changed) > resting, nil
+	})
+	if err != nil {
+		t.Fatalf("the packages do not settle: %v", err)
 	}
+	t.Logf("not installed:\n%s", before)
 	return installed
 }
 
-// failed reports whether a user has to repair something before a Subscription is up to date.
-func failed(sub *v1alpha1.Subscription) bool {
-	for _, c := range []v1alpha1.SubscriptionConditionType{
-		v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.SubscriptionResolutionFailed, v1alpha1.SubscriptionInstallPlanFailed,
-	} {
-		if sub.Status.GetCondition(c).Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
-}
+// longest is how long installing all packages may take.
+const longest = 10 * time.Minute
 
 // awaitSucceeded waits until the newest version of each package has Succeeded.
 func awaitSucceeded(t *testing.T, c *testcluster.Cluster, packages []testcatalog.Package) {
 	t.Helper()
 	for _, p := range packages {
 		csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(p), Name: p.Newest().CSV.Name}}
-		c.AwaitWithin(t, 10*time.Minute, csv, func() string {
+		c.AwaitWithin(t, longest, csv, func() string {
 			if csv.Status.Phase != olm.CSVPhaseSucceeded {
 				return fmt.Sprintf("its phase is %q: %s", csv.Status.Phase, csv.Status.Message)
 			}

@@ -233,7 +233,7 @@ func (r random) resolverMessage() string {
 func (r random) csv(name string) v1alpha1.ClusterServiceVersion {
 	out := csv(name, pick(r, "", "", r.csvName()),
 		pick(r, olm.CSVPhaseSucceeded, olm.CSVPhaseSucceeded, olm.CSVPhaseFailed, olm.CSVPhasePending, olm.CSVPhaseReplacing,
-		olm.CSVPhaseInstalling, olm.CSVPhaseNone))
+			olm.CSVPhaseInstalling, olm.CSVPhaseNone))
 	if out.Status.Phase == olm.CSVPhasePending && r.maybe() {
 		out = heldBack(out)
 	}

@@ -3,6 +3,7 @@ package tracing
 import (
 	"fmt"
 	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,7 +82,9 @@ func csv(name, replaces, phases string) *v1alpha1.ClusterServiceVersion {
 // byOLM returns a ClusterServiceVersion as OLM writes it.
 func byOLM(c *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
 	for _, t := range c.Status.LastTransitions {
-		c.Status.Conditions = append(c.Status.Conditions, v1alpha1.ClusterServiceVersionCondition{Phase: t.Phase, Reason: t.Reason, LastTransitionTime: t.LastTransitionTime})
+		c.Status.Conditions = append(c.Status.Conditions, v1alpha1.ClusterServiceVersionCondition{
+			Phase: t.Phase, Reason: t.Reason, LastTransitionTime: t.LastTransitionTime,
+		})
 	}
 	c.Status.LastTransitions = nil
 	return c
@@ -295,7 +298,8 @@ func TestIdentifiers(t *testing.T) {
 func TestDetails(t *testing.T) {
 	before := sub("foo.v1", "foo.v2", available, problem(v1alpha1.SubscriptionUpgradeHeld, 5))
 	after := upToDate("foo.v2")
-	spans := Ended(Inputs{Before: before, After: after, Plan: plan(olm.InstallPlanPhaseComplete, "foo.v2"), CSV: csv("foo.v2", "foo.v1", "40 Pending NotMet, 50 Succeeded")})
+	running := csv("foo.v2", "foo.v1", "40 Pending NotMet, 50 Succeeded")
+	spans := Ended(Inputs{Before: before, After: after, Plan: plan(olm.InstallPlanPhaseComplete, "foo.v2"), CSV: running})
 	common := []Attribute{{KeyNamespace, "apps"}, {KeySubscription, "foo"}, {KeyPackage, "foo"}, {KeyChannel, "stable"}}
 	want := map[string][]Attribute{
 		"held":                         {{KeyCSV, "foo.v2"}, {KeyReason, "Because"}, {KeyMessage, "It is so"}, {KeyInstallPlan, "install-foo.v2"}},
@@ -304,7 +308,7 @@ func TestDetails(t *testing.T) {
 		"update foo.v1 -> foo.v2":      {{KeyCSV, "foo.v2"}, {KeyReplaces, "foo.v1"}},
 	}
 	for _, s := range spans {
-		if diff := cmp.Diff(append(common[:len(common):len(common)], want[s.Name]...), s.Attributes); diff != "" {
+		if diff := cmp.Diff(append(slices.Clip(common), want[s.Name]...), s.Attributes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", s.Name, diff)
 		}
 		delete(want, s.Name)

@@ -40,7 +40,8 @@ func TestRecorder(t *testing.T) {
 	})
 
 	to, leading := &sink{}, make(chan struct{})
-	r := NewRecorder(fake.NewClientBuilder().WithScheme(scheme).WithObjects(csv).Build(), newExporter(to, resource.Empty(), logr.Discard()), leading, logr.Discard())
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(csv).Build()
+	r := NewRecorder(reader, newExporter(to, resource.Empty(), logr.Discard()), leading, logr.Discard())
 	handler := r.Handler()
 	handler.OnUpdate(before, after) // by a replica that does not lead
 	close(leading)
