@@ -39,6 +39,7 @@ func TestMemory(t *testing.T) {
 	registry := newPrivateRegistry(t)
 	install(t, "lifecycle", registry.Manager(t, "0.1.0"), 1)
 	pods := podsIn(t, testcluster.ManagerAccount.Namespace)
+	reserveRealNodes(t)
 	addFakeNode(t)
 
 	ours := cluster.Rediscovered(t)
@@ -127,26 +128,19 @@ func podsIn(t *testing.T, namespace string) []corev1.Pod {
 	return pods.Items
 }
 
-// addFakeNode adds a node to the cluster on which all further pods seem to run, until the test ends.
+// addFakeNode adds a node to the cluster, on which pods only seem to run, until the test ends.
 func addFakeNode(t *testing.T) {
 	t.Helper()
-	nodes := &corev1.NodeList{}
-	if err := cluster.Client.List(t.Context(), nodes); err != nil {
-		t.Fatal(err)
-	}
-	for i := range nodes.Items {
-		node := &nodes.Items[i]
-		taint(t, node, corev1.Taint{Key: "real", Effect: corev1.TaintEffectNoSchedule})
-		t.Cleanup(func() { taint(t, node) })
-	}
-	kwok := exec.CommandContext(t.Context(), bin("devcluster"), "fake-node", "--dir="+clusterDir)
-	kwok.Cancel = func() error { return kwok.Process.Signal(os.Interrupt) }
+	kwok := exec.Command(bin("devcluster"), "fake-node", "--dir="+clusterDir) // until pods on the node are deleted
 	kwok.Stderr = os.Stderr
 	if err := kwok.Start(); err != nil {
 		t.Fatal(err)
 	}
 	fake := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "fake-0"}}
 	t.Cleanup(func() {
+		if err := kwok.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
 		_ = kwok.Wait() // it was interrupted
 		if err := cluster.Client.Delete(context.Background(), fake); err != nil {
 			t.Error(err)
@@ -160,6 +154,20 @@ func addFakeNode(t *testing.T) {
 		}
 		return "it is not ready"
 	})
+}
+
+// reserveRealNodes keeps further pods from the nodes of the cluster until the test ends.
+func reserveRealNodes(t *testing.T) {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	if err := cluster.Client.List(t.Context(), nodes); err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		taint(t, node, corev1.Taint{Key: "reserved", Effect: corev1.TaintEffectNoSchedule})
+		t.Cleanup(func() { taint(t, node) })
+	}
 }
 
 // taint replaces the taints of a node.
@@ -195,7 +203,7 @@ func subscribe(t *testing.T, c *testcluster.Cluster, catalog client.ObjectKey, p
 // Some run on nodes of a certain kind only.
 func settle(t *testing.T, c *testcluster.Cluster, packages []testcatalog.Package) (installed []testcatalog.Package) {
 	t.Helper()
-	const resting = 30 * time.Second
+	const resting = 2 * time.Minute // Kubernetes creates pods again after pauses, while the webhooks of packages do not answer
 	before, changed := "", time.Now()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Second, longest, true, func(ctx context.Context) (bool, error) {
 		installed = nil

@@ -59,9 +59,14 @@ func fakeNodeCommand(root, dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			log, err := os.Create(c.dir.log(kwok.name))
+			if err != nil {
+				return err
+			}
+			defer log.Close() //nolint:errcheck // it is a log
 			run := exec.CommandContext(cmd.Context(), filepath.Join(c.shop.bin, kwok.name),
 				kwokArgs(c, "--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake")...)
-			run.Stdout, run.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			run.Stdout, run.Stderr = log, log
 			return run.Run()
 		},
 	}
