@@ -98,12 +98,21 @@ func Compute(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	} {
 		concern(in, out)
 	}
+	slices.SortStableFunc(out.Conditions, func(a, b metav1.Condition) int {
+		return cmp.Compare(slices.Index(order, a.Type), slices.Index(order, b.Type))
+	})
 	out.ObservedGeneration = in.Operator.Generation
 	again := in.quietIn(out)
 	if equality.Semantic.DeepEqual(*out, in.Operator.Status) {
 		return *in.Operator.Status.DeepCopy(), again
 	}
 	return *out, again
+}
+
+// order is that of the conditions, whichever the object had first: a new one has Ready by default.
+var order = []string{
+	v1alpha1.ConditionSynced, v1alpha1.ConditionReady, v1alpha1.ConditionInstalled, v1alpha1.ConditionProgressing,
+	v1alpha1.ConditionUpgradeable, v1alpha1.ConditionUpToDate, v1alpha1.ConditionImportant,
 }
 
 // RetryAfter returns when to reconcile again without an event, given when an ended failure counts as over; 0 is never.

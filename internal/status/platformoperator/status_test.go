@@ -1544,3 +1544,18 @@ func TestDeleting(t *testing.T) {
 		})
 	}
 }
+
+// TestOrder verifies that the conditions of a new PlatformOperator, which has Ready by default, are in the order of all others.
+func TestOrder(t *testing.T) {
+	operator := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "foo"}}
+	operator.Spec.Package.Name = "foo"
+	operator.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending}}
+	status, _ := Compute(Inputs{Operator: operator, Now: metav1.Now()})
+	var got []string
+	for _, c := range status.Conditions {
+		got = append(got, c.Type)
+	}
+	if diff := cmp.Diff(order, got); diff != "" {
+		t.Errorf("order of the conditions (-want +got):\n%s", diff)
+	}
+}
