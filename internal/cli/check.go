@@ -20,7 +20,8 @@ func checkCommand(o *options) *cobra.Command {
 		Use:   "check [NAME]...",
 		Short: "Check whether operators, or the cluster, may be updated",
 		Long: `Check what would hold an update of operators, whether there is one yet or not, and what is broken before it. On OpenShift, also
-check which operators do not support the next minor version of the cluster.
+check which operators do not support the next minor version of the cluster. An update that waits is broken if its
+CustomResourceDefinitions would make custom resources invalid, or unreadable.
 
 The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails.`,
 		Example: `  # Before an update of the cluster
@@ -41,6 +42,9 @@ The exit code is 0 if nothing is, 2 if an update would be held, 3 if something i
 			cluster.ClusterVersions = versions.ClusterVersions
 			operators, err := chosen(inventory.Check(cluster), names, namespace)
 			if err != nil {
+				return err
+			}
+			if err := o.addBreaks(cmd.Context(), cluster.InstallPlans, operators); err != nil {
 				return err
 			}
 			if err := o.printCheck(print, operators, o.now()); err != nil {

@@ -13,6 +13,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -244,6 +245,23 @@ func (o *options) client() (client.WithWatch, error) {
 	}
 	o.connected, err = client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper()})
 	return o.connected, err
+}
+
+// clientOfAnyKind is client for kinds that only the API server knows.
+func (o *options) clientOfAnyKind() (client.Client, error) {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.UserAgent = -1, userAgent
+	s, err := scheme()
+	if err == nil {
+		err = apiextensionsv1.AddToScheme(s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return client.New(config, client.Options{Scheme: s})
 }
 
 // mapper returns the kinds that are read, whether installed or not: to ask the API server for them first would take

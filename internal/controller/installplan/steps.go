@@ -22,9 +22,6 @@ const (
 
 	// maxPlan limits the total length of a plan's compressed manifests, in bytes.
 	maxPlan = 1 << 20
-
-	// compressed is the prefix of a manifest that is gzipped and base64-encoded.
-	compressed = "gzip+base64:"
 )
 
 // stepsOf returns tasks as the steps of a status, for users who approve the plan. Steps are never read back to be
@@ -81,7 +78,7 @@ func compress(steps []*olm.Step) error {
 		if err := zip.Close(); err != nil {
 			return err
 		}
-		s.Resource.Manifest = compressed + base64.StdEncoding.EncodeToString(buffer.Bytes())
+		s.Resource.Manifest = v1alpha1.PlanManifestCompressed + base64.StdEncoding.EncodeToString(buffer.Bytes())
 	}
 	if n := length(steps); n > maxPlan {
 		return fmt.Errorf("the plan's %d manifests take %d bytes compressed, and an object may hold %d: subscribe to the packages one by one", len(steps), n, maxPlan)

@@ -202,7 +202,7 @@ func TestCompress(t *testing.T) {
 				t.Fatalf("%s\n%v", tc.reason, err)
 			}
 			for _, s := range tc.steps {
-				if got := strings.HasPrefix(s.Resource.Manifest, compressed); got != tc.compressed {
+				if got := strings.HasPrefix(s.Resource.Manifest, v1alpha1.PlanManifestCompressed); got != tc.compressed {
 					t.Errorf("%s\ncompressed: %t; want %t", tc.reason, got, tc.compressed)
 				}
 			}

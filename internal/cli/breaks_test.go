@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/inventory"
+)
+
+// definition returns the CustomResourceDefinition of Foos with versions, all of which are stored.
+func definition(versions ...string) *apiextensionsv1.CustomResourceDefinition {
+	out := &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"},
+	}
+	out.Spec.Group, out.Spec.Names.Kind = "example.com", "Foo"
+	for _, v := range versions {
+		out.Spec.Versions = append(out.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v, Served: true})
+	}
+	out.Status.StoredVersions = versions
+	return out
+}
+
+func manifest(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) string {
+	t.Helper()
+	out, err := json.Marshal(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	if _, err := zip.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return v1alpha1.PlanManifestCompressed + base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+func TestBreaks(t *testing.T) {
+	dropped, kept := manifest(t, definition("v2")), manifest(t, definition("v1", "v2"))
+	for name, tc := range map[string]struct {
+		reason   string
+		manifest string
+		phase    olm.InstallPlanPhase
+		denied   bool
+		broken   string // part of the cause
+		note     string // part of it
+	}{
+		"Kept":       {reason: "An update that breaks nothing is not reported.", manifest: kept},
+		"Dropped":    {reason: "Stored custom resources could not be read any more.", manifest: dropped, broken: "it has no version v1"},
+		"Compressed": {reason: "The built-in loops compress long manifests.", manifest: packed(t, dropped), broken: "it has no version v1"},
+		"Installed":  {reason: "What is installed already is not checked.", manifest: dropped, phase: olm.InstallPlanPhaseComplete},
+		"Elsewhere": {reason: "OLM keeps the manifests of unpacked bundles in a ConfigMap.", manifest: `{"kind":"ConfigMap","name":"bundle"}`,
+			note: "foos.example.com of foo.v2 breaks custom resources is not checked: the InstallPlan has no manifest of it"},
+		"Denied": {reason: "What the user may not read is not checked, which is no reason to fail.", manifest: dropped, denied: true,
+			note: "is not checked: customresourcedefinitions.apiextensions.k8s.io"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := scheme()
+			if err == nil {
+				err = apiextensionsv1.AddToScheme(s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-1"}}
+			plan.Spec.ClusterServiceVersionNames, plan.Status.Phase = []string{"foo.v2"}, tc.phase
+			plan.Status.Plan = []*olm.Step{{Resolving: "foo.v2", Resource: olm.StepResource{Kind: "CustomResourceDefinition", Name: "foos.example.com", Manifest: tc.manifest}}}
+			c := fake.NewClientBuilder().WithScheme(s).WithObjects(definition("v1"), &plan).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+					if _, is := o.(*apiextensionsv1.CustomResourceDefinition); is && tc.denied {
+						return apierrors.NewForbidden(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, key.Name, nil)
+					}
+					return c.Get(ctx, key, o)
+				},
+			}).Build()
+			operators := []inventory.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2"}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
+			notes, err := breaks(t.Context(), c, []olm.InstallPlan{plan}, operators)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var causes []string
+			for _, b := range operators[0].Blockers {
+				causes = append(causes, b.Cause)
+			}
+			for _, text := range []struct{ got, want string }{{strings.Join(causes, "\n"), tc.broken}, {strings.Join(notes, "\n"), tc.note}} {
+				if (text.want == "") != (text.got == "") || !strings.Contains(text.got, text.want) {
+					t.Errorf("%s got %q, want %q", tc.reason, text.got, text.want)
+				}
+			}
+			if len(operators[1].Blockers) != 0 {
+				t.Errorf("the operator of another namespace has the blockers %v", operators[1].Blockers)
+			}
+		})
+	}
+}
