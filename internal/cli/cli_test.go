@@ -127,7 +127,12 @@ func TestOutput(t *testing.T) {
 	for _, op := range operators() {
 		t.Run("why "+op.Name, func(t *testing.T) {
 			var out bytes.Buffer
-			explain(&out, op, now)
+			explain(&out, op, now, columns(&out))
+			texts.Check(t, t.Name(), out.String())
+		})
+		t.Run("why "+op.Name+" in a terminal of 60 columns", func(t *testing.T) {
+			var out bytes.Buffer
+			explain(&out, op, now, 60)
 			texts.Check(t, t.Name(), out.String())
 		})
 		t.Run("wait "+op.Name, func(t *testing.T) {
@@ -171,7 +176,7 @@ func TestDocumentation(t *testing.T) {
 	if err := o.printOperators(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
 		t.Fatal(err)
 	}
-	explain(&explained, operators()[1], now)
+	explain(&explained, operators()[1], now, 0)
 	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &checked, ErrOut: &checked},
 		allNamespaces: true}).printCheck(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
 		t.Fatal(err)

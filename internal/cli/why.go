@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mitchellh/go-wordwrap"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/operator-status/operator-status/internal/inventory"
 )
@@ -33,7 +35,7 @@ The exit code is 0 if nothing is, 2 if an update is held, 3 if something is brok
 				if i > 0 {
 					fmt.Fprintln(o.Out)
 				}
-				explain(o.Out, op, o.now())
+				explain(o.Out, op, o.now(), columns(o.Out))
 			}
 			return worst(operators)
 		},
@@ -53,19 +55,37 @@ func codeOf(i inventory.Impact) exit {
 	}
 }
 
-// explain prints what blocks an operator.
-func explain(out io.Writer, op inventory.Operator, now time.Time) {
+// columns returns the width of the terminal that is written to; 0 if it is none, and lines are not wrapped.
+func columns(out io.Writer) uint {
+	if size := (term.TTY{Out: out}).GetSize(); size != nil {
+		return uint(size.Width)
+	}
+	return 0
+}
+
+// explain prints what blocks an operator. Sentences are wrapped at the width of a terminal; commands stay in one line, to be
+// copied.
+func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
 	fmt.Fprintf(out, "%s/%s: %s\n", op.Namespace, op.Name, summary(op))
 	for _, b := range op.Blockers {
 		fmt.Fprintf(out, "\n%s by %s", b.Impact, b.By)
 		if a := age(b.Since, now); a != "" {
 			fmt.Fprintf(out, ", for %s", a)
 		}
-		fmt.Fprintf(out, " (%s)\n  %s\n", b.Reason, strings.TrimRight(strings.TrimSpace(b.Cause), "."))
+		fmt.Fprintf(out, " (%s)\n  %s\n", b.Reason, wrapped(strings.TrimRight(strings.TrimSpace(b.Cause), "."), width))
 		for _, s := range b.Steps {
 			fmt.Fprintf(out, "  %s:\n    %s\n", s.To, s.Command)
 		}
 	}
+}
+
+// wrapped breaks an indented text into lines of a width, if that is not 0.
+func wrapped(text string, width uint) string {
+	const indent = "  "
+	if width <= uint(len(indent)) {
+		return text
+	}
+	return strings.ReplaceAll(wordwrap.WrapString(text, width-uint(len(indent))), "\n", "\n"+indent)
 }
 
 // summary returns the state of an operator in one sentence.
