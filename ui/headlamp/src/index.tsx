@@ -1,12 +1,8 @@
-import {
-  registerDetailsViewSection,
-  registerRoute,
-  registerSidebarEntry,
-} from '@kinvolk/headlamp-plugin/lib';
+import { registerRoute, registerSidebarEntry } from '@kinvolk/headlamp-plugin/lib';
 import { OperatorPage } from './components/OperatorPage';
 import { Overview } from './components/Overview';
-import { ComposedResources, PlatformOperatorPage } from './components/PlatformOperatorPage';
-import { ProbePage, ProbeResources } from './components/ProbePage';
+import { PlatformOperatorPage } from './components/PlatformOperatorPage';
+import { ProbePage } from './components/ProbePage';
 
 registerSidebarEntry({
   parent: null,
@@ -24,15 +20,3 @@ for (const { path, name, component } of [
 ]) {
   registerRoute({ path, name, component, exact: true, sidebar: 'operators' });
 }
-
-// Headlamp shows custom resources as far as it knows them. This adds what it does not.
-registerDetailsViewSection(({ resource }) => {
-  switch (resource?.kind) {
-    case 'Probe':
-      return <ProbeResources probe={resource.jsonData} />;
-    case 'PlatformOperator':
-      return <ComposedResources op={resource.jsonData} />;
-    default:
-      return null;
-  }
-});

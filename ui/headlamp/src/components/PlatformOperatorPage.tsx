@@ -49,7 +49,7 @@ export function PlatformOperatorDetails({ op }: { op: PlatformOperator }) {
 }
 
 /** Lists the objects that a PlatformOperator composes. */
-export function ComposedResources({ op }: { op: PlatformOperator }) {
+function ComposedResources({ op }: { op: PlatformOperator }) {
   return (
     <SectionBox title="Composed resources">
       <SimpleTable

@@ -70,7 +70,7 @@ export function ProbeDetails({ probe }: { probe: Probe }) {
 }
 
 /** Lists the custom resources that block, or that have important conditions. */
-export function ProbeResources({ probe }: { probe: Probe }) {
+function ProbeResources({ probe }: { probe: Probe }) {
   return (
     <SectionBox title="Custom resources">
       <SimpleTable
