@@ -121,6 +121,17 @@ test('a PlatformOperator has a page', async t => {
   await page.getByRole('link', { name: 'Subscription search/search' }).waitFor();
 });
 
+test('the map shows what holds an update', async t => {
+  const page = await open(t, '/operators/database/database', 'admin', 560);
+  await page.getByRole('link', { name: 'Show on the map' }).click();
+  const node = text => page.locator('.react-flow__node').filter({ hasText: text });
+  await node('Subscription: Helddatabase').waitFor();
+  await node('ClusterServiceVersion').waitFor();
+  await node('Database: Blockingcustomers').waitFor();
+  assert.equal(await node('queue').count(), 0, 'another operator is on the map');
+  await node('Database: Blockingorders').waitFor();
+});
+
 test('the page of an operator follows its custom resources', async t => {
   const page = await open(t, '/operators/database/database', 'admin', 1000);
   const blocking = page.getByRole('list', { name: 'Blocking custom resources' });

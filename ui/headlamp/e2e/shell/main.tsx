@@ -4,9 +4,11 @@
 import '@kinvolk/headlamp-plugin/lib/plugin/index';
 import { addCollection } from '@iconify/react';
 import icons from '@iconify-json/mdi/icons.json';
+import { ActivitiesRenderer } from '@kinvolk/headlamp-plugin/lib/components/activity/Activity';
 import defaultAppThemes from '@kinvolk/headlamp-plugin/lib/components/App/defaultAppThemes';
 import RouteSwitcher from '@kinvolk/headlamp-plugin/lib/components/App/RouteSwitcher';
 import CustomResourceDetails from '@kinvolk/headlamp-plugin/lib/components/crd/CustomResourceDetails';
+import { GraphView } from '@kinvolk/headlamp-plugin/lib/components/resourceMap/GraphView';
 import Sidebar from '@kinvolk/headlamp-plugin/lib/components/Sidebar/Sidebar';
 import { queryClient } from '@kinvolk/headlamp-plugin/lib/lib/queryClient';
 import { setStore } from '@kinvolk/headlamp-plugin/lib/lib/router/createRouteURL';
@@ -37,6 +39,13 @@ async function start() {
       sidebar: 'operators',
       component: () => <CustomResourceDetails />,
     },
+    map: {
+      path: '/map',
+      exact: true,
+      name: 'Map',
+      sidebar: 'map',
+      component: () => <GraphView height="calc(100vh - 24px)" />,
+    },
   });
   const plugin = await (await fetch('/plugin/main.js')).text();
   new Function(plugin)();
@@ -47,11 +56,20 @@ async function start() {
           <SnackbarProvider>
             <BrowserRouter>
               <CssBaseline />
-              <Box sx={{ display: 'flex', height: '100%' }}>
+              <Box
+                sx={{
+                  display: 'grid',
+                  position: 'relative',
+                  height: '100%',
+                  gridTemplateColumns: 'auto minmax(0, 1fr) auto',
+                  gridTemplateRows: 'minmax(0, 1fr) auto',
+                }}
+              >
                 <Sidebar />
-                <Box component="main" sx={{ flexGrow: 1, px: 3, pb: 3, overflow: 'auto' }}>
+                <Box component="main" id="main" sx={{ px: 3, pb: 3, overflow: 'auto' }}>
                   <RouteSwitcher requiresToken={() => false} />
                 </Box>
+                <ActivitiesRenderer />
               </Box>
             </BrowserRouter>
           </SnackbarProvider>

@@ -1,5 +1,6 @@
 import {
   EmptyContent,
+  Link,
   Loader,
   NameValueTable,
   SectionBox,
@@ -7,6 +8,7 @@ import {
 import { KubeObject } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
 import { Stack } from '@mui/material';
 import { useParams } from 'react-router-dom';
+import { uids } from '../inventory/graph';
 import { history } from '../inventory/history';
 import { awaitsApproval, Operator, operators, updateVersion } from '../inventory/inventory';
 import { allowUpgrade, Cluster, Deployment } from '../inventory/objects';
@@ -127,13 +129,35 @@ export function OperatorDetails(props: {
       <SectionBox title="What blocks it">
         <Blockers blockers={o.blockers} probe={probe} />
       </SectionBox>
-      <SectionBox title="Objects">
+      <SectionBox
+        title="Objects"
+        headerProps={{ actions: [<MapLink key="map" operator={o} cluster={cluster} />] }}
+      >
         <Tree node={tree(cluster, deployments, o)} />
       </SectionBox>
       <SectionBox title="History">
         <History events={history(cluster, o)} />
       </SectionBox>
     </>
+  );
+}
+
+/** A link to Headlamp's map that shows one operator alone: the objects that are connected to its Subscription. */
+function MapLink({
+  operator: { namespace, name },
+  cluster,
+}: {
+  operator: Operator;
+  cluster: Cluster;
+}) {
+  const ids = uids(cluster);
+  const object = ['Subscription', 'ClusterServiceVersion']
+    .map(kind => `${kind} ${namespace}/${name}`)
+    .find(name => ids.has(name));
+  return (
+    <Link routeName="map" search={{ namespace, node: ids.get(object ?? '') || object || '' }}>
+      Show on the map
+    </Link>
   );
 }
 

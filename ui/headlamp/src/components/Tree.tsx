@@ -1,6 +1,6 @@
 import { StatusLabel } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
 import { Box, Stack, Typography } from '@mui/material';
-import { Node } from '../inventory/tree';
+import { levelOf, Node } from '../inventory/tree';
 import { ObjectLink } from './links';
 
 /** Shows the objects that an operator consists of as nested boxes. */
@@ -47,20 +47,4 @@ export function Tree({ node }: { node: Node }) {
       )}
     </Box>
   );
-}
-
-const well = ['Succeeded', 'Complete', 'Available', 'Ready', 'Not blocking', 'Running'];
-const bad = ['Broken', 'Failed'];
-const waiting = ['Held', 'Blocking', 'RequiresApproval', 'Pending', 'Installing', 'InstallReady'];
-
-function levelOf(state: string): 'success' | 'warning' | 'error' | '' {
-  if (well.includes(state) || state.endsWith('=True')) {
-    return 'success';
-  }
-  if (bad.includes(state)) {
-    return 'error';
-  }
-  return waiting.includes(state) || state.endsWith('=False') || /^\d+\/\d+$/.test(state)
-    ? 'warning'
-    : '';
 }

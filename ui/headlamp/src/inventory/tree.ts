@@ -219,3 +219,20 @@ function stateOf(conditions: Condition[] | null | undefined, type: string) {
 function several(n: number, what: string, state: string): Node {
   return { name: `${n} ${what}${n === 1 ? '' : 's'}`, state, children: [] };
 }
+
+const well = ['Succeeded', 'Complete', 'Available', 'Ready', 'Not blocking', 'Running'];
+const bad = ['Broken', 'Failed'];
+const waiting = ['Held', 'Blocking', 'RequiresApproval', 'Pending', 'Installing', 'InstallReady'];
+
+/** Returns how well a state is; empty if that is not known. */
+export function levelOf(state: string): 'success' | 'warning' | 'error' | '' {
+  if (well.includes(state) || state.endsWith('=True')) {
+    return 'success';
+  }
+  if (bad.includes(state)) {
+    return 'error';
+  }
+  return waiting.includes(state) || state.endsWith('=False') || /^\d+\/\d+$/.test(state)
+    ? 'warning'
+    : '';
+}
