@@ -129,7 +129,13 @@ test('the map shows what holds an update', async t => {
   await node('ClusterServiceVersion').waitFor();
   await node('Database: Blockingcustomers').waitFor();
   assert.equal(await node('queue').count(), 0, 'another operator is on the map');
-  await node('Database: Blockingorders').waitFor();
+  await page.getByTitle('Fit to screen').click();
+  await node('Database: Blockingorders').hover();
+  await node('Database: Blockingorders').getByText('!Migrating').waitFor();
+  await picture(page, 'map');
+
+  await node('Probe: Upgradeable=False').click();
+  await page.getByText('NotUpgradeable').first().waitFor();
 });
 
 test('the page of an operator follows its custom resources', async t => {
