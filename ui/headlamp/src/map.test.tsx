@@ -2,10 +2,11 @@ import '@testing-library/jest-dom/vitest';
 import '.';
 import { NodeGlance } from '@kinvolk/headlamp-plugin/lib/components/resourceMap/KubeObjectGlance/NodeGlance';
 import { KubeObject } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
+import Event from '@kinvolk/headlamp-plugin/lib/lib/k8s/event';
 import store from '@kinvolk/headlamp-plugin/lib/redux/stores/store';
 import { cleanup, render } from '@testing-library/react';
 import { Provider } from 'react-redux';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { cluster } from './components/testdata';
 import { mapOf } from './map';
 import { Kind, kinds } from './resources';
@@ -51,6 +52,7 @@ describe('the map', () => {
   });
 
   it.each(nodes.map(n => [n.id, n] as const))('shows why %s is so, under the mouse', (_, node) => {
+    vi.spyOn(Event, 'objectEvents').mockResolvedValue([]); // there is no cluster
     const { container } = render(
       <Provider store={store}>
         <NodeGlance node={node} />
