@@ -45,8 +45,9 @@ type built struct {
 // builds are the releases built so far, in folders that are kept until the tests end.
 var builds = struct {
 	sync.Mutex
-	done map[int]built
-	dir  string
+	done   map[int]built
+	dir    string
+	commit string // of all of them; the last one when the first was built
 }{done: map[int]built{}}
 
 func TestMain(m *testing.M) {
@@ -96,6 +97,14 @@ func (b built) build(ctx context.Context) error {
 		return err
 	}
 	if _, err := output(exec.CommandContext(ctx, "git", "clone", "--quiet", root, b.clone)); err != nil {
+		return err
+	}
+	if builds.commit == "" {
+		if builds.commit, err = git(ctx, root, "rev-parse", "HEAD"); err != nil {
+			return err
+		}
+	}
+	if _, err := git(ctx, b.clone, "checkout", "--quiet", "--detach", builds.commit); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(b.clone, "bin"), 0o755); err != nil {
