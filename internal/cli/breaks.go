@@ -58,7 +58,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 				notes = append(notes, note)
 			}
 			if why != "" {
-				op.Blockers = append(op.Blockers, unsafe(plan, step.Resource.Name, why))
+				op.Blockers = slices.Insert(op.Blockers, 0, unsafe(plan, step.Resource.Name, why)) // what is broken comes first
 			}
 		}
 	}

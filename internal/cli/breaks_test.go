@@ -96,14 +96,19 @@ func TestBreaks(t *testing.T) {
 					return c.Get(ctx, key, o)
 				},
 			}).Build()
-			operators := []inventory.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2"}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
+			operators := []inventory.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2", Blockers: []inventory.Blocker{{Impact: inventory.Held}}}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
 			notes, err := breaks(t.Context(), c, []olm.InstallPlan{plan}, operators)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var causes []string
 			for _, b := range operators[0].Blockers {
-				causes = append(causes, b.Cause)
+				if b.Impact == inventory.Broken {
+					causes = append(causes, b.Cause)
+				}
+			}
+			if broken := operators[0].Blocked() == inventory.Broken; broken != (tc.broken != "") {
+				t.Errorf("%s the operator, whose update is also held, is broken: %t", tc.reason, broken)
 			}
 			for _, text := range []struct{ got, want string }{{strings.Join(causes, "\n"), tc.broken}, {strings.Join(notes, "\n"), tc.note}} {
 				if (text.want == "") != (text.got == "") || !strings.Contains(text.got, text.want) {

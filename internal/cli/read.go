@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -234,11 +235,10 @@ func (o *options) client() (client.WithWatch, error) {
 	if o.from != "" {
 		return nil, errors.New("this command changes or watches a cluster, and takes no --from")
 	}
-	config, err := o.flags.ToRESTConfig()
+	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.UserAgent = -1, userAgent
 	s, err := scheme()
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
@@ -247,13 +247,22 @@ func (o *options) client() (client.WithWatch, error) {
 	return o.connected, err
 }
 
-// clientOfAnyKind is client for kinds that only the API server knows.
-func (o *options) clientOfAnyKind() (client.Client, error) {
-	config, err := o.flags.ToRESTConfig()
+// config returns how to connect as the user.
+func (o *options) config() (*rest.Config, error) {
+	out, err := o.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.UserAgent = -1, userAgent
+	out.QPS, out.UserAgent = -1, userAgent
+	return out, nil
+}
+
+// clientOfAnyKind is client for kinds that only the API server knows.
+func (o *options) clientOfAnyKind() (client.Client, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
 	s, err := scheme()
 	if err == nil {
 		err = apiextensionsv1.AddToScheme(s)
