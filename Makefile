@@ -160,8 +160,11 @@ fuzz: ## Fuzz the expression parser and the decoder of the watch engine, a minut
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager and bin/kubectl-operator_status.
+build: cli ## Build bin/manager and bin/kubectl-operator_status.
 	@go build -ldflags '-X github.com/operator-status/operator-status/internal/manager.Version=$(VERSION)' -o $(BIN)/manager ./cmd/manager
+
+.PHONY: cli
+cli: ## Build bin/kubectl-operator_status.
 	@go build -ldflags '-X github.com/operator-status/operator-status/internal/cli.Version=$(VERSION)' -o $(BIN)/kubectl-operator_status ./cmd/kubectl-operator_status
 
 .PHONY: image
