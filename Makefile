@@ -100,11 +100,10 @@ test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool #
 e2e: build tools olm $(BIN)/prometheus/promtool $(BIN)/otlpreceiver $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
 	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
-# Programs of Argo CD and Flux, and Argo CD's cache.
-GITOPS := $(addprefix $(BIN)/neighbours/,argocd redis source-controller kustomize-controller)
+FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller)
 
 .PHONY: e2e-neighbours
-e2e-neighbours: build tools controlplane $(BIN)/cosign $(GITOPS) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
+e2e-neighbours: build tools argocd $(BIN)/cosign $(FLUX) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
 	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops
 	@cd hack/monitoring && go test -count=1 ./...
 	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
@@ -148,7 +147,7 @@ bench: build tools olm ## Measure speed and memory against limits and peers. BUN
 	@BUNDLES="$(abspath $(BUNDLES))" go run ./hack/bench
 
 .PHONY: soak
-soak: build tools olm $(GITOPS) ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h), then as long beside Argo CD, which may sync nothing. SEED repeats a run.
+soak: build tools olm argocd ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h), then as long beside Argo CD, which may sync nothing. SEED repeats a run.
 	@go test -count=1 -timeout=24h -v ./hack/soak -soak $(or $(DURATION),1h) -seed $(or $(SEED),0)
 	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=24h -v ./e2e/gitops -run TestArgoCD -soak $(or $(DURATION),1h)
 
@@ -243,14 +242,12 @@ $(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
 	@mkdir -p $(BIN)
 	@cd hack/neighbours && go build -o $@ github.com/sigstore/cosign/v3/cmd/cosign
 
-argocd               := hack/argocd github.com/argoproj/argo-cd/v3/cmd
-redis                := hack/argocd ./redis
 source-controller    := hack/flux/source github.com/fluxcd/source-controller
 kustomize-controller := hack/flux/kustomize github.com/fluxcd/kustomize-controller
 k9s                  := hack/k9s github.com/derailed/k9s
 
 .SECONDEXPANSION:
-$(GITOPS) $(BIN)/neighbours/k9s: $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
+$(FLUX) $(BIN)/neighbours/k9s: $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
 	@echo "building $* (once, some minutes)"
 	@mkdir -p $(@D)
 	@cd $(firstword $($*)) && go build -o $@ $(lastword $($*))
@@ -312,6 +309,10 @@ controlplane: $(BIN)/devcluster ## Build the control plane that tests and demo r
 .PHONY: olm
 olm: $(BIN)/devcluster ## Build the control plane with a real OLM and its catalogs (once).
 	@$(BIN)/devcluster build --olm
+
+.PHONY: argocd
+argocd: $(BIN)/devcluster ## Build the control plane with Argo CD (once).
+	@$(BIN)/devcluster build --argocd
 
 .PHONY: nodes
 nodes: $(BIN)/devcluster $(BIN)/helm $(BIN)/operator-sdk $(BIN)/scorecard-test ## Build what real nodes need, on which pods truly run, and OLM for them (once). They also need root and packages, which devcluster up --nodes=real names.

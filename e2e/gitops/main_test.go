@@ -2,7 +2,6 @@
 package gitops
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: make e2e-neighbours runs this suite, with Argo CD and Flux, which take minutes to build")
 		os.Exit(0)
 	}
-	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
+	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }, "--argocd"))
 }
 
 // global is the namespace of catalogs that are visible from every namespace.
@@ -63,15 +62,6 @@ func (p program) start(t *testing.T, args ...string) {
 			t.Logf("%s %s:\n%s", p.name, args[0], text[max(0, len(text)-4000):])
 		}
 	})
-}
-
-// run runs a program to its end, and returns its output.
-func (p program) run(args ...string) (string, error) {
-	var out bytes.Buffer
-	command := p.command(args...)
-	command.Stdout, command.Stderr = &out, &out
-	err := command.Run()
-	return out.String(), err
 }
 
 func (p program) command(args ...string) *exec.Cmd {
@@ -115,9 +105,6 @@ func namespaced(t *testing.T, name string) {
 		}
 	})
 }
-
-// port returns the port of an address.
-func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }
 
 // repository is a Git repository.
 type repository struct{ folder string }

@@ -30,7 +30,7 @@ type recipe struct {
 	pinned  string                      // the dependency that determines the binary's version; empty if there is none
 	stamp   func(version string) string // linker flags that set the version; nil if the source does
 	tags    string                      // build tags
-	extras  []string                    // built only for all of these, of forOLM and forNodes; empty for every control plane
+	extras  []string                    // built only for all of these, of forOLM, forNodes and forArgo; empty for every control plane
 
 	cacheMB, binaryMB uint64 // MB that a cold build adds to the build cache, and the size of the binary
 	cold              string // the duration of a cold build on two cores
@@ -71,6 +71,8 @@ var recipes = []recipe{
 		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 5, cold: "5 s"},
 	{name: "cp", module: "cp", command: here,
 		extras: []string{forOLM, forNodes}, cacheMB: 20, binaryMB: 2, cold: "5 s"},
+	{name: argoProgram, module: argoProgram, command: argoModule + "/cmd", pinned: argoModule, stamp: argoVersion,
+		extras: []string{forArgo}, cacheMB: 2500, binaryMB: 210, cold: "6 min"},
 	{name: "grpc_health_probe", module: "healthprobe", command: healthProbeModule, pinned: healthProbeModule,
 		extras: []string{forOLM, forNodes}, cacheMB: 100, binaryMB: 15, cold: "30 s"},
 }
@@ -88,10 +90,11 @@ const (
 	healthProbeModule = "github.com/grpc-ecosystem/grpc-health-probe"
 )
 
-// forOLM and forNodes are what a recipe may be an extra for.
+// forOLM, forNodes and forArgo are what a recipe may be an extra for.
 const (
 	forOLM   = "olm"
 	forNodes = "nodes"
+	forArgo  = "argocd"
 )
 
 // recipesFor returns the names of the binaries of every control plane, and of those for the extras.
@@ -132,6 +135,11 @@ func kubernetesVersion(version string) string {
 // variable returns the stamp function of a program that has its version in one variable.
 func variable(name string) func(version string) string {
 	return func(version string) string { return "-X " + name + "=" + version }
+}
+
+// argoVersion returns the linker flag of Argo CD's version, which its programs compare.
+func argoVersion(version string) string {
+	return variable(argoModule + "/common.version")(strings.TrimPrefix(version, "v"))
 }
 
 // workshop builds the binaries.

@@ -107,7 +107,9 @@ func TestJobsKnowTheirVersion(t *testing.T) {
 		if j.version == "" && j.pinned != "" {
 			t.Errorf("%s has no version", j.name)
 		}
-		if j.stamp == "" || j.recipe.stamp != nil && !strings.Contains(strings.Join(j.args, " "), "ersion="+j.version) {
+		args := strings.Join(j.args, " ")
+		stamped := strings.Contains(args, "ersion="+j.version) || strings.Contains(args, "ersion="+strings.TrimPrefix(j.version, "v"))
+		if j.stamp == "" || j.recipe.stamp != nil && !stamped {
 			t.Errorf("the arguments of %s do not contain its version %s: %v", j.name, j.version, j.args)
 		}
 	}
@@ -208,7 +210,8 @@ func TestRecipesFor(t *testing.T) {
 		"nothing more": {"Components that are not used are not waited for.", nil, append(every, "kwok")},
 		"real nodes":   {"OLM is not needed for them.", []string{forNodes}, append(every, "kubelet", "kube-proxy", "coredns", "pause", "kwok")},
 		"OLM":          {"Real nodes are not needed for it.", []string{forOLM}, append(every, "kwok", "olm", "catalog", "opm")},
-		"both":         {"They can be used together.", []string{forOLM, forNodes}, recipeNames()},
+		"Argo CD":      {"It needs nothing else.", []string{forArgo}, append(every, "kwok", "argocd")},
+		"all":          {"They can be used together.", []string{forOLM, forNodes, forArgo}, recipeNames()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -74,6 +75,9 @@ func (c *cluster) up(ctx context.Context, tierName string, port int) error {
 	if err == nil {
 		if c.isReal() {
 			c.printf("\nimages      %s (push them there, over plain HTTP)", c.registry())
+		}
+		if c.hasArgo() {
+			c.printf("\nArgo CD     %s", c.plain(argoServerName))
 		}
 		c.printf("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
 		return nil
@@ -251,6 +255,9 @@ func (c *cluster) status(ctx context.Context) error {
 	if c.isReal() {
 		c.printf("images      %s", c.registry())
 	}
+	if c.hasArgo() {
+		c.printf("Argo CD     %s", c.plain(argoServerName))
+	}
 
 	var bad error
 	table := tabwriter.NewWriter(c.shop.out, 0, 0, 2, ' ', 0)
@@ -295,7 +302,14 @@ func (c *cluster) get(ctx context.Context, url string) error {
 }
 
 // url returns the URL of the component that listens on the port with this name.
-func (c *cluster) url(port string) string { return "https://" + address(c.state.Ports[port]) }
+func (c *cluster) url(port string) string { return "https://" + c.at(port) }
+
+// plain is url for a component without TLS.
+func (c *cluster) plain(port string) string { return "http://" + c.at(port) }
+
+// at returns the address of the port with this name, and port its number.
+func (c *cluster) at(port string) string   { return address(c.state.Ports[port]) }
+func (c *cluster) port(port string) string { return strconv.Itoa(c.state.Ports[port]) }
 
 func (c *cluster) waiting() { c.printf("waiting for another devcluster that works on %s", c.dir) }
 

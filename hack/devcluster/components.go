@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,12 +35,26 @@ type tier struct {
 	mb     uint64   // required space in the cluster's folder, in MB
 }
 
-var tiers = map[string]tier{
+var tiers = withArgo(map[string]tier{
 	"none":      {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
 	"fake":      {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
 	withOLM:     {mb: 350, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
 	"real":      {mb: 500, waves: realWaves, builds: []string{pauseProgram}},
 	realWithOLM: {mb: 800, waves: append(slices.Clone(realWaves), []component{olmInNode, olmCatalogInNode}), builds: append(olmPrograms, pauseProgram)},
+})
+
+// andArgo is the end of the names of tiers with --argocd.
+const andArgo = " and Argo CD"
+
+// withArgo adds tiers on which Argo CD runs, too.
+func withArgo(tiers map[string]tier) map[string]tier {
+	for name, t := range maps.Clone(tiers) {
+		t.waves = append(slices.Clone(t.waves), argo)
+		t.builds = append(slices.Clone(t.builds), "kubectl")
+		t.mb += 200
+		tiers[name+andArgo] = t
+	}
+	return tiers
 }
 
 // realWaves is what a cluster with a real node consists of. The control plane is processes of this machine, and OLM of the
@@ -56,19 +72,23 @@ const (
 	realWithOLM = "real and OLM"
 )
 
-// chooseTier returns the tier for the flags --nodes and --olm.
-func chooseTier(nodes string, olm bool) (string, error) {
+// chooseTier returns the tier for the flags --nodes, --olm and --argocd.
+func chooseTier(nodes string, olm, argocd bool) (string, error) {
+	name := nodes
 	switch {
 	case nodes != "none" && nodes != "fake" && nodes != "real":
 		return "", fmt.Errorf("--nodes=%s: there is no such tier, use none, fake or real", nodes)
 	case olm && nodes == "none":
 		return "", errors.New("--olm with --nodes=none: no Deployment would ever be available and no ClusterServiceVersion succeed, use --nodes=fake")
 	case olm && nodes == "real":
-		return realWithOLM, nil
+		name = realWithOLM
 	case olm:
-		return withOLM, nil
+		name = withOLM
 	}
-	return nodes, nil
+	if argocd {
+		name += andArgo
+	}
+	return name, nil
 }
 
 func (t tier) components() []component { return slices.Concat(t.waves...) }
@@ -85,8 +105,8 @@ func (t tier) names() []string {
 func (t tier) recipes() []string {
 	var names []string
 	for _, c := range t.components() {
-		if c.binary == nil {
-			names = append(names, c.name)
+		if recipe := cmp.Or(c.program, c.name); c.binary == nil && !slices.Contains(names, recipe) {
+			names = append(names, recipe)
 		}
 	}
 	return append(names, t.builds...)
@@ -103,7 +123,7 @@ func (t tier) ports() []string {
 // isComponent reports whether a cluster may run a program of this name.
 func isComponent(name string) bool {
 	own, _ := self()
-	if name == opm || name == filepath.Base(own) {
+	if name == opm || name == argoProgram || name == filepath.Base(own) {
 		return true
 	}
 	for _, t := range tiers {

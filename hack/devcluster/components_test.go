@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"slices"
@@ -20,11 +21,8 @@ func TestTiers(t *testing.T) {
 			c.state.Ports[port] = 20001 + i
 		}
 		for _, comp := range wanted.components() {
-			if comp.binary == nil && !slices.Contains(recipeNames(), comp.name) {
-				t.Errorf("%s: there is no recipe for %s", name, comp.name)
-			}
-			if !isComponent(comp.name) {
-				t.Errorf("%s: %s is not known as a component", name, comp.name)
+			if recipe := cmp.Or(comp.program, comp.name); comp.binary == nil && (!slices.Contains(recipeNames(), recipe) || !isComponent(recipe)) {
+				t.Errorf("%s: the program %s of %s has no recipe, or is not known as a component", name, recipe, comp.name)
 			}
 			args := strings.Join(comp.args(c), " ")
 			for _, port := range comp.ports {
@@ -72,6 +70,7 @@ func TestChooseTier(t *testing.T) {
 		reason string
 		nodes  string
 		olm    bool
+		argocd bool
 		want   string
 		fails  string
 	}{
@@ -81,12 +80,14 @@ func TestChooseTier(t *testing.T) {
 		"none with OLM": {reason: "OLM would wait for Deployments for ever.", nodes: "none", olm: true, fails: "use --nodes=fake"},
 		"real":          {reason: "It exists.", nodes: "real", want: "real"},
 		"real with OLM": {reason: "OLM comes on top.", nodes: "real", olm: true, want: realWithOLM},
+		"Argo CD":       {reason: "It needs no nodes.", nodes: "none", argocd: true, want: "none and Argo CD"},
+		"all of it":     {reason: "Everything can run together.", nodes: "real", olm: true, argocd: true, want: realWithOLM + andArgo},
 		"nothing":       {reason: "No tier is no tier.", fails: "no such tier"},
 		"our own name":  {reason: "What --olm makes of a tier is not for --nodes.", nodes: withOLM, fails: "no such tier"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := chooseTier(tc.nodes, tc.olm)
+			got, err := chooseTier(tc.nodes, tc.olm, tc.argocd)
 			if got != tc.want || (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 				t.Errorf("%s got %q %v, want %q %q", tc.reason, got, err, tc.want, tc.fails)
 			}

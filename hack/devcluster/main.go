@@ -59,13 +59,13 @@ func command() *cobra.Command {
 		sub.Flags().StringVar(&dir, "dir", "", "the cluster's folder (default: bin/devcluster.d in the repository)")
 		cmd.AddCommand(sub)
 	}
-	cmd.AddCommand(buildCommand(&root), nodeCommand(), registryCommand(), gatewayCommand())
+	cmd.AddCommand(buildCommand(&root), nodeCommand(), registryCommand(), gatewayCommand(), redisCommand())
 	return cmd
 }
 
 func buildCommand(root *string) *cobra.Command {
 	var only, extras []string
-	var olm bool
+	var olm, argocd bool
 	var nodes string
 	cmd := &cobra.Command{
 		Use:       "build [binary]...",
@@ -77,17 +77,20 @@ func buildCommand(root *string) *cobra.Command {
 				return err
 			}
 			names := append(only, args...)
-			if _, err := chooseTier(nodes, false); err != nil {
+			if _, err := chooseTier(nodes, false, false); err != nil {
 				return err
 			}
 			if olm {
 				extras = append(extras, forOLM)
 			}
+			if argocd {
+				extras = append(extras, forArgo)
+			}
 			if nodes == "real" {
 				extras = append(extras, forNodes)
 			}
 			if len(extras) > 0 && len(names) > 0 {
-				return errors.New("--olm and --nodes=real build all that is needed: leave them out, or name no binary")
+				return errors.New("--olm, --argocd and --nodes=real build all that is needed: leave them out, or name no binary")
 			}
 			if len(extras) > 0 {
 				names = recipesFor(extras...)
@@ -96,6 +99,7 @@ func buildCommand(root *string) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&olm, "olm", false, "build what up --olm and catalog need, too: olm, catalog and opm")
+	cmd.Flags().BoolVar(&argocd, "argocd", false, "build what up --argocd needs, too")
 	cmd.Flags().StringVar(&nodes, "nodes", "fake",
 		"real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause, and with --olm what OLM runs in pods")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build only these, the same as naming them as arguments")
@@ -104,7 +108,7 @@ func buildCommand(root *string) *cobra.Command {
 
 func upCommand(root, dir *string) *cobra.Command {
 	var nodes string
-	var olm bool
+	var olm, argocd bool
 	var port int
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -123,12 +127,16 @@ own, so that clusters can run side by side, and nothing of the machine changes b
 cgroups, until "devcluster down". Kernel modules that were loaded stay.
 
 With --olm Operator Lifecycle Manager runs as processes, not in pods. CatalogSources need spec.address, such as that of
-"devcluster catalog". Only with a real node they can have an image, and bundles are unpacked from images.`,
+"devcluster catalog". Only with a real node they can have an image, and bundles are unpacked from images.
+
+With --argocd Argo CD runs as processes, too. Its API is at the address that is printed, which is also in argocd/address in
+the cluster's folder, and takes everybody for an admin. Its user interface is no part of its module. Applications in the
+namespace argocd sync from a local repository with "repoURL: file:///its/folder".`,
 		Example: `  devcluster up --nodes=real --dir=bin/try
   crane push image.tar $(cat bin/try/registry/address)/mine:v1`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tier, err := chooseTier(nodes, olm)
+			tier, err := chooseTier(nodes, olm, argocd)
 			if err != nil {
 				return err
 			}
@@ -144,6 +152,7 @@ With --olm Operator Lifecycle Manager runs as processes, not in pods. CatalogSou
 	}
 	cmd.Flags().StringVar(&nodes, "nodes", "fake", "none, fake or real: see above")
 	cmd.Flags().BoolVar(&olm, "olm", false, "run Operator Lifecycle Manager too (some minutes more to build, once)")
+	cmd.Flags().BoolVar(&argocd, "argocd", false, "run Argo CD too (some minutes more to build, once)")
 	cmd.Flags().IntVar(&port, "port", 0, "the API server's port (default: any free one)")
 	return cmd
 }

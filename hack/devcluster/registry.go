@@ -39,7 +39,7 @@ var imageRegistry = component{
 }
 
 // registry returns the address of the image registry.
-func (c *cluster) registry() string { return address(c.state.Ports[registryName]) }
+func (c *cluster) registry() string { return c.at(registryName) }
 
 // registryCommand is the program of imageRegistry. Users do not call it.
 func registryCommand() *cobra.Command {

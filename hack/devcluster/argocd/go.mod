@@ -1,12 +1,9 @@
-// Builds Argo CD, which e2e/gitops runs beside the operator. Nothing here is imported by the operator.
-module github.com/operator-status/operator-status/hack/argocd
+// Builds Argo CD, which devcluster runs. Nothing here is imported by the operator.
+module github.com/operator-status/operator-status/hack/devcluster/argocd
 
 go 1.26.0
 
-require (
-	github.com/alicebob/miniredis/v2 v2.37.0
-	github.com/argoproj/argo-cd/v3 v3.4.2
-)
+require github.com/argoproj/argo-cd/v3 v3.4.2
 
 require (
 	cloud.google.com/go/auth v0.15.0 // indirect
@@ -40,6 +37,7 @@ require (
 	github.com/ProtonMail/go-crypto v1.1.6 // indirect
 	github.com/RocketChat/Rocket.Chat.Go.SDK v0.0.0-20240116134246-a8cbe886bab0 // indirect
 	github.com/TomOnTime/utfutil v1.0.0 // indirect
+	github.com/alicebob/miniredis/v2 v2.37.0 // indirect
 	github.com/argoproj/argo-cd/gitops-engine v0.7.1-0.20250908182407-97ad5b59a627 // indirect
 	github.com/argoproj/notifications-engine v0.5.1-0.20260316232552-d27ba0152c1c // indirect
 	github.com/argoproj/pkg v0.13.6 // indirect
