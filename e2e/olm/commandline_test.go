@@ -17,10 +17,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -191,6 +194,43 @@ func TestCommandLineActs(t *testing.T) {
 	command(1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
 }
 
+// TestCommandLineChecks verifies that check reports who still writes custom resources in a version that a waiting update no
+// longer serves.
+func TestCommandLineChecks(t *testing.T) {
+	before := testcatalog.Foo{Name: "checks", Version: "1.0.0", Change: func(_, crd *unstructured.Unstructured) {
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // it has one
+		older := runtime.DeepCopyJSON(versions[0].(map[string]any))
+		older["name"], older["storage"] = "v1beta1", false
+		_ = unstructured.SetNestedSlice(crd.Object, append(versions, older), "spec", "versions") // it is a slice
+	}}
+	after := testcatalog.Foo{Name: "checks", Version: "1.1.0"}
+	offered := func(versions ...testcatalog.Foo) testcatalog.Package {
+		out, err := testcatalog.Publish(versions...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	s := newStage(t, "checks", offered(before))
+	sub := s.subscribe(t, "checks", manual)
+	follow(t, why(t, sub, 2, "(RequiresApproval)"), "To approve it")
+	if out, code := run(t, "kubectl", "operator-status", "wait", "-n", s.namespace, "checks", "--for=up-to-date"); code != 0 {
+		t.Fatalf("wait exits with %d: %s", code, out)
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "checks.example.com/v1beta1", "kind": "Checks", "spec": map[string]any{"size": int64(1)}}}
+	o.SetNamespace(s.namespace)
+	o.SetName("example")
+	if err := cluster.Rediscovered(t).Client.Create(t.Context(), o, client.FieldOwner("gitops")); err != nil {
+		t.Fatal(err)
+	}
+	s.offer(t, offered(before, after))
+	why(t, sub, 2, "(RequiresApproval)", after.CSV())
+	out, code := run(t, "kubectl", "operator-status", "check", "-n", s.namespace, "checks")
+	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {
+		t.Errorf("check exits with %d: %s", code, out)
+	}
+}
+
 // checkArchive verifies that an archive of the cluster gives the same answers as the cluster.
 func checkArchive(t *testing.T, s *stage, name string) {
 	t.Helper()
@@ -198,7 +238,7 @@ func checkArchive(t *testing.T, s *stage, name string) {
 		var out strings.Builder
 		for _, args := range [][]string{{"get", "-o", "yaml"}, {"why", name}, {"tree", name}, {"check", "-o", "yaml"}} {
 			text, code := run(t, program, slices.Concat(args, []string{"-n", s.namespace}, flags)...)
-			fmt.Fprintf(&out, "%s\n%sexit code %d\n", strings.Join(args, " "), ages.ReplaceAllString(text, ""), code)
+			fmt.Fprintf(&out, "%s\n%sexit code %d\n", strings.Join(args, " "), differs.ReplaceAllString(text, ""), code)
 		}
 		return out.String()
 	}
@@ -223,8 +263,8 @@ func checkArchive(t *testing.T, s *stage, name string) {
 	}
 }
 
-// ages are those that why prints.
-var ages = regexp.MustCompile(`, for \S+`)
+// differs is what may differ between a cluster and its archive: ages, and what only a cluster can answer.
+var differs = regexp.MustCompile(`(?m), for \S+|^Warning: whether updates would break .*\n`)
 
 // setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.
 func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {

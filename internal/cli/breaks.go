@@ -11,7 +11,11 @@ import (
 	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,25 +24,30 @@ import (
 	"github.com/operator-status/operator-status/internal/inventory"
 )
 
+// reasonRemovedVersionInUse is the reason that check reports for versions that an update removes though clients use them.
+const reasonRemovedVersionInUse = "RemovedVersionInUse"
+
 // addBreaks adds to operators what their updates would break. An archive does not have what that depends on.
 func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []inventory.Operator) error {
 	if o.from != "" {
+		if slices.ContainsFunc(operators, func(op inventory.Operator) bool { _, waits := waiting(plans, &op); return waits }) {
+			fmt.Fprintln(o.ErrOut, "Warning: whether updates would break custom resources is not checked: an archive does not have them")
+		}
 		return nil
 	}
 	c, err := o.clientOfAnyKind()
 	if err != nil {
 		return err
 	}
-	notes, err := breaks(ctx, c, plans, operators)
-	for _, note := range notes {
+	for _, note := range breaks(ctx, c, plans, operators) {
 		fmt.Fprintf(o.ErrOut, "Warning: %s\n", note)
 	}
-	return err
+	return nil
 }
 
 // breaks adds to operators with an InstallPlan that is not installed yet what it would break, and returns what could not be
 // checked.
-func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []inventory.Operator) (notes []string, err error) {
+func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []inventory.Operator) (notes []string) {
 	for i := range operators {
 		op := &operators[i]
 		key, waits := waiting(plans, op)
@@ -47,22 +56,22 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 		}
 		plan := &olm.InstallPlan{}
 		if err := c.Get(ctx, key, plan); err != nil {
-			return notes, fmt.Errorf("reading InstallPlan %s: %w", key, err)
+			notes = append(notes, fmt.Sprintf("Whether %s breaks custom resources is not checked: %v", op.Update, err))
+			continue
 		}
 		for _, step := range plan.Status.Plan {
 			if step.Resource.Kind != "CustomResourceDefinition" || step.Resolving != op.Update {
 				continue
 			}
-			why, note := incompatible(ctx, c, step)
-			if note != "" {
-				notes = append(notes, note)
+			found, err := broken(ctx, c, plan, step)
+			if err != nil {
+				notes = append(notes, fmt.Sprintf("Whether CustomResourceDefinition %s of %s breaks custom resources is not checked: %v",
+					step.Resource.Name, step.Resolving, err))
 			}
-			if why != "" {
-				op.Blockers = slices.Insert(op.Blockers, 0, unsafe(plan, step.Resource.Name, why)) // what is broken comes first
-			}
+			op.Blockers = slices.Concat(found, op.Blockers) // what is broken comes first
 		}
 	}
-	return notes, nil
+	return notes
 }
 
 // waiting returns the InstallPlan that is to install the update of an operator.
@@ -77,18 +86,92 @@ func waiting(plans []olm.InstallPlan, op *inventory.Operator) (types.NamespacedN
 	return types.NamespacedName{}, false
 }
 
-// incompatible returns why the CustomResourceDefinition of a step must not replace that of the cluster, or what could not be
-// checked.
-func incompatible(ctx context.Context, c client.Reader, step *olm.Step) (why, note string) {
-	unchecked := "Whether CustomResourceDefinition " + step.Resource.Name + " of " + step.Resolving + " breaks custom resources is not checked: "
-	crd, err := manifestOf(step)
+// broken returns what would be broken by the CustomResourceDefinition of a step.
+func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *olm.Step) ([]inventory.Blocker, error) {
+	object, err := manifestOf(step)
 	if err != nil {
-		return "", unchecked + err.Error()
+		return nil, err
 	}
-	if why, err = apply.CheckCRD(ctx, c, crd); err != nil {
-		return "", unchecked + err.Error()
+	out := inventory.Blocker{
+		Impact: inventory.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name,
+		Steps: []inventory.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
 	}
-	return why, ""
+	why, err := apply.CheckCRD(ctx, c, object)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		out.Reason = v1alpha1.PlanReasonCRDUpdateUnsafe
+		out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s would break what exists: %s", object.GetName(), why)
+		return []inventory.Blocker{out}, nil
+	}
+	use, err := removedVersionInUse(ctx, c, object)
+	if use == "" || err != nil {
+		return nil, err
+	}
+	out.Reason = reasonRemovedVersionInUse
+	out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s no longer serves a version in use: %s", object.GetName(), use)
+	return []inventory.Blocker{out}, nil
+}
+
+// removedVersionInUse returns who writes a custom resource in a version that is served, and by a new definition no longer;
+// empty if nobody does.
+func removedVersionInUse(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
+	before, after := &apiextensionsv1.CustomResourceDefinition{}, &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), before); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, after); err != nil {
+		return "", err
+	}
+	removed := slices.DeleteFunc(served(before), func(version string) bool { return slices.Contains(served(after), version) })
+	if len(removed) == 0 {
+		return "", nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: before.Spec.Group, Version: removed[0], Kind: before.Spec.Names.Kind + "List"})
+	for {
+		if err := c.List(ctx, list, client.Limit(page), client.Continue(list.GetContinue())); err != nil {
+			return "", fmt.Errorf("listing %s: %w", before.Name, err)
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			for _, version := range removed {
+				if manager := writtenBy(o, before.Spec.Group+"/"+version); manager != "" {
+					return fmt.Sprintf("%s writes %s %s in %s", manager, before.Spec.Names.Kind, client.ObjectKeyFromObject(o), version), nil
+				}
+			}
+		}
+		if list.GetContinue() == "" {
+			return "", nil
+		}
+	}
+}
+
+// served returns the versions that a definition serves.
+func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var out []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+// writtenBy returns the field manager that writes a custom resource, other than its status, in a version. One that writes
+// its status, too, is the operator's own, which changes with the update.
+func writtenBy(o *metav1.PartialObjectMetadata, apiVersion string) string {
+	operators := map[string]bool{}
+	for _, m := range o.ManagedFields {
+		operators[m.Manager] = operators[m.Manager] || m.Subresource == "status"
+	}
+	for _, m := range o.ManagedFields {
+		if m.APIVersion == apiVersion && !operators[m.Manager] {
+			return m.Manager
+		}
+	}
+	return ""
 }
 
 // manifestOf returns the object of a step. OLM may refer to a ConfigMap instead, and the built-in loops compress large ones.
@@ -109,13 +192,4 @@ func manifestOf(step *olm.Step) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("the InstallPlan has no manifest of it")
 	}
 	return out, nil
-}
-
-// unsafe returns the blocker for a CustomResourceDefinition that must not be replaced.
-func unsafe(plan *olm.InstallPlan, crd, why string) inventory.Blocker {
-	return inventory.Blocker{
-		Impact: inventory.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name, Reason: v1alpha1.PlanReasonCRDUpdateUnsafe,
-		Cause: fmt.Sprintf("The new CustomResourceDefinition %s would break what exists: %s", crd, why),
-		Steps: []inventory.Step{{To: "To see the custom resources", Command: "kubectl get " + crd + " -A"}},
-	}
 }

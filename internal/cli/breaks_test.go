@@ -58,6 +58,14 @@ func packed(t *testing.T, text string) string {
 	return v1alpha1.PlanManifestCompressed + base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
+// written is the entry of a field manager that writes a Foo, or a subresource of it.
+func written(manager, version, subresource string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.com/" + version, Subresource: subresource,
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")},
+	}
+}
+
 func TestBreaks(t *testing.T) {
 	dropped, kept := manifest(t, definition("v2")), manifest(t, definition("v1", "v2"))
 	for name, tc := range map[string]struct {
@@ -65,11 +73,18 @@ func TestBreaks(t *testing.T) {
 		manifest string
 		phase    olm.InstallPlanPhase
 		denied   bool
-		broken   string // part of the cause
-		note     string // part of it
+		managers []metav1.ManagedFieldsEntry // of the Foo that exists
+		broken   string                      // part of the cause
+		note     string                      // part of it
 	}{
-		"Kept":       {reason: "An update that breaks nothing is not reported.", manifest: kept},
-		"Dropped":    {reason: "Stored custom resources could not be read any more.", manifest: dropped, broken: "it has no version v1"},
+		"Kept":    {reason: "An update that breaks nothing is not reported.", manifest: kept},
+		"Dropped": {reason: "Stored custom resources could not be read any more.", manifest: dropped, broken: "it has no version v1"},
+		"Removed": {reason: "A client would be refused.", manifest: kept, managers: []metav1.ManagedFieldsEntry{written("argocd", "v0", "")},
+			broken: "argocd writes Foo default/example in v0"},
+		"Unused": {reason: "Who writes a version that stays is not affected.", manifest: kept,
+			managers: []metav1.ManagedFieldsEntry{written("argocd", "v1", "")}},
+		"Operator": {reason: "The operator that writes the status is updated itself.", manifest: kept, managers: []metav1.ManagedFieldsEntry{
+			written("foo", "v0", ""), written("foo", "v0", "status")}},
 		"Compressed": {reason: "The built-in loops compress long manifests.", manifest: packed(t, dropped), broken: "it has no version v1"},
 		"Installed":  {reason: "What is installed already is not checked.", manifest: dropped, phase: olm.InstallPlanPhaseComplete},
 		"Elsewhere": {reason: "OLM keeps the manifests of unpacked bundles in a ConfigMap.", manifest: `{"kind":"ConfigMap","name":"bundle"}`,
@@ -88,7 +103,13 @@ func TestBreaks(t *testing.T) {
 			plan := olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "install-1"}}
 			plan.Spec.ClusterServiceVersionNames, plan.Status.Phase = []string{"foo.v2"}, tc.phase
 			plan.Status.Plan = []*olm.Step{{Resolving: "foo.v2", Resource: olm.StepResource{Kind: "CustomResourceDefinition", Name: "foos.example.com", Manifest: tc.manifest}}}
-			c := fake.NewClientBuilder().WithScheme(s).WithObjects(definition("v1"), &plan).WithInterceptorFuncs(interceptor.Funcs{
+			before := definition("v1", "v0")
+			before.Status.StoredVersions = []string{"v1"}
+			foo := &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v0", Kind: "Foo"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", ManagedFields: tc.managers},
+			}
+			c := fake.NewClientBuilder().WithScheme(s).WithReturnManagedFields().WithObjects(before, foo, &plan).WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 					if _, is := o.(*apiextensionsv1.CustomResourceDefinition); is && tc.denied {
 						return apierrors.NewForbidden(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, key.Name, nil)
@@ -97,10 +118,7 @@ func TestBreaks(t *testing.T) {
 				},
 			}).Build()
 			operators := []inventory.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2", Blockers: []inventory.Blocker{{Impact: inventory.Held}}}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
-			notes, err := breaks(t.Context(), c, []olm.InstallPlan{plan}, operators)
-			if err != nil {
-				t.Fatal(err)
-			}
+			notes := breaks(t.Context(), c, []olm.InstallPlan{plan}, operators)
 			var causes []string
 			for _, b := range operators[0].Blockers {
 				if b.Impact == inventory.Broken {

@@ -21,7 +21,7 @@ func checkCommand(o *options) *cobra.Command {
 		Short: "Check whether operators, or the cluster, may be updated",
 		Long: `Check what would hold an update of operators, whether there is one yet or not, and what is broken before it. On OpenShift, also
 check which operators do not support the next minor version of the cluster. An update that waits is broken if its
-CustomResourceDefinitions would make custom resources invalid, or unreadable.
+CustomResourceDefinitions would make custom resources invalid or unreadable, or no longer serve a version that somebody writes.
 
 The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails.`,
 		Example: `  # Before an update of the cluster
@@ -30,17 +30,11 @@ The exit code is 0 if nothing is, 2 if an update would be held, 3 if something i
   # The same for a machine
   kubectl operator-status check -A -o json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			namespace, err := o.namespace()
-			if err != nil {
-				return err
-			}
 			var versions inventory.Cluster
-			cluster, err := o.read(cmd.Context(), namespace, versionsIn(&versions))
-			if err != nil {
-				return err
-			}
-			cluster.ClusterVersions = versions.ClusterVersions
-			operators, err := chosen(inventory.Check(cluster), names, namespace)
+			cluster, operators, err := o.operatorsOf(cmd.Context(), names, func(c inventory.Cluster) []inventory.Operator {
+				c.ClusterVersions = versions.ClusterVersions
+				return inventory.Check(c)
+			}, versionsIn(&versions))
 			if err != nil {
 				return err
 			}
@@ -104,7 +98,9 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 			row(op, "Clear", "", "")
 		}
 	}
-	if err := o.printTable(table, printers.PrintOptions{NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces}); err != nil {
+	if err := o.printTable(table, printers.PrintOptions{
+		Wide: *flags.OutputFormat == "wide", NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces,
+	}); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken. What to do: kubectl operator-status why NAME\n",

@@ -56,6 +56,8 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 type options struct {
 	genericiooptions.IOStreams
 
+	width uint // columns of the terminal that is printed to; 0 if it is not one
+
 	flags         *genericclioptions.ConfigFlags
 	allNamespaces bool
 	from          string // an archive to read instead of a cluster; may be empty
@@ -66,7 +68,7 @@ type options struct {
 }
 
 func command(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &options{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
+	o := &options{IOStreams: streams, width: columns(streams.Out), flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
 		Use:   "kubectl-operator_status", // which completion is for
 		Short: "Show whether operators run and are up to date, and what blocks them",

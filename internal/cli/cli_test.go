@@ -75,6 +75,27 @@ func tree() inventory.Node {
 	}
 }
 
+// output returns what a command prints in a terminal of a width, or elsewhere if that is 0.
+func output(t *testing.T, width uint, print func(*options) error) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := print(&options{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, width: width}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// flags returns the flags of get with arguments.
+func flags(t *testing.T, args []string) *get.PrintFlags {
+	t.Helper()
+	out, cmd := get.NewGetPrintFlags(), &cobra.Command{}
+	out.AddFlags(cmd)
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // TestOutput compares what the commands print with testdata.
 func TestOutput(t *testing.T) {
 	texts := golden.Open(t)
@@ -88,46 +109,39 @@ func TestOutput(t *testing.T) {
 		"get -o custom-columns": {false, []string{"-o", "custom-columns=NAME:.metadata.name,UP TO DATE:.upToDate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			o := &options{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, allNamespaces: tc.all}
-			flags, cmd := get.NewGetPrintFlags(), &cobra.Command{}
-			flags.AddFlags(cmd)
-			if err := cmd.ParseFlags(tc.args); err != nil {
-				t.Fatal(err)
-			}
-			if err := o.printOperators(flags, operators(), now); err != nil {
-				t.Fatal(err)
-			}
-			texts.Check(t, t.Name(), out.String())
+			texts.Check(t, t.Name(), output(t, 0, func(o *options) error {
+				o.allNamespaces = tc.all
+				return o.printOperators(flags(t, tc.args), operators(), now)
+			}))
 		})
 	}
 	for name, args := range map[string][]string{"check": nil, "check -o yaml": {"-o", "yaml"}, "check --no-headers": {"--no-headers"}} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			o := &options{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, allNamespaces: true}
-			flags, cmd := get.NewGetPrintFlags(), &cobra.Command{}
-			flags.AddFlags(cmd)
-			if err := cmd.ParseFlags(args); err != nil {
-				t.Fatal(err)
-			}
-			if err := o.printCheck(flags, operators(), now); err != nil {
-				t.Fatal(err)
-			}
-			texts.Check(t, t.Name(), out.String())
+			texts.Check(t, t.Name(), output(t, 0, func(o *options) error {
+				o.allNamespaces = true
+				return o.printCheck(flags(t, args), operators(), now)
+			}))
 		})
 	}
 	t.Run("tree", func(t *testing.T) {
-		var out bytes.Buffer
-		o := &options{IOStreams: genericiooptions.IOStreams{Out: &out}}
-		if err := o.printTree(tree()); err != nil {
-			t.Fatal(err)
-		}
-		texts.Check(t, t.Name(), out.String())
+		texts.Check(t, t.Name(), output(t, 0, func(o *options) error { return o.printTree(tree()) }))
 	})
+	for name, print := range map[string]func(*options) error{
+		"get": func(o *options) error { return o.printOperators(flags(t, nil), operators(), now) },
+		"wide": func(o *options) error {
+			return o.printOperators(flags(t, []string{"-o", "wide"}), operators()[:1], now)
+		},
+		"check": func(o *options) error { return o.printCheck(flags(t, nil), operators(), now) },
+		"tree":  func(o *options) error { return o.printTree(tree()) },
+	} {
+		t.Run(name+" in a terminal of 60 columns", func(t *testing.T) {
+			texts.Check(t, t.Name(), output(t, 60, print))
+		})
+	}
 	for _, op := range operators() {
 		t.Run("why "+op.Name, func(t *testing.T) {
 			var out bytes.Buffer
-			explain(&out, op, now, columns(&out))
+			explain(&out, op, now, 0)
 			texts.Check(t, t.Name(), out.String())
 		})
 		t.Run("why "+op.Name+" in a terminal of 60 columns", func(t *testing.T) {
@@ -171,20 +185,21 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list, checked, explained, shape bytes.Buffer
-	o := &options{IOStreams: genericiooptions.IOStreams{Out: &list}, allNamespaces: true}
-	if err := o.printOperators(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
-		t.Fatal(err)
-	}
-	explain(&explained, operators()[1], now, 0)
-	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &checked, ErrOut: &checked},
-		allNamespaces: true}).printCheck(get.NewGetPrintFlags(), operators()[:3], now); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&options{IOStreams: genericiooptions.IOStreams{Out: &shape}}).printTree(tree()); err != nil {
-		t.Fatal(err)
-	}
-	for _, printed := range []string{list.String(), checked.String(), explained.String(), shape.String()} {
+	for _, printed := range []string{
+		output(t, 0, func(o *options) error {
+			o.allNamespaces = true
+			return o.printOperators(flags(t, nil), operators()[:3], now)
+		}),
+		output(t, 0, func(o *options) error {
+			o.allNamespaces = true
+			return o.printCheck(flags(t, nil), operators()[:3], now)
+		}),
+		output(t, 0, func(o *options) error {
+			explain(o.Out, operators()[1], now, 0)
+			return nil
+		}),
+		output(t, 0, func(o *options) error { return o.printTree(tree()) }),
+	} {
 		var shown strings.Builder
 		for line := range strings.Lines(printed) {
 			if line != "\n" {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/inventory"
 )
 
@@ -86,22 +87,43 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 
 // operators reads the operators of the chosen namespace, or those with the given names. It prints what could not be read.
 func (o *options) operators(cmd *cobra.Command, names []string) ([]inventory.Operator, error) {
-	namespace, err := o.namespace()
-	if err != nil {
-		return nil, err
-	}
-	_, out, err := o.operatorsOf(cmd.Context(), namespace, names)
+	_, out, err := o.operatorsOf(cmd.Context(), names, inventory.Operators)
 	return out, err
 }
 
-// operatorsOf is operators for a namespace, or for all if that is empty. It also returns what was read.
-func (o *options) operatorsOf(ctx context.Context, namespace string, names []string) (inventory.Cluster, []inventory.Operator, error) {
-	c, err := o.read(ctx, namespace)
+// operatorsOf is operators as describe finds them in what is read, which may be more kinds. It also returns what was read.
+func (o *options) operatorsOf(ctx context.Context, names []string, describe func(inventory.Cluster) []inventory.Operator, more ...kind,
+) (inventory.Cluster, []inventory.Operator, error) {
+	namespace, err := o.namespace()
+	if err != nil {
+		return inventory.Cluster{}, nil, err
+	}
+	c, err := o.read(ctx, namespace, more...)
 	if err != nil {
 		return c, nil, err
 	}
-	operators, err := chosen(inventory.Operators(c), names, namespace)
+	operators, err := chosen(describe(c), names, namespace)
+	if elsewhere := composedIn(c, names); err != nil && elsewhere != "" && elsewhere != namespace && namespace != "" {
+		if c, err = o.read(ctx, elsewhere, more...); err == nil {
+			operators, err = chosen(describe(c), names, elsewhere)
+		}
+	}
 	return c, operators, err
+}
+
+// composedIn returns the namespace of what a PlatformOperator composes, which is cluster-scoped itself; empty if names are
+// not that of one.
+func composedIn(c inventory.Cluster, names []string) string {
+	for i := range c.PlatformOperators {
+		if p := &c.PlatformOperators[i]; len(names) == 1 && p.Name == names[0] {
+			for _, r := range p.Status.Resources {
+				if r.Reference.Kind == v1alpha1.SubscriptionKind {
+					return r.Reference.Namespace
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // chosen returns the operators with the given names, or all if there are no names.
@@ -156,14 +178,9 @@ func (o *options) printOperators(flags *get.PrintFlags, operators []inventory.Op
 		fmt.Fprintln(o.ErrOut, "No operators found. List those of all namespaces with -A.")
 		return nil
 	}
-	out := printers.GetNewTabWriter(o.Out)
-	printer := printers.NewTablePrinter(printers.PrintOptions{
+	return o.printTable(asTable(operators, now), printers.PrintOptions{
 		Wide: format == "wide", NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces,
 	})
-	if err := printer.PrintObj(asTable(operators, now), out); err != nil {
-		return err
-	}
-	return out.Flush()
 }
 
 // asTable returns the table of operators. Columns with a priority are those of -o wide.

@@ -115,7 +115,7 @@ func kindsIn(out *inventory.Cluster) []kind {
 // versionsIn is the kind of the version of an OpenShift cluster.
 func versionsIn(out *inventory.Cluster) kind {
 	return kind{"ClusterVersions", func() client.ObjectList { return &configv1.ClusterVersionList{} }, "", true, func(l client.ObjectList) {
-		out.ClusterVersions = append(out.ClusterVersions, l.(*configv1.ClusterVersionList).Items...)
+		out.ClusterVersions = l.(*configv1.ClusterVersionList).Items // there is one
 	}}
 }
 

@@ -54,6 +54,13 @@ spec: {name: lost, source: gone, sourceNamespace: olm}
 status:
   conditions: [{type: CatalogSourceInvalid, status: "True", reason: CatalogSourceNotFound, message: There is no CatalogSource olm/gone}]
 ---
+apiVersion: platform.openshift.io/v1alpha1
+kind: PlatformOperator
+metadata: {name: composer}
+spec: {package: {name: lost}}
+status:
+  resources: [{reference: {kind: Subscription, namespace: other, name: lost}}]
+---
 apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource
 metadata: {namespace: olm, name: catalog}
@@ -84,9 +91,11 @@ func TestRun(t *testing.T) {
 		code   int
 		words  string
 	}{
-		"Clear":    {"Nothing blocks it.", []string{"why", "fine"}, 0, "fine.v1 is running"},
-		"Held":     {"An update is held.", []string{"why", "held"}, 2, "(RequiresApproval)"},
-		"Broken":   {"Something is broken.", []string{"why", "lost"}, 3, "(CatalogSourceNotFound)"},
+		"Clear":  {"Nothing blocks it.", []string{"why", "fine"}, 0, "fine.v1 is running"},
+		"Held":   {"An update is held.", []string{"why", "held"}, 2, "(RequiresApproval)"},
+		"Broken": {"Something is broken.", []string{"why", "lost"}, 3, "(CatalogSourceNotFound)"},
+		"Composed": {"A PlatformOperator is in no namespace, and found whatever the kubeconfig's is.", []string{"why", "composer", "--namespace=default"}, 3,
+			"other/lost"},
 		"NotFound": {"The command fails.", []string{"why", "none"}, 1, "error: "},
 		"NoName":   {"Its usage is wrong.", []string{"why"}, 1, "error: accepts 1 arg(s), received 0"},
 		"Unknown":  {"There is no such command.", []string{"whatever"}, 1, "error: unknown command"},

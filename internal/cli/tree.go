@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,11 +23,7 @@ func treeCommand(o *options) *cobra.Command {
 Probe, and the custom resources that block an update. What is well is counted where there may be much of it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			namespace, err := o.namespace()
-			if err != nil {
-				return err
-			}
-			cluster, operators, err := o.operatorsOf(cmd.Context(), namespace, names)
+			cluster, operators, err := o.operatorsOf(cmd.Context(), names, inventory.Operators)
 			if err != nil {
 				return err
 			}
@@ -77,22 +71,6 @@ func (o *options) printTree(root inventory.Node) error {
 	}}
 	addBranch(table, root, "", "")
 	return o.printTable(table, printers.PrintOptions{})
-}
-
-// printTable prints a table whose last cells may be empty.
-func (o *options) printTable(table *metav1.Table, how printers.PrintOptions) error {
-	var text bytes.Buffer
-	columns := printers.GetNewTabWriter(&text)
-	if err := printers.NewTablePrinter(how).PrintObj(table, columns); err != nil {
-		return err
-	}
-	if err := columns.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprintln(o.Out, strings.TrimRight(line, " \n"))
-	}
-	return nil
 }
 
 // addBranch adds a row for a node and for each below it. first is what stands before its name, and rest before those below.

@@ -57,6 +57,9 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(inve
 	if err != nil {
 		return err
 	}
+	if _, found, err := o.operatorsOf(ctx, []string{name}, inventory.Operators); err == nil && namespace != "" {
+		namespace = found[0].Namespace // not that of the kubeconfig, if it is composed by a PlatformOperator
+	}
 	last := ""
 	err = o.follow(ctx, namespace, func(cluster inventory.Cluster) (bool, error) {
 		operators := named(inventory.Operators(cluster), name)

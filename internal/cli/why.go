@@ -9,7 +9,6 @@ import (
 	"github.com/mitchellh/go-wordwrap"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/operator-status/operator-status/internal/inventory"
 )
@@ -35,7 +34,7 @@ The exit code is 0 if nothing is, 2 if an update is held, 3 if something is brok
 				if i > 0 {
 					fmt.Fprintln(o.Out)
 				}
-				explain(o.Out, op, o.now(), columns(o.Out))
+				explain(o.Out, op, o.now(), o.width)
 			}
 			return worst(operators)
 		},
@@ -55,37 +54,35 @@ func codeOf(i inventory.Impact) exit {
 	}
 }
 
-// columns returns the width of the terminal that is written to; 0 if it is none, and lines are not wrapped.
-func columns(out io.Writer) uint {
-	if size := (term.TTY{Out: out}).GetSize(); size != nil {
-		return uint(size.Width)
-	}
-	return 0
-}
-
 // explain prints what blocks an operator. Sentences are wrapped at the width of a terminal; commands stay in one line, to be
 // copied.
 func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
-	fmt.Fprintf(out, "%s/%s: %s\n", op.Namespace, op.Name, summary(op))
+	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
 	for _, b := range op.Blockers {
-		fmt.Fprintf(out, "\n%s by %s", b.Impact, b.By)
-		if a := age(b.Since, now); a != "" {
-			fmt.Fprintf(out, ", for %s", a)
-		}
-		fmt.Fprintf(out, " (%s)\n  %s\n", b.Reason, wrapped(strings.TrimRight(strings.TrimSpace(b.Cause), "."), width))
+		fmt.Fprintf(out, "\n%s\n", wrapped(heading(b, now), "", width))
+		fmt.Fprintln(out, wrapped(strings.TrimRight(strings.TrimSpace(b.Cause), "."), "  ", width))
 		for _, s := range b.Steps {
 			fmt.Fprintf(out, "  %s:\n    %s\n", s.To, s.Command)
 		}
 	}
 }
 
-// wrapped breaks an indented text into lines of a width, if that is not 0.
-func wrapped(text string, width uint) string {
-	const indent = "  "
-	if width <= uint(len(indent)) {
-		return text
+// heading returns what blocks, since when, and the reason of the condition that reports it.
+func heading(b inventory.Blocker, now time.Time) string {
+	out := fmt.Sprintf("%s by %s", b.Impact, b.By)
+	if a := age(b.Since, now); a != "" {
+		out += ", for " + a
 	}
-	return strings.ReplaceAll(wordwrap.WrapString(text, width-uint(len(indent))), "\n", "\n"+indent)
+	return out + " (" + b.Reason + ")"
+}
+
+// wrapped indents a text, and breaks it into lines of a width if that is not 0.
+func wrapped(text, indent string, width uint) string {
+	if width > uint(len(indent)) {
+		text = wordwrap.WrapString(text, width-uint(len(indent)))
+		text = strings.ReplaceAll(text, "\n", "\n"+indent)
+	}
+	return indent + text
 }
 
 // summary returns the state of an operator in one sentence.
