@@ -62,7 +62,7 @@ func packed(t *testing.T, text string) string {
 func written(manager, version, subresource string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.com/" + version, Subresource: subresource,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}"),
 	}
 }
 
