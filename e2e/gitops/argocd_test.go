@@ -186,10 +186,10 @@ func (a argo) tree(t *testing.T) []node {
 // PlatformOperator composes.
 func TestArgoCD(t *testing.T) {
 	versions := testcatalog.Holding("synced", "1.0.0", "2.0.0")
-	composed := publish(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
+	composed := testcatalog.Published(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
 	namespace := cluster.Namespace(t, "gitops")
 	catalog := client.ObjectKey{Namespace: global, Name: namespace}
-	offer(t, catalog, publish(t, versions[0]), composed)
+	cluster.Offer(t, catalog, testcatalog.Published(t, versions[0]), composed)
 	git := newRepository(t)
 	git.commit(t, "operators.yaml", strings.NewReplacer("NAMESPACE", namespace, "CATALOG", catalog.Name).Replace(operators))
 	a := newArgo(t)
@@ -257,7 +257,7 @@ func TestArgoCD(t *testing.T) {
 		}
 		change(true)
 		t.Logf("%d changes", changes)
-		offer(t, catalog, publish(t, versions...), composed)
+		cluster.Offer(t, catalog, testcatalog.Published(t, versions...), composed)
 		cluster.Await(t, a.app, func() string {
 			if health, message := a.health("Subscription"); health != "Healthy" || !strings.Contains(message, "held") {
 				return fmt.Sprintf("the Subscription is %s: %s", health, message)
@@ -303,23 +303,4 @@ func migrating(t *testing.T, o *unstructured.Unstructured, is bool) {
 	if err := cluster.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func publish(t *testing.T, versions ...testcatalog.Foo) testcatalog.Package {
-	t.Helper()
-	out, err := testcatalog.Publish(versions...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// offer replaces the contents of a catalog.
-func offer(t *testing.T, key client.ObjectKey, packages ...testcatalog.Package) {
-	t.Helper()
-	config, err := testcatalog.Config(packages...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.OfferCatalog(t, key, config)
 }

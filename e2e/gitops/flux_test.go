@@ -116,8 +116,8 @@ func TestFlux(t *testing.T) {
 	namespace := cluster.Namespace(t, "flux")
 	catalog := client.ObjectKey{Namespace: global, Name: namespace}
 	versions := testcatalog.Holding("fluxed", "1.0.0", "2.0.0")
-	composed := publish(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
-	offer(t, catalog, publish(t, versions[0]), composed)
+	composed := testcatalog.Published(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
+	cluster.Offer(t, catalog, testcatalog.Published(t, versions[0]), composed)
 	git := newRepository(t)
 	for file, content := range map[string]string{
 		"composed/operator.yaml":   "apiVersion: platform.openshift.io/v1alpha1\nkind: PlatformOperator\nmetadata: {name: composed}\nspec: {package: {name: composed}}\n",
@@ -144,7 +144,7 @@ func TestFlux(t *testing.T) {
 	custom.SetNamespace(namespace)
 	custom.SetName("example")
 	migrating(t, custom, true)
-	offer(t, catalog, publish(t, versions...), composed)
+	cluster.Offer(t, catalog, testcatalog.Published(t, versions...), composed)
 	awaitHeld(t, namespace, "fluxed")
 	git.commit(t, "subscribed/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n")
 	more := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}

@@ -15,10 +15,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
@@ -77,14 +73,7 @@ var onlyOfFailures = regexp.MustCompile("_undecodable_objects$|_watch_errors_tot
 // scraper returns the file with the token of an account that may read metrics.
 func scraper(t *testing.T, namespace string) string {
 	t.Helper()
-	account := types.NamespacedName{Namespace: namespace, Name: "prometheus"}
-	cluster.Create(t,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "prometheus-" + namespace},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-status-metrics-reader"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
-		})
+	account := cluster.Account(t, namespace, "prometheus", "operator-status-metrics-reader")
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(cluster.Token(t, account)), 0o600); err != nil {
 		t.Fatal(err)

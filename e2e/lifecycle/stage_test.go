@@ -46,7 +46,7 @@ func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *sta
 // offer replaces the contents of the catalog with packages.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
-	s.offerConfig(t, configOf(t, packages...))
+	cluster.Offer(t, s.catalog, packages...)
 }
 
 func configOf(t testing.TB, packages ...testcatalog.Package) declcfg.DeclarativeConfig {
@@ -86,11 +86,7 @@ func (s *stage) clear(t *testing.T) {
 // publish returns a package of the given versions, oldest first.
 func publish(t testing.TB, versions ...testcatalog.Foo) testcatalog.Package {
 	t.Helper()
-	out, err := testcatalog.Publish(versions...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return testcatalog.Published(t, versions...)
 }
 
 // subscribe creates a Subscription with the name of its package.

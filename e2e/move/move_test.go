@@ -222,11 +222,7 @@ func newStage(t *testing.T, versions ...string) *stage {
 // offer replaces the versions in the catalog. Each but the first replaces the one before it.
 func (s *stage) offer(t *testing.T, versions ...string) {
 	t.Helper()
-	published, err := testcatalog.Publish(testcatalog.Holding(name, versions...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := testcatalog.Write(s.folder, published); err != nil {
+	if err := testcatalog.Write(s.folder, testcatalog.Published(t, testcatalog.Holding(name, versions...)...)); err != nil {
 		t.Fatal(err)
 	}
 	cluster.ServeCatalog(t, clusterDir, client.ObjectKey{Namespace: global, Name: name}, s.folder)

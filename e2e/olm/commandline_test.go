@@ -204,14 +204,7 @@ func TestCommandLineChecks(t *testing.T) {
 		_ = unstructured.SetNestedSlice(crd.Object, append(versions, older), "spec", "versions") // it is a slice
 	}}
 	after := testcatalog.Foo{Name: "checks", Version: "1.1.0"}
-	offered := func(versions ...testcatalog.Foo) testcatalog.Package {
-		out, err := testcatalog.Publish(versions...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	s := newStage(t, "checks", offered(before))
+	s := newStage(t, "checks", testcatalog.Published(t, before))
 	sub := s.subscribe(t, "checks", manual)
 	follow(t, why(t, sub, 2, "(RequiresApproval)"), "To approve it")
 	if out, code := run(t, "kubectl", "operator-status", "wait", "-n", s.namespace, "checks", "--for=up-to-date"); code != 0 {
@@ -223,7 +216,7 @@ func TestCommandLineChecks(t *testing.T) {
 	if err := cluster.Rediscovered(t).Client.Create(t.Context(), o, client.FieldOwner("gitops")); err != nil {
 		t.Fatal(err)
 	}
-	s.offer(t, offered(before, after))
+	s.offer(t, testcatalog.Published(t, before, after))
 	why(t, sub, 2, "(RequiresApproval)", after.CSV())
 	out, code := run(t, "kubectl", "operator-status", "check", "-n", s.namespace, "checks")
 	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {

@@ -79,11 +79,7 @@ func (s *stage) serveNoLonger(t *testing.T) {
 // publish returns a package whose annotation holds an update while a custom resource is Migrating.
 func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
 	t.Helper()
-	out, err := testcatalog.Publish(testcatalog.Holding(name, versions...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return testcatalog.Published(t, testcatalog.Holding(name, versions...)...)
 }
 
 // changing returns two versions of a package, the second with a different CustomResourceDefinition.
@@ -96,11 +92,7 @@ func changing(t *testing.T, name string) testcatalog.Package {
 		version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 		version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["description"] = "as of 1.1.0"
 	}
-	out, err := testcatalog.Publish(first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return testcatalog.Published(t, first, second)
 }
 
 // csvOf returns the name of a version's ClusterServiceVersion.

@@ -112,11 +112,7 @@ func TestFailedCSV(t *testing.T) {
 		}
 		csv.Object["spec"].(map[string]any)["installModes"] = modes
 	}}
-	pkg, err := testcatalog.Publish(everywhere)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newStage(t, "failed", pkg)
+	s := newStage(t, "failed", testcatalog.Published(t, everywhere))
 	sub := s.subscribe(t, everywhere.Name)
 	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstalledCSVFailed: "True " + v1alpha1.ReasonCSVFailed,

@@ -51,10 +51,7 @@ func BenchmarkList(b *testing.B) {
 // crowd creates operators that run and are up to date, as OLM leaves them.
 func (c *contender) crowd(b *testing.B, operators, namespaces int) {
 	b.Helper()
-	published, err := testcatalog.Publish(testcatalog.Foo{Name: "foo", Version: "1.0.0"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	published := testcatalog.Published(b, testcatalog.Foo{Name: "foo", Version: "1.0.0"})
 	description := strings.Repeat("An operator of average size has a description of several kilobytes, and an icon. ", 100)
 	var group errgroup.Group
 	group.SetLimit(32)

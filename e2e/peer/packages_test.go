@@ -78,11 +78,7 @@ func madeUp(t testing.TB) []testcatalog.Package {
 		older, newer := foo, foo
 		older.Name, older.Version = name, "1.0.0"
 		newer.Name, newer.Version = name, "1.1.0"
-		p, err := testcatalog.Publish(older, newer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, p)
+		out = append(out, testcatalog.Published(t, older, newer))
 	}
 	return out
 }

@@ -73,11 +73,7 @@ func newCatalog(t *testing.T) *stage {
 // offer replaces the contents of the catalog with packages.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
-	config, err := testcatalog.Config(packages...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.offerConfig(t, config)
+	cluster.Offer(t, s.catalog, packages...)
 }
 
 // offerConfig replaces the contents of the catalog.
@@ -94,11 +90,7 @@ func publish(t *testing.T, name string, versions ...string) testcatalog.Package 
 
 func foosOf(t *testing.T, foos ...testcatalog.Foo) testcatalog.Package {
 	t.Helper()
-	out, err := testcatalog.Publish(foos...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return testcatalog.Published(t, foos...)
 }
 
 // create creates a PlatformOperator with the name of its package and deletes it after the test.

@@ -11,10 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -64,7 +61,7 @@ func memoryLimit(t *testing.T, pod *corev1.Pod) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+metricsToken(t))
+	request.Header.Set("Authorization", "Bearer "+cluster.Token(t, cluster.Account(t, cluster.Namespace(t, "metrics"), "reader", "operator-status-metrics-reader")))
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it signs its certificate itself
 	response, err := insecure.Do(request)
 	if err != nil {
@@ -84,20 +81,6 @@ func memoryLimit(t *testing.T, pod *corev1.Pod) float64 {
 		t.Fatal(err)
 	}
 	return limit
-}
-
-// metricsToken returns the token of an account that may read metrics.
-func metricsToken(t *testing.T) string {
-	t.Helper()
-	account := types.NamespacedName{Namespace: cluster.Namespace(t, "metrics"), Name: "reader"}
-	cluster.Create(t,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "reader-" + account.Namespace},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-status-metrics-reader"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
-		})
-	return cluster.Token(t, account)
 }
 
 // TestSpread verifies that replicas are scheduled to different nodes if there are several.

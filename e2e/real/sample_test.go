@@ -14,7 +14,6 @@ import (
 	"github.com/operator-status/operator-status/e2e/images"
 	"github.com/operator-status/operator-status/e2e/samples"
 	foov1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
-	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -59,11 +58,7 @@ func (s *sample) offer(t *testing.T, image string, versions ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := testcatalog.Config(pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.cluster.OfferCatalog(t, client.ObjectKey{Namespace: global, Name: s.namespace}, config)
+	s.cluster.Offer(t, client.ObjectKey{Namespace: global, Name: s.namespace}, pkg)
 }
 
 // held waits until the update is held.

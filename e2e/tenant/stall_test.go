@@ -31,11 +31,7 @@ func TestStalled(t *testing.T) {
 
 	var packages []testcatalog.Package
 	for i := range many {
-		p, err := testcatalog.Publish(testcatalog.Foo{Name: fmt.Sprintf("stalled%d", i), Version: "1.0.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		packages = append(packages, p)
+		packages = append(packages, testcatalog.Published(t, testcatalog.Foo{Name: fmt.Sprintf("stalled%d", i), Version: "1.0.0"}))
 	}
 	config, err := testcatalog.Config(packages...)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,7 +42,7 @@ func testHeadlamp(t *testing.T, as types.NamespacedName) {
 	node := program(t, "node")
 	s.Clusters = map[string]int{
 		"admin":  proxy(t, as),
-		"viewer": proxy(t, types.NamespacedName{Namespace: "default", Name: viewer(t)}),
+		"viewer": proxy(t, viewer(t)),
 	}
 	config, err := json.Marshal(s)
 	if err != nil {
@@ -85,9 +84,9 @@ func built(t *testing.T, path string) string {
 	return path
 }
 
-// viewer returns the name of a service account in namespace default that may read most of what the pages show, and may
+// viewer returns a service account in namespace default that may read most of what the pages show, and may
 // change nothing.
-func viewer(t *testing.T) string {
+func viewer(t *testing.T) types.NamespacedName {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{
 		{
@@ -96,20 +95,7 @@ func viewer(t *testing.T) string {
 		},
 	}}
 	cluster.Create(t, role)
-	return account(t, "viewer", role.Name).Name
-}
-
-// account creates a service account with a ClusterRole.
-func account(t *testing.T, name, role string) types.NamespacedName {
-	t.Helper()
-	cluster.Create(t,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}},
-		})
-	return types.NamespacedName{Namespace: "default", Name: name}
+	return cluster.Account(t, "default", "viewer", role.Name)
 }
 
 var served = regexp.MustCompile(`127\.0\.0\.1:(\d+)`)

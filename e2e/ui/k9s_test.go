@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -56,9 +57,7 @@ func testK9s(t *testing.T, as types.NamespacedName) {
 	}{{"H", true}, {"R", false}} {
 		s := startK9s(t, as, "subscriptions.operators.coreos.com search")
 		s.awaits(t, `search-operator\.v1\.0\.0 +True`)
-		s.keys(t, c.key)
-		s.awaits(t, `Confirm`)
-		s.keys(t, "Tab", "Enter") // from Cancel to OK
+		s.confirms(t, c.key)
 		cluster.Await(t, condition, func() string {
 			if held := meta.IsStatusConditionFalse(condition.Spec.Overrides, operatorsv2.Upgradeable); held != c.held {
 				return fmt.Sprintf("updates of search are held: %t; the terminal shows\n%s", held, s.run(t, "capture-pane", "-p"))
@@ -66,6 +65,23 @@ func testK9s(t *testing.T, as types.NamespacedName) {
 			return ""
 		})
 	}
+}
+
+// testK9sApproves verifies that a key approves an update. Headlamp's pages have approved the one before.
+func testK9sApproves(t *testing.T, as types.NamespacedName) {
+	offer(t, "1.0.0", "1.1.0", "1.2.0")
+	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "cache", Name: "cache"}}
+	awaitCondition(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval)
+	s := startK9s(t, as, "subscriptions.operators.coreos.com cache")
+	s.awaits(t, `cache-operator\.v1\.1\.0 +False +False +True`)
+	s.confirms(t, "V")
+	s.awaits(t, `approved: it installs cache-operator\.v1\.2\.0`)
+	cluster.Await(t, sub, func() string {
+		if want := "cache-operator.v1.2.0"; sub.Status.InstalledCSV != want {
+			return "it is not updated: " + sub.Status.Message
+		}
+		return ""
+	})
 }
 
 // session is k9s in a terminal of tmux.
@@ -112,6 +128,14 @@ func (s *session) run(t *testing.T, args ...string) string {
 func (s *session) keys(t *testing.T, names ...string) {
 	t.Helper()
 	s.run(t, append([]string{"send-keys"}, names...)...)
+}
+
+// confirms presses a key, and confirms what it does.
+func (s *session) confirms(t *testing.T, name string) {
+	t.Helper()
+	s.keys(t, name)
+	s.awaits(t, `Confirm`)
+	s.keys(t, "Tab", "Enter") // from Cancel to OK
 }
 
 // awaits waits until the terminal shows what matches an expression.

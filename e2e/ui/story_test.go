@@ -21,9 +21,10 @@ var catalog = types.NamespacedName{Namespace: "olm", Name: "operators"}
 // TestUI has k9s and Headlamp show the same story. Headlamp's pages bring it to its end.
 func TestUI(t *testing.T) {
 	story(t)
-	admin := account(t, "admin", "cluster-admin")
+	admin := cluster.Account(t, "default", "admin", "cluster-admin")
 	t.Run("K9s", func(t *testing.T) { testK9s(t, admin) })
 	t.Run("Headlamp", func(t *testing.T) { testHeadlamp(t, admin) })
+	t.Run("K9sApproves", func(t *testing.T) { testK9sApproves(t, admin) })
 }
 
 // story installs operators and offers updates of them. In the end the update of database is held by two custom resources,
@@ -69,17 +70,9 @@ func offer(t *testing.T, versions ...string) {
 	}
 	var packages []testcatalog.Package
 	for _, foos := range all {
-		p, err := testcatalog.Publish(foos...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		packages = append(packages, p)
+		packages = append(packages, testcatalog.Published(t, foos...))
 	}
-	config, err := testcatalog.Config(packages...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.OfferCatalog(t, catalog, config)
+	cluster.Offer(t, catalog, packages...)
 }
 
 // subscribe creates a Subscription in a namespace of its own. Updates of cache need approval.

@@ -91,15 +91,8 @@ func TestConformance(t *testing.T) {
 func prepare(t *testing.T) {
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}},
 		&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "global-operators"}})
-	one, err := testcatalog.Publish(testcatalog.Foo{Name: "community", Version: "1.0.0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := testcatalog.Config(one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.OfferCatalog(t, types.NamespacedName{Namespace: globalNamespace, Name: "operatorhubio-catalog"}, config)
+	cluster.Offer(t, types.NamespacedName{Namespace: globalNamespace, Name: "operatorhubio-catalog"},
+		testcatalog.Published(t, testcatalog.Foo{Name: "community", Version: "1.0.0"}))
 }
 
 // runAll runs the files of the suite that have specs to run, in sequence, and returns the results of all specs.

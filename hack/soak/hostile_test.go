@@ -43,11 +43,7 @@ func newHostile(t *testing.T, r *rand.Rand) *hostile {
 	var packages []testcatalog.Package
 	for i := range 3 {
 		name := fmt.Sprintf("hostile%d", i)
-		one, err := testcatalog.Publish(testcatalog.Holding(name, "1.0.0", "1.1.0")...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		packages = append(packages, one)
+		packages = append(packages, testcatalog.Published(t, testcatalog.Holding(name, "1.0.0", "1.1.0")...))
 	}
 	config, err := testcatalog.Config(packages...)
 	if err != nil {

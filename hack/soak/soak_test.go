@@ -84,16 +84,8 @@ const (
 func newNeighbour(t *testing.T) *neighbour {
 	t.Helper()
 	foo := testcatalog.Foo{Name: neighbourName, Version: "1.0.0", Upgradeable: "!Migrating"}
-	published, err := testcatalog.Publish(foo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := testcatalog.Config(published)
-	if err != nil {
-		t.Fatal(err)
-	}
 	key := types.NamespacedName{Namespace: "olm", Name: neighbourName}
-	cluster.OfferCatalog(t, key, config)
+	cluster.Offer(t, key, testcatalog.Published(t, foo))
 	namespace := cluster.Namespace(t, neighbourName)
 	cluster.Create(t, &operatorsv1.OperatorGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}, Spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{namespace}},

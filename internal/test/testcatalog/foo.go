@@ -3,6 +3,7 @@ package testcatalog
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	"github.com/blang/semver/v4"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -67,6 +68,16 @@ func Publish(versions ...Foo) (Package, error) {
 		out.Bundles = append(out.Bundles, b)
 	}
 	return out, nil
+}
+
+// Published is Publish for a test, which fails if it does.
+func Published(t testing.TB, versions ...Foo) Package {
+	t.Helper()
+	out, err := Publish(versions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func (f Foo) bundle() (out Bundle, err error) {

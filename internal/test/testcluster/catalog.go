@@ -43,6 +43,16 @@ func (c *Cluster) CatalogSource(t testing.TB, dir, name string, key client.Objec
 	return source
 }
 
+// Offer is OfferCatalog for packages.
+func (c *Cluster) Offer(t testing.TB, key client.ObjectKey, packages ...testcatalog.Package) {
+	t.Helper()
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.OfferCatalog(t, key, config)
+}
+
 // OfferCatalog writes a file-based catalog to the ConfigMap of a CatalogSource of the same name, or creates both.
 func (c *Cluster) OfferCatalog(t testing.TB, key client.ObjectKey, config declcfg.DeclarativeConfig) {
 	t.Helper()

@@ -445,6 +445,19 @@ func (p *process) logTail(t testing.TB) {
 	}
 }
 
+// Account creates a service account in a namespace, and gives it a ClusterRole for the whole cluster.
+func (c *Cluster) Account(t testing.TB, namespace, name, role string) types.NamespacedName {
+	t.Helper()
+	c.Create(t,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + namespace},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+		})
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
 // Token creates and returns a token of a service account.
 func (c *Cluster) Token(t testing.TB, account types.NamespacedName) string {
 	t.Helper()
