@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/klient/conf"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/manager"
@@ -73,23 +71,9 @@ func realOLM(t testing.TB) *contender {
 
 func onCluster(t testing.TB, name string, flags ...string) *contender {
 	t.Helper()
-	c := &contender{name: name, folder: filepath.Join(t.TempDir(), "cluster")}
-	if err := testcluster.Devcluster(t.Context(), append([]string{"up", "--nodes=fake", "--dir=" + c.folder}, flags...)...); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := testcluster.Devcluster(context.Background(), "down", "--dir="+c.folder); err != nil {
-			t.Error(err)
-		}
-	})
-	config, err := conf.New(filepath.Join(c.folder, "kubeconfig"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.cluster, err = testcluster.Attach(config); err != nil {
-		t.Fatal(err)
-	}
-	c.cluster = c.cluster.Audited(c.folder)
+	c := &contender{name: name}
+	c.cluster, c.folder = testcluster.Up(t, flags...)
+	var err error
 	if c.watcher, err = client.NewWithWatch(c.cluster.Config, client.Options{Scheme: c.cluster.Client.Scheme()}); err != nil {
 		t.Fatal(err)
 	}

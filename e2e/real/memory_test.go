@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/klient/conf"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
@@ -251,27 +250,11 @@ func awaitSucceeded(t *testing.T, c *testcluster.Cluster, packages []testcatalog
 // startOLM starts OLM on a cluster of its own with a catalog of packages. It returns the processes of OLM.
 func startOLM(t *testing.T, packages []testcatalog.Package) (*testcluster.Cluster, map[string]int) {
 	t.Helper()
-	folder, offered := filepath.Join(t.TempDir(), "cluster"), t.TempDir()
-	if err := testcluster.Devcluster(t.Context(), "up", "--nodes=fake", "--olm", "--dir="+folder); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := testcluster.Devcluster(context.Background(), "down", "--dir="+folder); err != nil {
-			t.Error(err)
-		}
-	})
-	config, err := conf.New(filepath.Join(folder, "kubeconfig"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := testcluster.Attach(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, folder := testcluster.Up(t, "--olm")
+	offered := t.TempDir()
 	if err := testcatalog.Write(offered, packages...); err != nil {
 		t.Fatal(err)
 	}
-	c = c.Audited(folder)
 	source := c.ServeCatalog(t, folder, client.ObjectKey{Namespace: global, Name: "packages"}, offered)
 	c.Await(t, source, func() string {
 		if s := source.Status.GRPCConnectionState; s == nil || s.LastObservedState != "READY" {

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"testing"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -41,8 +43,9 @@ func testHeadlamp(t *testing.T, as types.NamespacedName) {
 	}
 	node := program(t, "node")
 	s.Clusters = map[string]int{
-		"admin":  proxy(t, as),
-		"viewer": proxy(t, viewer(t)),
+		"admin":     proxy(t, cluster.Kubeconfig(t, as)),
+		"viewer":    proxy(t, cluster.Kubeconfig(t, viewer(t))),
+		"olm-alone": proxy(t, olmAlone(t)),
 	}
 	config, err := json.Marshal(s)
 	if err != nil {
@@ -63,6 +66,25 @@ func testHeadlamp(t *testing.T, as types.NamespacedName) {
 			return ""
 		})
 	}
+}
+
+// olmAlone starts a cluster with OLM and none of operator-status, on which an operator waits for approval to be installed. It
+// returns the kubeconfig of its admin.
+func olmAlone(t *testing.T) string {
+	t.Helper()
+	c, folder := testcluster.Up(t, "--olm")
+	content := t.TempDir()
+	if err := testcatalog.Write(content, testcatalog.Published(t, testcatalog.Foo{Name: "alone", Version: "1.0.0"})); err != nil {
+		t.Fatal(err)
+	}
+	c.ServeCatalog(t, folder, catalog, content)
+	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "operators", Name: "alone"}}
+	sub.Spec = &olm.SubscriptionSpec{
+		Package: "alone", Channel: "stable", CatalogSource: catalog.Name, CatalogSourceNamespace: catalog.Namespace,
+		InstallPlanApproval: olm.ApprovalManual,
+	}
+	c.Create(t, sub)
+	return filepath.Join(folder, "kubeconfig")
 }
 
 // program returns the path of a program, and skips the test if it is not installed.
@@ -100,11 +122,11 @@ func viewer(t *testing.T) types.NamespacedName {
 
 var served = regexp.MustCompile(`127\.0\.0\.1:(\d+)`)
 
-// proxy runs `kubectl proxy` as a service account until the test ends, and returns its port.
-func proxy(t *testing.T, as types.NamespacedName) int {
+// proxy runs `kubectl proxy` with a kubeconfig until the test ends, and returns its port.
+func proxy(t *testing.T, kubeconfig string) int {
 	t.Helper()
 	kubectl := filepath.Join(testcluster.Root(), "bin", "controlplane", "kubectl")
-	command := exec.CommandContext(t.Context(), kubectl, "proxy", "--port=0", "--kubeconfig="+cluster.Kubeconfig(t, as))
+	command := exec.CommandContext(t.Context(), kubectl, "proxy", "--port=0", "--kubeconfig="+kubeconfig)
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	if err == nil {

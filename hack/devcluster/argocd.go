@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,13 @@ var argoRedis = component{
 	binary: self,
 	ports:  []string{"argocd-redis"},
 	args:   func(c *cluster) []string { return []string{"redis", c.at("argocd-redis")} },
-	ready:  func(context.Context, *cluster) error { return nil }, // the others connect again until it serves
+	ready: func(ctx context.Context, c *cluster) error {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp4", c.at("argocd-redis"))
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	},
 }
 
 var argoRepoServer = component{

@@ -62,6 +62,28 @@ func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder strin
 	return code
 }
 
+// Up starts a devcluster with fake nodes, beside that of the package, for a test. It returns the cluster and its folder.
+func Up(t testing.TB, flags ...string) (c *Cluster, folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "cluster")
+	if err := Devcluster(t.Context(), append([]string{"up", "--nodes=fake", "--dir=" + folder}, flags...)...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := Devcluster(context.Background(), "down", "--dir="+folder); err != nil {
+			t.Error(err)
+		}
+	})
+	config, err := conf.New(filepath.Join(folder, "kubeconfig"))
+	if err == nil {
+		c, err = Attach(config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Audited(folder), folder
+}
+
 // tierOf returns the nodes that the flags of devcluster select.
 func tierOf(flags []string) string {
 	for _, f := range flags {

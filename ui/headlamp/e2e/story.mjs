@@ -107,6 +107,17 @@ test('a user without permissions sees what is missing, and is offered nothing', 
   assert.equal(await button(page, 'Approve').count(), 0);
 });
 
+test('on a cluster with OLM alone, what waits is shown, and is approved by the button', async t => {
+  const page = await open(t, '/operators', 'olm-alone');
+  await row(page, 'alone').getByText('Held').waitFor();
+  assert.match(await row(page, 'alone').innerText(), /InstallPlan operators\/install-/);
+  await row(page, 'alone').getByRole('link', { name: 'alone', exact: true }).click();
+  await button(page, 'Approve').click();
+  await page.getByRole('dialog').getByLabel('confirm-button').click();
+  await page.getByText('Nothing blocks it.').waitFor();
+  await page.getByText('alone-operator.v1.0.0 Succeeded').waitFor();
+});
+
 test('a Probe and a custom resource have pages', async t => {
   const page = await open(t, '/probes/database/database-operator.v1.0.0');
   await page.getByText('2, of which 2 block').waitFor();
