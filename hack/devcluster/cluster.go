@@ -73,13 +73,7 @@ func (c *cluster) up(ctx context.Context, tierName string, port int) error {
 
 	err = c.bringUp(ctx, tierName, port)
 	if err == nil {
-		if c.isReal() {
-			c.printf("\nimages      %s (push them there, over plain HTTP)", c.registry())
-		}
-		if c.hasArgo() {
-			c.printf("\nArgo CD     %s", c.plain(argoServerName))
-		}
-		c.printf("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
+		c.printAddresses()
 		return nil
 	}
 	if failed := (*componentError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
@@ -110,8 +104,20 @@ func (c *cluster) alreadyUp(ctx context.Context, tierName string, port int) (boo
 	case port != 0 && port != has:
 		return false, fmt.Errorf("the cluster in %s runs already, on port %d: take it down first (devcluster down), or name another folder with --dir", c.dir, has)
 	}
-	c.printf("already running in %s (nodes=%s)\n\nexport KUBECONFIG=%s", c.dir, tierName, c.dir.path("kubeconfig"))
+	c.printf("already running in %s (nodes=%s)", c.dir, tierName)
+	c.printAddresses()
 	return true, nil
+}
+
+// printAddresses prints how to reach a cluster that is up.
+func (c *cluster) printAddresses() {
+	if c.isReal() {
+		c.printf("\nimages      %s (push them there, over plain HTTP)", c.registry())
+	}
+	if c.hasArgo() {
+		c.printf("\nArgo CD     %s", c.plain(argoServerName))
+	}
+	c.printf("\nexport KUBECONFIG=%s", c.dir.path("kubeconfig"))
 }
 
 // load reads the state of the folder and connects to its cluster.
