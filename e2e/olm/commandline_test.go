@@ -286,6 +286,11 @@ func checkFewRights(t *testing.T, s *stage) {
 	if code != 0 || !strings.Contains(out, "1.0.0") || !strings.Contains(out, "Warning: you may not list InstallPlans") {
 		t.Errorf("with few rights it exits with %d: %s", code, out)
 	}
+	// Whether its CatalogSource exists is not known, but OLM's hold shows in the ClusterServiceVersion.
+	out, code = run(t, "kubectl", "operator-status", "why", "foo", "-n", s.namespace, "--as=few")
+	if code != 2 || strings.Contains(out, "Broken") || !strings.Contains(out, "Held by") {
+		t.Errorf("with few rights it exits with %d, of a held update: %s", code, out)
+	}
 	out, code = run(t, "kubectl", "operator-status", "get", "-n", s.namespace, "--as=nobody")
 	if code != 1 || !strings.Contains(out, "error: listing Subscriptions: subscriptions.operators.coreos.com is forbidden") {
 		t.Errorf("without rights it exits with %d: %s", code, out)

@@ -23,7 +23,8 @@ func checkCommand(o *options) *cobra.Command {
 check which operators do not support the next minor version of the cluster. An update that waits is broken if its
 CustomResourceDefinitions would make custom resources invalid or unreadable, or no longer serve a version that somebody writes.
 
-The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails.`,
+The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails, or you may not
+read what it needs to tell.`,
 		Example: `  # Before an update of the cluster
   kubectl operator-status check -A
 
@@ -57,6 +58,9 @@ func worst(operators []inventory.Operator) error {
 	code := exit(exitOK)
 	for _, op := range operators {
 		code = max(code, codeOf(op.Blocked()))
+		if len(op.Unread) > 0 {
+			code = max(code, exitError)
+		}
 	}
 	if code != exitOK {
 		return code
@@ -91,10 +95,16 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 			row(op, string(b.Impact), b.Reason, messages.Line(b.Cause))
 		}
 	}
-	counts := map[inventory.Impact]int{}
+	counts, unread := map[inventory.Impact]int{}, 0
 	for _, op := range operators {
-		counts[op.Blocked()]++
-		if op.Blocked() == "" {
+		switch {
+		case op.Blocked() != "":
+			counts[op.Blocked()]++
+		case len(op.Unread) > 0:
+			unread++
+			row(op, unknown, "", unreadOf(op))
+		default:
+			counts[""]++
 			row(op, "Clear", "", "")
 		}
 	}
@@ -103,7 +113,10 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken. What to do: kubectl operator-status why NAME\n",
-		counts[""], counts[inventory.Held], counts[inventory.Broken])
+	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken", counts[""], counts[inventory.Held], counts[inventory.Broken])
+	if unread > 0 {
+		fmt.Fprintf(o.ErrOut, ", %d unknown", unread)
+	}
+	fmt.Fprintln(o.ErrOut, ". What to do: kubectl operator-status why NAME")
 	return nil
 }

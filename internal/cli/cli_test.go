@@ -19,7 +19,7 @@ import (
 
 var now = time.Unix(100000, 0)
 
-// operators are one of each: healthy, held, broken, and without a Subscription.
+// operators are one of each: healthy, held, broken, without a Subscription, and not all of which may be read.
 func operators() []inventory.Operator {
 	return []inventory.Operator{
 		{
@@ -54,6 +54,8 @@ func operators() []inventory.Operator {
 		},
 		{Namespace: "default", Name: "manual.v1", State: inventory.Failed, CSV: "manual.v1", Version: "0.1.0", UpToDate: metav1.ConditionUnknown,
 			Upgradeable: metav1.ConditionTrue},
+		{Namespace: "default", Name: "partly", State: inventory.Running, CSV: "partly.v1", Version: "1.0.0", UpToDate: metav1.ConditionUnknown,
+			Upgradeable: metav1.ConditionUnknown, Unread: []string{inventory.InstallPlans, inventory.CatalogSources}},
 	}
 }
 
@@ -165,7 +167,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestGoals(t *testing.T) {
-	want := map[string][]string{"up-to-date": {"bar"}, "ready": {"bar", "foo"}, "upgradeable": {"bar", "manual.v1"}}
+	want := map[string][]string{"up-to-date": {"bar"}, "ready": {"bar", "foo", "partly"}, "upgradeable": {"bar", "manual.v1"}}
 	got := map[string][]string{}
 	for goal, reached := range goals {
 		for _, op := range operators() {

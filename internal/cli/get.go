@@ -202,7 +202,10 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 	}}
 	for _, op := range operators {
 		blocked, since, by := string(op.Blocked()), "", ""
-		if blocked != "" {
+		switch {
+		case blocked == "" && len(op.Unread) > 0:
+			blocked = unknown
+		case blocked != "":
 			first := op.Blockers[0]
 			by, since = first.By, age(first.Since, now)
 			if more := len(op.Blockers) - 1; more > 0 {
@@ -219,6 +222,9 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 	}
 	return out
 }
+
+// unknown is what is printed if nothing that may be read blocks an operator, and not all of it may.
+const unknown = "Unknown"
 
 // none returns what kubectl prints for an empty cell.
 func none(text string) string { return cmp.Or(text, "<none>") }
@@ -263,6 +269,13 @@ func asObject(op inventory.Operator) unstructured.Unstructured {
 		if value != "" {
 			object[field] = value
 		}
+	}
+	if len(op.Unread) > 0 {
+		unread := []any{}
+		for _, kind := range op.Unread {
+			unread = append(unread, kind)
+		}
+		object["unread"] = unread
 	}
 	var blockers []any
 	for _, b := range op.Blockers {

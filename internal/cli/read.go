@@ -49,7 +49,7 @@ func scheme() (*runtime.Scheme, error) {
 
 // kind is a kind to read, and what to do with each page.
 type kind struct {
-	what     string // as a message names it
+	what     string // as messages and inventory.Cluster name it
 	list     func() client.ObjectList
 	selector string
 	cluster  bool // whether it is cluster-scoped
@@ -64,10 +64,11 @@ func (o *options) read(ctx context.Context, namespace string, more ...kind) (inv
 	if err != nil {
 		return out, err
 	}
-	notes, err := readAll(ctx, c, append(kindsIn(&out), more...), namespace)
-	for _, note := range notes {
-		o.warn(note)
+	unread, err := readAll(ctx, c, append(kindsIn(&out), more...), namespace)
+	for _, kind := range unread {
+		o.warn("you may not list " + kind)
 	}
+	out.Unread = unread
 	return out, err
 }
 
@@ -76,7 +77,7 @@ func kindsIn(out *inventory.Cluster) []kind {
 	return []kind{
 		{"Subscriptions", func() client.ObjectList { return &v1alpha1.SubscriptionList{} }, "", false, func(l client.ObjectList) {
 			for _, sub := range l.(*v1alpha1.SubscriptionList).Items {
-				sub.ManagedFields, sub.Status.CatalogHealth = nil, nil
+				sub.ManagedFields, sub.Status.CatalogHealth = nil, ownCatalog(&sub)
 				out.Subscriptions = append(out.Subscriptions, sub)
 			}
 		}},
@@ -119,15 +120,23 @@ func versionsIn(out *inventory.Cluster) kind {
 	}}
 }
 
-// readAll reads the kinds beside one another. A kind that is not installed is left out, unless that is Subscriptions.
-func readAll(ctx context.Context, c lister, kinds []kind, namespace string) ([]string, error) {
+// ownCatalog returns the health of the CatalogSource that a Subscription names, as OLM reports it there.
+func ownCatalog(sub *v1alpha1.Subscription) []olm.SubscriptionCatalogHealth {
+	return slices.DeleteFunc(sub.Status.CatalogHealth, func(h olm.SubscriptionCatalogHealth) bool {
+		return sub.Spec == nil || h.CatalogSourceRef == nil || h.CatalogSourceRef.Name != sub.Spec.CatalogSource ||
+			h.CatalogSourceRef.Namespace != sub.Spec.CatalogSourceNamespace
+	})
+}
+
+// readAll reads the kinds beside one another, and returns those that the user may not read. A kind that is not installed is
+// left out, unless that is Subscriptions.
+func readAll(ctx context.Context, c lister, kinds []kind, namespace string) (unread []string, err error) {
 	errs := make([]error, len(kinds))
 	var group sync.WaitGroup
 	for i, k := range kinds {
 		group.Go(func() { errs[i] = k.read(ctx, c, namespace) })
 	}
 	group.Wait()
-	var notes []string
 	for i, err := range errs {
 		switch {
 		case err == nil, i > 0 && apierrors.IsNotFound(err):
@@ -136,13 +145,13 @@ func readAll(ctx context.Context, c lister, kinds []kind, namespace string) ([]s
 		case i == 0 && apierrors.IsForbidden(err):
 			return nil, fmt.Errorf("listing Subscriptions: %w", err) // there is nothing to show without them
 		case apierrors.IsForbidden(err):
-			notes = append(notes, fmt.Sprintf("you may not list %s", kinds[i].what))
+			unread = append(unread, kinds[i].what)
 		default:
 			return nil, fmt.Errorf("listing %s: %w", kinds[i].what, err)
 		}
 	}
-	slices.Sort(notes)
-	return notes, nil
+	slices.Sort(unread)
+	return unread, nil
 }
 
 // read reads one kind page by page.

@@ -21,7 +21,8 @@ func whyCommand(o *options) *cobra.Command {
 
 NAME is that of a Subscription, a package, a ClusterServiceVersion or a PlatformOperator.
 
-The exit code is 0 if nothing is, 2 if an update is held, 3 if something is broken, and 1 if the command fails.`,
+The exit code is 0 if nothing is, 2 if an update is held, 3 if something is broken, and 1 if the command fails, or you may not read
+what it needs to tell.`,
 		Example: `  # Why is the operator foo not updated?
   kubectl operator-status why foo -n operators`,
 		Args: cobra.ExactArgs(1),
@@ -85,6 +86,11 @@ func wrapped(text, indent string, width uint) string {
 	return indent + text
 }
 
+// unreadOf returns what is not known of an operator, since the user may not read all that it depends on.
+func unreadOf(op inventory.Operator) string {
+	return "Whether something blocks it is not known, since you may not list " + strings.Join(op.Unread, ", ") + "."
+}
+
 // summary returns the state of an operator in one sentence.
 func summary(op inventory.Operator) string {
 	var out string
@@ -97,6 +103,8 @@ func summary(op inventory.Operator) string {
 		out = op.CSV + " is being installed"
 	case inventory.NotInstalled:
 		out = "nothing is installed"
+	case inventory.Unknown:
+		out = "whether it runs is not known"
 	}
 	switch {
 	case op.Update != "":
@@ -106,7 +114,10 @@ func summary(op inventory.Operator) string {
 	case op.UpToDate == metav1.ConditionUnknown && len(op.Blockers) == 0:
 		out += "; whether it is up to date is not known"
 	}
-	if len(op.Blockers) == 0 {
+	switch {
+	case len(op.Unread) > 0 && len(op.Blockers) == 0:
+		return out + ". " + unreadOf(op)
+	case len(op.Blockers) == 0:
 		return out + ". Nothing blocks it."
 	}
 	return out + "."

@@ -94,8 +94,14 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	if c := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); c.Status == corev1.ConditionTrue {
 		out = append(out, held(sub, c, n, running))
 	}
-	if c := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval); c.Status == corev1.ConditionTrue && plan != nil {
-		out = append(out, unapproved(c, plan))
+	if c := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval); c.Status == corev1.ConditionTrue {
+		switch {
+		case plan != nil:
+			out = append(out, unapproved(c, plan))
+		case len(n.unreadOf(InstallPlans)) > 0:
+			by, step := origin(sub, v1alpha1.SubscriptionInstallPlanMissing)
+			out = append(out, Blocker{Impact: Held, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []Step{step}})
+		}
 	}
 	return distinct(out)
 }
@@ -131,7 +137,7 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 		out.Steps = []Step{{"To see what that waits for", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
 		return []Blocker{out}
 	}
-	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" {
+	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" && len(n.unreadOf(ClusterServiceVersions)) == 0 {
 		out.Cause = fmt.Sprintf("OLM has not resolved namespace %s since ClusterServiceVersion %s, because of which it failed, was deleted; it does so within 15 minutes",
 			sub.Namespace, csv)
 		out.Steps = []Step{{toResolveAnew,

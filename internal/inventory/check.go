@@ -22,6 +22,11 @@ func Check(c Cluster) []Operator {
 	for i := range out {
 		op := &out[i]
 		n := spaces[op.Namespace]
+		for _, kind := range n.unreadOf(ClusterServiceVersions, InstallPlans, Probes, OperatorConditions) {
+			if !slices.Contains(op.Unread, kind) {
+				op.Unread = append(op.Unread, kind)
+			}
+		}
 		csv := n.CSVs[op.CSV]
 		if csv == nil {
 			continue

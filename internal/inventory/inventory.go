@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"google.golang.org/grpc/connectivity"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,8 +21,8 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// Cluster holds the objects of a cluster that describe its operators, as read at one moment. A kind that is not
-// installed, or that the user may not read, has none.
+// Cluster holds the objects of a cluster that describe its operators, as read at one moment. A kind that is not installed
+// has none.
 type Cluster struct {
 	Subscriptions          []v1alpha1.Subscription
 	ClusterServiceVersions []v1alpha1.ClusterServiceVersion
@@ -31,7 +32,20 @@ type Cluster struct {
 	CatalogSources         []olm.CatalogSource
 	PlatformOperators      []platformv1alpha1.PlatformOperator
 	ClusterVersions        []configv1.ClusterVersion // only OpenShift has one
+
+	// Unread are the kinds that exist but may not be read, by the names of the fields above. Nothing is concluded from
+	// the absence of their objects.
+	Unread []string
 }
+
+// Kinds that Unread may name.
+const (
+	ClusterServiceVersions = "ClusterServiceVersions"
+	InstallPlans           = "InstallPlans"
+	Probes                 = "Probes"
+	OperatorConditions     = "OperatorConditions"
+	CatalogSources         = "CatalogSources"
+)
 
 // State is whether an operator runs.
 type State string
@@ -42,9 +56,10 @@ const (
 	Installing   State = "Installing"   // its first version is on its way
 	Failed       State = "Failed"       // its ClusterServiceVersion has Failed
 	NotInstalled State = "NotInstalled" // nothing is on its way
+	Unknown      State = "Unknown"      // its ClusterServiceVersions may not be read
 )
 
-// States are all states.
+// States are those of operators all of whose objects may be read.
 var States = []State{Running, Installing, Failed, NotInstalled}
 
 // Operator describes one operator.
@@ -75,6 +90,9 @@ type Operator struct {
 
 	// Blockers are what keeps the operator from running or being up to date: first what is broken, then what is held.
 	Blockers []Blocker
+
+	// Unread are the kinds that may not be read, and on which it depends whether there are more blockers.
+	Unread []string
 }
 
 // Approval is an InstallPlan that waits for approval.
@@ -95,7 +113,13 @@ func (o Operator) Blocked() Impact {
 type namespace struct {
 	bridge.Namespace
 
-	plans map[string]*olm.InstallPlan
+	plans  map[string]*olm.InstallPlan
+	unread []string // as in Cluster
+}
+
+// unreadOf returns those of kinds that may not be read.
+func (n *namespace) unreadOf(kinds ...string) []string {
+	return slices.DeleteFunc(kinds, func(kind string) bool { return !slices.Contains(n.unread, kind) })
 }
 
 // Operators returns the operators of a cluster, sorted by namespace and name.
@@ -139,7 +163,8 @@ func byNamespace(c Cluster) map[string]*namespace {
 					CSVs: map[string]*v1alpha1.ClusterServiceVersion{}, Probes: map[string]*v1alpha1.Probe{},
 					OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
 				},
-				plans: map[string]*olm.InstallPlan{},
+				plans:  map[string]*olm.InstallPlan{},
+				unread: c.Unread,
 			}
 		}
 		return out[name]
@@ -185,13 +210,16 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	if spec := sub.Spec; spec != nil {
 		key := types.NamespacedName{Namespace: spec.CatalogSourceNamespace, Name: spec.CatalogSource}
 		out.Package, out.Channel, out.Catalog, catalog = spec.Package, spec.Channel, key.String(), catalogs[key]
+		if len(n.unreadOf(CatalogSources)) > 0 {
+			catalog = reportedCatalog(sub, key)
+		}
 	}
 	plan := n.planOf(sub)
 	status := &v1alpha1.SubscriptionStatus{Conditions: conditions(sub, n, plan, catalog)}
 	out.UpToDate = metav1.ConditionStatus(status.GetCondition(v1alpha1.SubscriptionUpToDate).Status)
 
 	csv := csvchain.Running(n.CSVs, cmp.Or(sub.Status.InstalledCSV, sub.Status.CurrentCSV))
-	out.describe(csv)
+	out.describe(csv, n)
 	out.Upgradeable = n.upgradeable(csv)
 	if status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		out.Upgradeable = metav1.ConditionFalse
@@ -203,12 +231,59 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 		out.Update = target
 	}
 	out.Blockers = blockersOf(sub, status, n, plan)
+	out.Unread = n.unreadOf(ClusterServiceVersions, Probes)
+	if !reported(sub) {
+		out.limit(n.undecided(sub, catalog))
+	}
 	return out
+}
+
+// undecided returns the kinds that may not be read, and on which it depends what OLM does about a Subscription.
+func (n *namespace) undecided(sub *v1alpha1.Subscription, catalog *olm.CatalogSource) []string {
+	var out []string
+	if sub.Status.State != olm.SubscriptionStateAtLatest {
+		out = n.unreadOf(InstallPlans, OperatorConditions)
+	}
+	if catalog == nil || catalog.Status.GRPCConnectionState == nil {
+		out = append(out, n.unreadOf(CatalogSources)...)
+	}
+	return out
+}
+
+// limit has an operator claim nothing good that depends on kinds that may not be read.
+func (o *Operator) limit(unread []string) {
+	if len(unread) == 0 {
+		return
+	}
+	o.Unread = append(o.Unread, unread...)
+	if o.UpToDate == metav1.ConditionTrue {
+		o.UpToDate = metav1.ConditionUnknown
+	}
+	if o.Upgradeable == metav1.ConditionTrue {
+		o.Upgradeable = metav1.ConditionUnknown
+	}
+}
+
+// reportedCatalog returns a CatalogSource with the health that OLM reports of it on a Subscription, which is unknown if OLM
+// does not, or reports that it is not healthy: that may be outdated.
+func reportedCatalog(sub *v1alpha1.Subscription, key types.NamespacedName) *olm.CatalogSource {
+	out := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	for _, health := range sub.Status.CatalogHealth {
+		if ref := health.CatalogSourceRef; ref != nil && ref.Namespace == key.Namespace && ref.Name == key.Name && health.Healthy {
+			out.Status.GRPCConnectionState = &olm.GRPCConnectionState{LastObservedState: connectivity.Ready.String()}
+		}
+	}
+	return out
+}
+
+// reported reports whether operator-status has written its conditions on a Subscription. It may read everything.
+func reported(sub *v1alpha1.Subscription) bool {
+	return sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate).Status != corev1.ConditionUnknown
 }
 
 // conditions returns the conditions of a Subscription with those that operator-status has, computed if it does not run.
 func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan, catalog *olm.CatalogSource) []v1alpha1.SubscriptionCondition {
-	if sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate).Status != corev1.ConditionUnknown {
+	if reported(sub) {
 		return sub.Status.Conditions
 	}
 	in := bridge.Inputs{Subscription: sub, CatalogSource: catalog, Plan: plan, CSVs: n.CSVs}
@@ -217,13 +292,27 @@ func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan,
 	} else {
 		in.HeldByOLM = n.HeldByOLM(sub)
 	}
-	return bridge.Conditions(in)
+	unknown := n.unknown(plan)
+	return slices.DeleteFunc(bridge.Conditions(in), func(c v1alpha1.SubscriptionCondition) bool { return slices.Contains(unknown, c.Type) })
+}
+
+// unknown returns the conditions that cannot be computed, since they depend on what may not be read.
+func (n *namespace) unknown(plan *olm.InstallPlan) []v1alpha1.SubscriptionConditionType {
+	var out []v1alpha1.SubscriptionConditionType
+	if len(n.unreadOf(ClusterServiceVersions)) > 0 {
+		out = append(out, v1alpha1.SubscriptionUpToDate, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
+			v1alpha1.SubscriptionInstalledCSVReplacementAvailable, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.SubscriptionInstalledCSVMissing)
+	}
+	if len(n.unreadOf(OperatorConditions)) > 0 && bridge.Waits(plan) {
+		out = append(out, v1alpha1.SubscriptionUpgradeHeld) // an override may release it
+	}
+	return out
 }
 
 // unsubscribed describes the operator of a ClusterServiceVersion that no Subscription installed.
 func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
 	out := Operator{Namespace: csv.Namespace, Name: csv.Name, UpToDate: metav1.ConditionUnknown}
-	out.describe(csv)
+	out.describe(csv, n)
 	out.Upgradeable = n.upgradeable(csv)
 	if b := failedCSV(csv); b != nil {
 		out.Blockers = append(out.Blockers, *b)
@@ -231,12 +320,18 @@ func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
 	if b := blindProbe(n.Probes[csv.Name]); b != nil {
 		out.Blockers = append(out.Blockers, *b)
 	}
+	out.Unread = n.unreadOf(Probes)
 	return out
 }
 
 // describe sets what the running ClusterServiceVersion shows; nil if there is none.
-func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion) {
-	if csv == nil {
+func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion, n *namespace) {
+	switch {
+	case csv != nil:
+	case len(n.unreadOf(ClusterServiceVersions)) > 0:
+		o.State = Unknown
+		return
+	default:
 		o.State = NotInstalled
 		return
 	}
@@ -257,10 +352,15 @@ func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.Cond
 	if csv == nil || !bridge.Begun(csv) && csv.Status.Phase != olm.CSVPhaseSucceeded && csv.Status.Phase != olm.CSVPhaseFailed {
 		return metav1.ConditionUnknown
 	}
-	if n.nextUpdate(csv).Held {
+	held := n.nextUpdate(csv).Held
+	switch {
+	case len(n.unreadOf(OperatorConditions)) > 0, !held && len(n.unreadOf(Probes)) > 0:
+		return metav1.ConditionUnknown
+	case held:
 		return metav1.ConditionFalse
+	default:
+		return metav1.ConditionTrue
 	}
-	return metav1.ConditionTrue
 }
 
 // nextUpdate returns the gate's decision about an update of a ClusterServiceVersion that is not known yet.

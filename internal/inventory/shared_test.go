@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/bridge"
 )
 
 // The plugin for Headlamp in ui/headlamp computes the operators of a cluster, too, since it runs in a browser. Its tests
@@ -41,6 +43,7 @@ type sharedCluster struct {
 	OperatorConditions     []operatorsv2.OperatorCondition     `json:"operatorConditions,omitempty"`
 	CatalogSources         []olm.CatalogSource                 `json:"catalogSources,omitempty"`
 	PlatformOperators      []platformv1alpha1.PlatformOperator `json:"platformOperators,omitempty"`
+	Unread                 []string                            `json:"unread,omitempty"`
 }
 
 type sharedOperator struct {
@@ -58,6 +61,7 @@ type sharedOperator struct {
 	Upgradeable      metav1.ConditionStatus `json:"upgradeable"`
 	Approval         *sharedApproval        `json:"approval,omitempty"`
 	Blockers         []sharedBlocker        `json:"blockers"`
+	Unread           []string               `json:"unread,omitempty"`
 }
 
 type sharedApproval struct {
@@ -83,12 +87,12 @@ type sharedStep struct {
 func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCase {
 	c.ClusterVersions = nil // Operators does not depend on them
 	out := sharedCase{Reason: reason, Operators: []sharedOperator{}, Deployments: deployments, Cluster: sharedCluster{
-		c.Subscriptions, c.ClusterServiceVersions, c.InstallPlans, c.Probes, c.OperatorConditions, c.CatalogSources, c.PlatformOperators,
+		c.Subscriptions, c.ClusterServiceVersions, c.InstallPlans, c.Probes, c.OperatorConditions, c.CatalogSources, c.PlatformOperators, c.Unread,
 	}}
 	for _, o := range Operators(c) {
 		to := sharedOperator{
 			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.CSV, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
-			[]sharedBlocker{},
+			[]sharedBlocker{}, o.Unread,
 		}
 		if o.Approval != nil {
 			to.Approval = &sharedApproval{o.Approval.Plan, append([]string{}, o.Approval.Installs...)}
@@ -119,8 +123,11 @@ func TestRandomClusters(t *testing.T) {
 	for i := range number {
 		name := fmt.Sprintf("seed %d, cluster %d", seed, i)
 		in := r.cluster()
+		if r.seldom() {
+			in = r.unread(in)
+		}
 		for _, o := range Operators(in) {
-			if (o.State == NotInstalled) != (o.CSV == "") || (o.CSV == "") != (o.Version == "") {
+			if (o.State == NotInstalled || o.State == Unknown) != (o.CSV == "") || (o.CSV == "") != (o.Version == "") {
 				t.Fatalf("%s: %s/%s is %s with ClusterServiceVersion %q of version %q", name, o.Namespace, o.Name, o.State, o.CSV, o.Version)
 			}
 			for _, b := range o.Blockers {
@@ -141,6 +148,97 @@ func TestRandomClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestUnread verifies of random clusters that all that is concluded without some kinds is also so with them.
+func TestUnread(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := random{rand.New(rand.NewPCG(seed, 0))}
+	for i := range 5000 {
+		whole := r.cluster()
+		if impossible(whole) {
+			continue
+		}
+		part := r.unread(whole)
+		for what, describe := range map[string]func(Cluster) []Operator{"Operators": Operators, "Check": Check} {
+			truth, subs := map[string]Operator{}, map[string]*v1alpha1.Subscription{}
+			for i := range whole.Subscriptions {
+				subs[whole.Subscriptions[i].Name] = &whole.Subscriptions[i]
+			}
+			for _, o := range describe(whole) {
+				truth[o.Name] = o
+			}
+			for _, o := range describe(part) {
+				if wrong := contradicts(o, truth[o.Name], subs[o.Name]); wrong != "" {
+					t.Fatalf("seed %d, cluster %d, %s without %v: %s: %s\ngot  %+v\nwant %+v", seed, i, what, part.Unread, o.Name, wrong, o, truth[o.Name])
+				}
+			}
+		}
+	}
+}
+
+// impossible reports whether an InstallPlan of a random cluster waits for approval while OLM holds what an approved one
+// installs.
+func impossible(c Cluster) bool {
+	return slices.ContainsFunc(c.InstallPlans, func(plan olm.InstallPlan) bool { return bridge.Waits(&plan) }) &&
+		slices.ContainsFunc(c.ClusterServiceVersions, func(csv v1alpha1.ClusterServiceVersion) bool {
+			return csv.Status.Reason == olm.CSVReasonOperatorConditionNotUpgradeable
+		})
+}
+
+// contradicts returns what an operator, described without some kinds, claims that is not so; empty if nothing. What others
+// report on its Subscription may be quoted.
+func contradicts(o, truth Operator, sub *v1alpha1.Subscription) string {
+	switch {
+	case o.State != Unknown && o.State != truth.State:
+		return "its state is another"
+	case o.UpToDate != metav1.ConditionUnknown && o.UpToDate != truth.UpToDate:
+		return "whether it is up to date is not so"
+	case o.Upgradeable != metav1.ConditionUnknown && o.Upgradeable != truth.Upgradeable:
+		return "whether it is upgradeable is not so"
+	case len(o.Unread) == 0 && (truth.Blocked() == Broken && o.Blocked() != Broken || truth.Blocked() == Held && o.Blocked() == ""):
+		return "more blocks it, and nothing that it depends on is unread"
+	}
+	for _, b := range o.Blockers {
+		same := func(other Blocker) bool {
+			return b.Impact == other.Impact && (b.Impact == Held || b.Reason == other.Reason)
+		}
+		if !slices.ContainsFunc(truth.Blockers, same) && !quotes(b, sub) {
+			return "it has not the blocker " + b.Reason
+		}
+	}
+	return ""
+}
+
+// quotes reports whether a blocker quotes a condition of a Subscription, which may be nil.
+func quotes(b Blocker, sub *v1alpha1.Subscription) bool {
+	return sub != nil && slices.ContainsFunc(sub.Status.Conditions, func(c v1alpha1.SubscriptionCondition) bool {
+		return c.Reason == b.Reason && strings.HasPrefix(c.Message, b.Cause)
+	})
+}
+
+// unread returns a cluster some of whose kinds may not be read.
+func (r random) unread(c Cluster) Cluster {
+	for _, kind := range []string{ClusterServiceVersions, InstallPlans, Probes, OperatorConditions, CatalogSources} {
+		if r.maybe() {
+			continue
+		}
+		c.Unread = append(c.Unread, kind)
+		switch kind {
+		case ClusterServiceVersions:
+			c.ClusterServiceVersions = nil
+		case InstallPlans:
+			c.InstallPlans = nil
+		case Probes:
+			c.Probes = nil
+		case OperatorConditions:
+			c.OperatorConditions = nil
+		case CatalogSources:
+			c.CatalogSources = nil
+		}
+	}
+	return c
 }
 
 // random generates objects that could be those of one namespace, and some that could not.

@@ -3,9 +3,11 @@ import { makeCustomResourceClass } from '@kinvolk/headlamp-plugin/lib/Crd';
 import { KubeObject, KubeObjectClass } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
 import { Cluster, Deployment } from './inventory/objects';
 
+type Field = Exclude<keyof Cluster, 'unread'>;
+
 /** A kind of OLM or operator-status. */
 export interface Kind {
-  field: keyof Cluster;
+  field: Field;
   /** As a message names it. */
   plural: string;
   class: KubeObjectClass;
@@ -14,7 +16,7 @@ export interface Kind {
 }
 
 function kind(
-  field: keyof Cluster,
+  field: Field,
   plural: string,
   group: string,
   version: string,
@@ -96,6 +98,7 @@ export function useCluster(namespace?: string): Loaded {
       pending = pending || !k.ours;
     }
   }
+  cluster.unread = out.unread.filter(u => u.why !== 'Missing').map(u => u.kind.plural);
   return { ...out, cluster: pending ? undefined : cluster };
 }
 

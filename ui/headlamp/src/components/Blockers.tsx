@@ -5,8 +5,19 @@ import { Code } from './ActionButton';
 import { Age, ImpactLabel } from './labels';
 import { ObjectLink, objectNamed } from './links';
 
-/** Shows what blocks an operator, why, and what ends it. probe is that of the running version. */
-export function Blockers({ blockers, probe }: { blockers: Blocker[]; probe?: Probe }) {
+/**
+ * Shows what blocks an operator, why, and what ends it. probe is that of the running version, and
+ * unread are the kinds that could not be read.
+ */
+export function Blockers(props: { blockers: Blocker[]; unread?: string[]; probe?: Probe }) {
+  const { blockers, unread = [], probe } = props;
+  if (blockers.length === 0 && unread.length > 0) {
+    return (
+      <Alert severity="info">
+        Whether something blocks it is not known without its {unread.join(', ')}.
+      </Alert>
+    );
+  }
   if (blockers.length === 0) {
     return <Alert severity="success">Nothing blocks it.</Alert>;
   }

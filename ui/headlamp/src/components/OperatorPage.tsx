@@ -127,7 +127,7 @@ export function OperatorDetails(props: {
         />
       </SectionBox>
       <SectionBox title="What blocks it">
-        <Blockers blockers={o.blockers} probe={probe} />
+        <Blockers blockers={o.blockers} unread={o.unread} probe={probe} />
       </SectionBox>
       <SectionBox
         title="Objects"

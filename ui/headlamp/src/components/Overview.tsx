@@ -9,7 +9,7 @@ import {
   updateVersion,
 } from '../inventory/inventory';
 import { Unread, useCluster } from '../resources';
-import { Age, ConditionLabel, ImpactLabel, StateLabel } from './labels';
+import { Age, ConditionLabel, ImpactLabel, StateLabel, UnknownLabel } from './labels';
 import { Notices } from './Notices';
 
 /** What the overview counts. A count filters the table. */
@@ -82,11 +82,14 @@ export function OperatorList(props: { operators: Operator[]; unread: Unread[] })
           },
           {
             header: 'Blocked',
-            accessorFn: o => blocked(o) ?? '',
+            accessorFn: o => blocked(o) ?? (o.unread ? 'Unknown' : ''),
             gridTemplate: 'min-content',
             Cell: ({ row: { original: o } }) => {
               const impact = blocked(o);
-              return impact ? <ImpactLabel impact={impact} /> : null;
+              if (impact) {
+                return <ImpactLabel impact={impact} />;
+              }
+              return o.unread ? <UnknownLabel /> : null;
             },
           },
           {

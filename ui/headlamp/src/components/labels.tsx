@@ -11,6 +11,7 @@ const stateLevels: Record<State, Level> = {
   Installing: 'warning',
   Failed: 'error',
   NotInstalled: '',
+  Unknown: '',
 };
 
 export function StateLabel({ state }: { state: State }) {
@@ -19,6 +20,11 @@ export function StateLabel({ state }: { state: State }) {
 
 export function ImpactLabel({ impact }: { impact: Impact }) {
   return <StatusLabel status={impact === 'Broken' ? 'error' : 'warning'}>{impact}</StatusLabel>;
+}
+
+/** Shows that it is not known whether something blocks an operator. */
+export function UnknownLabel() {
+  return <StatusLabel status="">Unknown</StatusLabel>;
 }
 
 /** Shows the status of a condition. bad is the status that needs attention. */

@@ -89,6 +89,11 @@ const clear = {
 
 export const Clear: StoryObj = { render: () => details('foo', clear) };
 
+/** Not all that the operator depends on could be read. */
+export const NotKnown: StoryObj = {
+  render: () => details('foo', { ...clear, installPlans: undefined, unread: ['InstallPlans'] }),
+};
+
 export const AProbe: StoryObj = { render: () => <ProbeDetails probe={probe} /> };
 
 export const APlatformOperator: StoryObj = {

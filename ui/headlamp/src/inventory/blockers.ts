@@ -1,7 +1,7 @@
 // The counterpart of internal/inventory/blockers.go: what keeps an operator from running or being
 // up to date.
 
-import { heldByOLM, Namespace, outdatedFailure, waits } from './bridge';
+import { heldByOLM, Namespace, outdatedFailure, unreadOf, waits } from './bridge';
 import { running } from './csvchain';
 import {
   ClusterServiceVersion,
@@ -76,6 +76,9 @@ export function blockersOf(
   const awaits = find(conditions, 'InstallPlanAwaitingManualApproval');
   if (awaits?.status === 'True' && plan) {
     out.push(unapproved(awaits, plan));
+  } else if (awaits?.status === 'True' && unreadOf(n, 'InstallPlans').length > 0) {
+    const { by, step } = origin(sub, 'InstallPlanMissing');
+    out.push({ impact: 'Held', by, steps: [step], ...cause(awaits) });
   }
   return distinct(out);
 }
@@ -124,7 +127,7 @@ function unresolvable(sub: Subscription, c: Condition, n: Namespace): Blocker[] 
     ];
   }
   const csv = outdatedFailure(sub, n.csvs);
-  if (!csv) {
+  if (!csv || unreadOf(n, 'ClusterServiceVersions').length > 0) {
     return [brokenBy(sub, c)];
   }
   return [

@@ -25,6 +25,13 @@ export interface Namespace {
   probes: Map<string, Probe>;
   operatorConditions: Map<string, OperatorCondition>;
   plans: Map<string, InstallPlan>;
+  /** As in Cluster. */
+  unread: string[];
+}
+
+/** Returns those of some kinds that could not be read. */
+export function unreadOf(n: Namespace, ...kinds: string[]): string[] {
+  return kinds.filter(k => n.unread.includes(k));
 }
 
 /** The decision of the approval gate about an InstallPlan. */

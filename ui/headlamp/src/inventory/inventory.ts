@@ -2,7 +2,7 @@
 // and the counterpart of internal/inventory: inventory.test.ts runs the cases of its Go tests.
 
 import { blindProbe, Blocker, blockersOf, failedCSV, Impact } from './blockers';
-import { conditions, Namespace, waits } from './bridge';
+import { conditions, Namespace, unreadOf, waits } from './bridge';
 import { begun, ran, running } from './csvchain';
 import * as gate from './gate';
 import {
@@ -20,8 +20,9 @@ import {
 /**
  * Running: its ClusterServiceVersion has Succeeded, also while an update is on its way.
  * Installing: its first version is on its way.
+ * Unknown: its ClusterServiceVersions could not be read.
  */
-export type State = 'Running' | 'Installing' | 'Failed' | 'NotInstalled';
+export type State = 'Running' | 'Installing' | 'Failed' | 'NotInstalled' | 'Unknown';
 
 export interface Operator {
   /** Of its Subscription, or of its ClusterServiceVersion if it has no Subscription. */
@@ -45,6 +46,8 @@ export interface Operator {
   approval?: { plan: string; installs: string[] };
   /** First what is broken, then what is held. */
   blockers: Blocker[];
+  /** The kinds that could not be read, and on which it depends whether there are more blockers. */
+  unread?: string[];
 }
 
 /** Returns the worst impact of an operator's blockers. */
@@ -109,6 +112,7 @@ export function byNamespace(c: Cluster): (namespace: string | undefined) => Name
         probes: new Map(),
         operatorConditions: new Map(),
         plans: new Map(),
+        unread: c.unread ?? [],
       };
       out.set(name ?? '', n);
     }
@@ -145,29 +149,104 @@ function subscribed(
   catalogs: Map<string, CatalogSource>
 ): Operator {
   const { spec, status } = sub;
-  const catalog = spec ? `${spec.sourceNamespace ?? ''}/${spec.source ?? ''}` : undefined;
+  const key = spec ? `${spec.sourceNamespace ?? ''}/${spec.source ?? ''}` : undefined;
+  let catalog = key ? catalogs.get(key) : undefined;
+  if (key && unreadOf(n, 'CatalogSources').length > 0) {
+    catalog = reportedCatalog(sub);
+  }
   const plan = planOf(sub, n);
-  const all =
-    statusOf(status?.conditions, 'UpToDate') !== 'Unknown'
-      ? status?.conditions ?? []
-      : conditions(sub, n, plan, catalog ? catalogs.get(catalog) : undefined);
+  const byUs = reported(sub);
+  const unknown = unknownConditions(n, plan);
+  const all = byUs
+    ? status?.conditions ?? []
+    : conditions(sub, n, plan, catalog).filter(c => !unknown.includes(c.type));
   const csv = running(n.csvs, status?.installedCSV || status?.currentCSV);
   const target = status?.currentCSV;
+  return limited(
+    {
+      namespace: sub.metadata.namespace ?? '',
+      name: sub.metadata.name,
+      package: spec?.name || undefined,
+      channel: spec?.channel || undefined,
+      catalog: key,
+      ...describe(csv, n),
+      upToDate: statusOf(all, 'UpToDate'),
+      upgradeable: statusOf(all, 'UpgradeHeld') === 'True' ? 'False' : upgradeable(csv, n),
+      approval: waits(plan)
+        ? { plan: plan.metadata.name, installs: plan.spec?.clusterServiceVersionNames ?? [] }
+        : undefined,
+      update: (target !== csv?.metadata.name && target) || undefined,
+      blockers: blockersOf(sub, all, n, plan),
+      unread: someOf(unreadOf(n, 'ClusterServiceVersions', 'Probes')),
+    },
+    byUs ? [] : undecided(sub, n, catalog)
+  );
+}
+
+/** Reports whether operator-status has written its conditions on a Subscription. It may read everything. */
+function reported(sub: Subscription): boolean {
+  return statusOf(sub.status?.conditions, 'UpToDate') !== 'Unknown';
+}
+
+/**
+ * Returns the CatalogSource of a Subscription with the health that OLM reports there, which is
+ * unknown if OLM does not, or reports that it is not healthy: that may be outdated.
+ */
+function reportedCatalog({ spec, status }: Subscription): CatalogSource {
+  const metadata = { namespace: spec?.sourceNamespace ?? '', name: spec?.source ?? '' };
+  const healthy = status?.catalogHealth?.some(
+    h =>
+      h.healthy &&
+      h.catalogSourceRef?.name === metadata.name &&
+      h.catalogSourceRef.namespace === metadata.namespace
+  );
   return {
-    namespace: sub.metadata.namespace ?? '',
-    name: sub.metadata.name,
-    package: spec?.name || undefined,
-    channel: spec?.channel || undefined,
-    catalog,
-    ...describe(csv),
-    upToDate: statusOf(all, 'UpToDate'),
-    upgradeable: statusOf(all, 'UpgradeHeld') === 'True' ? 'False' : upgradeable(csv, n),
-    approval: waits(plan)
-      ? { plan: plan.metadata.name, installs: plan.spec?.clusterServiceVersionNames ?? [] }
-      : undefined,
-    update: (target !== csv?.metadata.name && target) || undefined,
-    blockers: blockersOf(sub, all, n, plan),
+    metadata,
+    status: healthy ? { connectionState: { lastObservedState: 'READY' } } : {},
   };
+}
+
+/** Returns the conditions that cannot be computed, since they depend on what could not be read. */
+function unknownConditions(n: Namespace, plan: InstallPlan | undefined): string[] {
+  const out: string[] = [];
+  if (unreadOf(n, 'ClusterServiceVersions').length > 0) {
+    out.push(
+      'UpToDate',
+      'UpgradeHeld',
+      'InstallPlanAwaitingManualApproval',
+      'InstalledCSVReplacementAvailable',
+      'InstalledCSVFailed',
+      'InstalledCSVMissing'
+    );
+  }
+  if (unreadOf(n, 'OperatorConditions').length > 0 && waits(plan)) {
+    out.push('UpgradeHeld'); // an override may release it
+  }
+  return out;
+}
+
+/** Returns the kinds that could not be read, and on which it depends what OLM does about a Subscription. */
+function undecided(sub: Subscription, n: Namespace, catalog: CatalogSource | undefined): string[] {
+  const out =
+    sub.status?.state !== 'AtLatestKnown' ? unreadOf(n, 'InstallPlans', 'OperatorConditions') : [];
+  return catalog?.status?.connectionState ? out : [...out, ...unreadOf(n, 'CatalogSources')];
+}
+
+/** Has an operator claim nothing good that depends on kinds that could not be read. */
+function limited(o: Operator, unread: string[]): Operator {
+  if (unread.length === 0) {
+    return o;
+  }
+  return {
+    ...o,
+    upToDate: o.upToDate === 'True' ? 'Unknown' : o.upToDate,
+    upgradeable: o.upgradeable === 'True' ? 'Unknown' : o.upgradeable,
+    unread: [...(o.unread ?? []), ...unread],
+  };
+}
+
+function someOf(kinds: string[]): string[] | undefined {
+  return kinds.length > 0 ? kinds : undefined;
 }
 
 /** Describes the operator of a ClusterServiceVersion that no Subscription installed. */
@@ -175,20 +254,23 @@ function unsubscribed(csv: ClusterServiceVersion, n: Namespace): Operator {
   return {
     namespace: csv.metadata.namespace ?? '',
     name: csv.metadata.name,
-    ...describe(csv),
+    ...describe(csv, n),
     upToDate: 'Unknown',
     upgradeable: upgradeable(csv, n),
     blockers: [failedCSV(csv), blindProbe(n.probes.get(csv.metadata.name))].filter(
       (b): b is Blocker => !!b
     ),
+    unread: someOf(unreadOf(n, 'Probes')),
   };
 }
 
 function describe(
-  csv: ClusterServiceVersion | undefined
+  csv: ClusterServiceVersion | undefined,
+  n: Namespace
 ): Pick<Operator, 'state' | 'csv' | 'version'> {
   if (!csv) {
-    return { state: 'NotInstalled' };
+    const unread = unreadOf(n, 'ClusterServiceVersions').length > 0;
+    return { state: unread ? 'Unknown' : 'NotInstalled' };
   }
   const phase = csv.status?.phase ?? '';
   let state: State = 'Installing';
@@ -216,6 +298,12 @@ function upgradeable(csv: ClusterServiceVersion | undefined, n: Namespace): Stat
     targets: probe?.status?.observedTargets ?? '',
     besideOLM: false,
   });
+  if (
+    unreadOf(n, 'OperatorConditions').length > 0 ||
+    (!decision.held && unreadOf(n, 'Probes').length > 0)
+  ) {
+    return 'Unknown';
+  }
   return decision.held ? 'False' : 'True';
 }
 

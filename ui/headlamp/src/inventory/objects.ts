@@ -44,6 +44,9 @@ export interface Subscription {
     installedCSV?: string;
     installPlanRef?: Reference | null;
     conditions?: Condition[] | null;
+    /** AtLatestKnown, or what OLM is about to do. */
+    state?: string;
+    catalogHealth?: { catalogSourceRef?: Reference | null; healthy: boolean }[] | null;
   };
 }
 
@@ -146,6 +149,8 @@ export interface Cluster {
   operatorConditions?: OperatorCondition[];
   catalogSources?: CatalogSource[];
   platformOperators?: PlatformOperator[];
+  /** The kinds that exist and could not be read. Nothing is concluded from the absence of their objects. */
+  unread?: string[];
 }
 
 /** Returns the condition of a type; undefined if there is none. */
