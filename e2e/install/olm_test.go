@@ -66,6 +66,7 @@ func TestOLM(t *testing.T) {
 
 	foo.offer(t, registry.SampleCatalog(t, operator, samples.Versions()...))
 	foo.pending(t, samples.CSV(samples.Annotated, "1.1.0"))
+	foo.checked(t)
 
 	managers[images.Next] = registry.Manager(t, images.Next)
 	self.offer(t, registry.Catalog(t, managers))
@@ -161,6 +162,18 @@ func (s subscription) pending(t *testing.T, name string) {
 		}
 		return ""
 	})
+}
+
+// checked verifies that the command line compares the CustomResourceDefinitions of a held update, which OLM has unpacked from
+// an image, with the custom resources that exist.
+func (s subscription) checked(t *testing.T) {
+	t.Helper()
+	check := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"),
+		"check", "--kubeconfig="+filepath.Join(clusterDir, "kubeconfig"), "-n", s.namespace, s.pkg)
+	out, _ := check.CombinedOutput() // it exits with 2 for an update that is held
+	if code := check.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "Held") || strings.Contains(string(out), "Warning") {
+		t.Errorf("check exits with %d:\n%s", code, out)
+	}
 }
 
 // watchHold watches the OperatorCondition of the sample, until the returned function returns the states in which it let

@@ -1,16 +1,15 @@
 package cli
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/pkg/lib/encoding"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
@@ -45,8 +45,8 @@ func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operat
 	return nil
 }
 
-// breaks adds to operators with an InstallPlan that is not installed yet what it would break, and returns what could not be
-// checked.
+// breaks adds to operators with an InstallPlan that is not installed yet what it would break, or that this is not known. It
+// returns why.
 func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []inventory.Operator) (notes []string) {
 	for i := range operators {
 		op := &operators[i]
@@ -57,6 +57,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 		plan := &olm.InstallPlan{}
 		if err := c.Get(ctx, key, plan); err != nil {
 			notes = append(notes, fmt.Sprintf("Whether %s breaks custom resources is not checked: %v", op.Update, err))
+			op.Unread = append(op.Unread, "CustomResourceDefinitions")
 			continue
 		}
 		for _, step := range plan.Status.Plan {
@@ -67,6 +68,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 			if err != nil {
 				notes = append(notes, fmt.Sprintf("Whether CustomResourceDefinition %s of %s breaks custom resources is not checked: %v",
 					step.Resource.Name, step.Resolving, err))
+				op.Unread = append(op.Unread, "CustomResourceDefinition "+step.Resource.Name)
 			}
 			op.Blockers = slices.Concat(found, op.Blockers) // what is broken comes first
 		}
@@ -88,7 +90,7 @@ func waiting(plans []olm.InstallPlan, op *inventory.Operator) (types.NamespacedN
 
 // broken returns what would be broken by the CustomResourceDefinition of a step.
 func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *olm.Step) ([]inventory.Blocker, error) {
-	object, err := manifestOf(step)
+	object, err := manifestOf(ctx, c, step)
 	if err != nil {
 		return nil, err
 	}
@@ -174,22 +176,66 @@ func writtenBy(o *metav1.PartialObjectMetadata, apiVersion string) string {
 	return ""
 }
 
-// manifestOf returns the object of a step. OLM may refer to a ConfigMap instead, and the built-in loops compress large ones.
-func manifestOf(step *olm.Step) (*unstructured.Unstructured, error) {
-	var in io.Reader = strings.NewReader(step.Resource.Manifest)
+// manifestOf returns the object of a step. The built-in loops compress long manifests, and OLM has those of bundle images in a
+// ConfigMap, to which the step refers.
+func manifestOf(ctx context.Context, c client.Reader, step *olm.Step) (*unstructured.Unstructured, error) {
+	text := []byte(step.Resource.Manifest)
 	if packed, is := strings.CutPrefix(step.Resource.Manifest, v1alpha1.PlanManifestCompressed); is {
-		zip, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
-		if err != nil {
+		var err error
+		if text, err = encoding.GzipBase64Decode([]byte(packed)); err != nil {
 			return nil, fmt.Errorf("decompressing its manifest: %w", err)
 		}
-		in = zip
 	}
 	out := &unstructured.Unstructured{}
-	if err := json.NewDecoder(in).Decode(&out.Object); err != nil {
+	if err := yaml.Unmarshal(text, &out.Object); err != nil {
 		return nil, fmt.Errorf("decoding its manifest: %w", err)
 	}
-	if out.GetKind() != step.Resource.Kind {
-		return nil, fmt.Errorf("the InstallPlan has no manifest of it")
+	if out.GetKind() == "ConfigMap" && step.Resource.Kind != "ConfigMap" {
+		key := types.NamespacedName{}
+		key.Namespace, _, _ = unstructured.NestedString(out.Object, "namespace") // empty if it is none
+		key.Name, _, _ = unstructured.NestedString(out.Object, "name")
+		return unpacked(ctx, c, key, step)
 	}
 	return out, nil
+}
+
+// Of OLM: the annotation and its value of a ConfigMap that has an unpacked bundle in compressed form.
+const (
+	annotationEncoding = "olm.contentEncoding"
+	encodingGzip       = "gzip+base64"
+)
+
+// unpacked returns the object of a step from the ConfigMap of its bundle, which has a file in each key.
+func unpacked(ctx context.Context, c client.Reader, bundle types.NamespacedName, step *olm.Step) (*unstructured.Unstructured, error) {
+	files := &corev1.ConfigMap{}
+	if err := c.Get(ctx, bundle, files); err != nil {
+		return nil, fmt.Errorf("reading its bundle: %w", err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files.BinaryData)) {
+		text := files.BinaryData[file]
+		if files.Annotations[annotationEncoding] == encodingGzip {
+			var err error
+			if text, err = encoding.GzipBase64Decode(text); err != nil {
+				return nil, fmt.Errorf("decompressing %s in ConfigMap %s: %w", file, bundle, err)
+			}
+		}
+		if out := objectOf(text, step); out != nil {
+			return out, nil
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(files.Data)) {
+		if out := objectOf([]byte(files.Data[file]), step); out != nil {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("ConfigMap %s has no manifest of it", bundle)
+}
+
+// objectOf returns the object in a file of a bundle if it is that of a step; nil otherwise.
+func objectOf(file []byte, step *olm.Step) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(file, &out.Object); err != nil || out.GetKind() != step.Resource.Kind || out.GetName() != step.Resource.Name {
+		return nil // a bundle may have files that are no manifests
+	}
+	return out
 }

@@ -1,15 +1,15 @@
 package cli
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/pkg/lib/encoding"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,15 +47,27 @@ func manifest(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) strin
 
 func packed(t *testing.T, text string) string {
 	t.Helper()
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	if _, err := zip.Write([]byte(text)); err != nil {
+	out, err := encoding.GzipBase64Encode([]byte(text))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
+	return string(out)
+}
+
+// reference is what OLM has a step refer to its bundle with.
+const reference = `{"kind":"ConfigMap","name":"bundle","namespace":"olm","catalogSourceName":"catalog","catalogSourceNamespace":"olm","replaces":"","properties":""}`
+
+// bundle returns the ConfigMap of a bundle as OLM writes it, with a manifest and a file that is none.
+func bundle(t *testing.T, manifest string, compressed bool) *corev1.ConfigMap {
+	t.Helper()
+	out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "bundle"}}
+	if compressed {
+		out.Annotations = map[string]string{"olm.contentEncoding": "gzip+base64"}
+		out.BinaryData = map[string][]byte{"a.md": []byte(packed(t, "# Foo: *")), "foos.crd.yaml": []byte(packed(t, manifest))}
+	} else {
+		out.Data = map[string]string{"a.md": "# Foo: *", "foos.crd.yaml": manifest}
 	}
-	return v1alpha1.PlanManifestCompressed + base64.StdEncoding.EncodeToString(out.Bytes())
+	return out
 }
 
 // written is the entry of a field manager that writes a Foo, or a subresource of it.
@@ -69,13 +81,15 @@ func written(manager, version, subresource string) metav1.ManagedFieldsEntry {
 func TestBreaks(t *testing.T) {
 	dropped, kept := manifest(t, definition("v2")), manifest(t, definition("v1", "v2"))
 	for name, tc := range map[string]struct {
-		reason   string
-		manifest string
-		phase    olm.InstallPlanPhase
-		denied   bool
-		managers []metav1.ManagedFieldsEntry // of the Foo that exists
-		broken   string                      // part of the cause
-		note     string                      // part of it
+		reason     string
+		manifest   string
+		phase      olm.InstallPlanPhase
+		bundle     string // the manifest in the ConfigMap of the bundle; empty if there is none
+		denied     bool
+		compressed bool                        // whether OLM compressed the bundle
+		managers   []metav1.ManagedFieldsEntry // of the Foo that exists
+		broken     string                      // part of the cause
+		note       string                      // part of it
 	}{
 		"Kept":    {reason: "An update that breaks nothing is not reported.", manifest: kept},
 		"Dropped": {reason: "Stored custom resources could not be read any more.", manifest: dropped, broken: "it has no version v1"},
@@ -85,17 +99,19 @@ func TestBreaks(t *testing.T) {
 			managers: []metav1.ManagedFieldsEntry{written("argocd", "v1", "")}},
 		"Operator": {reason: "The operator that writes the status is updated itself.", manifest: kept, managers: []metav1.ManagedFieldsEntry{
 			written("foo", "v0", ""), written("foo", "v0", "status")}},
-		"Compressed": {reason: "The built-in loops compress long manifests.", manifest: packed(t, dropped), broken: "it has no version v1"},
-		"Installed":  {reason: "What is installed already is not checked.", manifest: dropped, phase: olm.InstallPlanPhaseComplete},
-		"Elsewhere": {reason: "OLM keeps the manifests of unpacked bundles in a ConfigMap.", manifest: `{"kind":"ConfigMap","name":"bundle"}`,
-			note: "foos.example.com of foo.v2 breaks custom resources is not checked: the InstallPlan has no manifest of it"},
+		"Compressed":         {reason: "The built-in loops compress long manifests.", manifest: v1alpha1.PlanManifestCompressed + packed(t, dropped), broken: "it has no version v1"},
+		"Installed":          {reason: "What is installed already is not checked.", manifest: dropped, phase: olm.InstallPlanPhaseComplete},
+		"Unpacked":           {reason: "OLM keeps the manifests of bundle images in a ConfigMap.", manifest: reference, bundle: dropped, broken: "it has no version v1"},
+		"UnpackedCompressed": {reason: "OLM compresses it.", manifest: reference, bundle: dropped, compressed: true, broken: "it has no version v1"},
+		"Elsewhere": {reason: "The bundle is gone.", manifest: reference,
+			note: "CustomResourceDefinition foos.example.com of foo.v2 breaks custom resources is not checked: reading its bundle"},
 		"Denied": {reason: "What the user may not read is not checked, which is no reason to fail.", manifest: dropped, denied: true,
 			note: "is not checked: customresourcedefinitions.apiextensions.k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := scheme()
 			if err == nil {
-				err = apiextensionsv1.AddToScheme(s)
+				err = errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +125,11 @@ func TestBreaks(t *testing.T) {
 				TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v0", Kind: "Foo"},
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", ManagedFields: tc.managers},
 			}
-			c := fake.NewClientBuilder().WithScheme(s).WithReturnManagedFields().WithObjects(before, foo, &plan).WithInterceptorFuncs(interceptor.Funcs{
+			objects := []client.Object{before, foo, &plan}
+			if tc.bundle != "" {
+				objects = append(objects, bundle(t, tc.bundle, tc.compressed))
+			}
+			c := fake.NewClientBuilder().WithScheme(s).WithReturnManagedFields().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 					if _, is := o.(*apiextensionsv1.CustomResourceDefinition); is && tc.denied {
 						return apierrors.NewForbidden(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, key.Name, nil)
@@ -119,6 +139,9 @@ func TestBreaks(t *testing.T) {
 			}).Build()
 			operators := []inventory.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2", Blockers: []inventory.Blocker{{Impact: inventory.Held}}}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
 			notes := breaks(t.Context(), c, []olm.InstallPlan{plan}, operators)
+			if unread := len(operators[0].Unread) > 0; unread != (tc.note != "") {
+				t.Errorf("%s something is unread: %v", tc.reason, operators[0].Unread)
+			}
 			var causes []string
 			for _, b := range operators[0].Blockers {
 				if b.Impact == inventory.Broken {

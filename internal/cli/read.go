@@ -13,6 +13,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -274,7 +275,7 @@ func (o *options) clientOfAnyKind() (client.Client, error) {
 	}
 	s, err := scheme()
 	if err == nil {
-		err = apiextensionsv1.AddToScheme(s)
+		err = errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)

@@ -86,9 +86,9 @@ func wrapped(text, indent string, width uint) string {
 	return indent + text
 }
 
-// unreadOf returns what is not known of an operator, since the user may not read all that it depends on.
+// unreadOf returns that an operator may be blocked by what could not be read.
 func unreadOf(op inventory.Operator) string {
-	return "Whether something blocks it is not known, since you may not list " + strings.Join(op.Unread, ", ") + "."
+	return "Whether something blocks it is not known without its " + strings.Join(op.Unread, ", ") + "."
 }
 
 // summary returns the state of an operator in one sentence.
