@@ -39,6 +39,9 @@ type Archive struct {
 	// Skipped are the objects and files that cannot be read, and why.
 	Skipped []string
 
+	// notes are the resources that the writer of the archive could not read. It is nil unless `gather` wrote it.
+	notes []string
+
 	scheme  *runtime.Scheme
 	objects map[schema.GroupVersionKind]map[types.NamespacedName]client.Object
 }
@@ -138,7 +141,7 @@ func wanted(name string) bool {
 	case ".yaml", ".yml", ".json":
 		return true
 	}
-	return path.Base(name) == timestamp
+	return path.Base(name) == timestamp || path.Base(name) == Notes
 }
 
 func (a *Archive) readFile(name string, size int64, content io.Reader) error {
@@ -150,9 +153,12 @@ func (a *Archive) readFile(name string, size int64, content io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if path.Base(name) == timestamp {
+	switch {
+	case path.Base(name) == timestamp:
 		a.readTimestamp(string(text))
-	} else if a.relevant(text) {
+	case path.Base(name) == Notes:
+		a.notes = append([]string{}, strings.Split(string(text), "\n")...)
+	case a.relevant(text):
 		a.readManifests(name, text)
 	}
 	return nil
@@ -242,13 +248,20 @@ func (a *Archive) skip(name string, err error) {
 	a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", filepath.ToSlash(name), err))
 }
 
-// List reads the objects of a kind as a client.Reader does. It returns all at once, whatever the limit.
+// ErrMissing is the error for a kind whose objects are not in an archive, while the cluster may have some.
+var ErrMissing = errors.New("the archive has none")
+
+// List reads the objects of a kind as a client.Reader does. It returns all at once, whatever the limit. Its error is
+// ErrMissing if the cluster may have objects of the kind that the archive lacks.
 func (a *Archive) List(_ context.Context, out client.ObjectList, opts ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(out, a.scheme)
 	if err != nil {
 		return err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	if a.misses(gvk) {
+		return fmt.Errorf("listing %s: %w", gvk.Kind, ErrMissing)
+	}
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	var selected []runtime.Object
@@ -259,6 +272,27 @@ func (a *Archive) List(_ context.Context, out client.ObjectList, opts ...client.
 		}
 	}
 	return meta.SetList(out, selected)
+}
+
+// Notes is the name of the file with a line, Unread and a resource, for each resource that gather could not read.
+const (
+	Notes  = "notes.txt"
+	Unread = "you may not list "
+)
+
+// always are kinds of OLM that a cluster with operators has objects of.
+var always = []string{"ClusterServiceVersion", "InstallPlan", "OperatorCondition", "CatalogSource"}
+
+// misses reports whether the cluster may have objects of a kind of which the archive has none.
+func (a *Archive) misses(gvk schema.GroupVersionKind) bool {
+	if len(a.objects[gvk]) > 0 {
+		return false
+	}
+	if a.notes == nil {
+		return gvk.Group == "operators.coreos.com" && slices.Contains(always, gvk.Kind)
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(gvk)
+	return slices.Contains(a.notes, Unread+resource.GroupResource().String())
 }
 
 // sorted returns the objects of a kind by namespace and name, as the API server does.

@@ -161,19 +161,23 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 	for _, note := range g.notes {
 		fmt.Fprintf(g.ErrOut, "Warning: %s: it is not in the archive\n", note)
 	}
-	return g.to.File("notes.txt", []byte(strings.Join(append(g.notes, ""), "\n")))
+	return g.to.File(archive.Notes, []byte(strings.Join(append(g.notes, ""), "\n")))
 }
 
 // list writes the objects of a kind that are wanted; nil stands for all.
 func (g *gatherer) list(ctx context.Context, resource schema.GroupVersionResource, labels string, wanted func(*unstructured.Unstructured) bool) error {
 	options := metav1.ListOptions{LabelSelector: labels, Limit: page}
+	namespace := g.namespace
+	if resource.Resource == "catalogsources" {
+		namespace = "" // they may be in another
+	}
 	for {
-		list, err := g.objects.Resource(resource).Namespace(g.namespace).List(ctx, options)
+		list, err := g.objects.Resource(resource).Namespace(namespace).List(ctx, options)
 		if apierrors.IsNotFound(err) {
 			return nil // it is not installed
 		}
 		if apierrors.IsForbidden(err) {
-			g.notes = append(g.notes, "you may not list "+resource.GroupResource().String())
+			g.notes = append(g.notes, archive.Unread+resource.GroupResource().String())
 			return nil
 		}
 		if err != nil {

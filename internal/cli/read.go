@@ -67,10 +67,24 @@ func (o *options) read(ctx context.Context, namespace string, more ...kind) (inv
 	}
 	unread, err := readAll(ctx, c, append(kindsIn(&out), more...), namespace)
 	for _, kind := range unread {
-		o.warn("you may not list " + kind)
+		o.warnUnread(kind)
 	}
 	out.Unread = unread
 	return out, err
+}
+
+// isUnread reports whether the objects of a kind may not be read, or an archive lacks them.
+func isUnread(err error) bool {
+	return apierrors.IsForbidden(err) || errors.Is(err, archive.ErrMissing)
+}
+
+// warnUnread prints that the objects of a kind could not be read.
+func (o *options) warnUnread(kind string) {
+	if o.from != "" {
+		o.warn("the archive has no " + kind)
+	} else {
+		o.warn("you may not list " + kind)
+	}
 }
 
 // kindsIn returns the kinds that describe operators. What is read of them is added to out.
@@ -145,7 +159,7 @@ func readAll(ctx context.Context, c lister, kinds []kind, namespace string) (unr
 			return nil, errors.New("the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there")
 		case i == 0 && apierrors.IsForbidden(err):
 			return nil, fmt.Errorf("listing Subscriptions: %w", err) // there is nothing to show without them
-		case apierrors.IsForbidden(err):
+		case isUnread(err):
 			unread = append(unread, kinds[i].what)
 		default:
 			return nil, fmt.Errorf("listing %s: %w", kinds[i].what, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,10 @@ apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata: {namespace: default, name: fine.v1}
 status: {phase: Succeeded}
+---
+apiVersion: operators.coreos.com/v2
+kind: OperatorCondition
+metadata: {namespace: default, name: fine.v1}
 ---
 apiVersion: operators.coreos.com/v1alpha1
 kind: Subscription
@@ -111,6 +116,51 @@ func TestRun(t *testing.T) {
 			}
 			if strings.Contains(out, "\x1b") {
 				t.Errorf("without a terminal, the output has colors: %q", out)
+			}
+		})
+	}
+}
+
+// TestIncompleteArchive verifies that nothing is concluded from what an archive lacks, unless gather wrote that there is none.
+func TestIncompleteArchive(t *testing.T) {
+	const subscription = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {namespace: default, name: foo}
+spec: {name: foo, source: catalog, sourceNamespace: olm}
+status: {state: UpgradePending, currentCSV: foo.v2, installedCSV: foo.v1}
+`
+	cases := map[string]struct {
+		reason  string
+		command string
+		files   map[string]string
+		code    int
+		words   string
+	}{
+		"Folder": {"Whoever wrote it may have left out the rest.", "why", nil, 1,
+			"not known without its ClusterServiceVersions, InstallPlans, OperatorConditions, CatalogSources"},
+		"GatherWithoutDeployments": {"They are not shown.", "tree", map[string]string{"notes.txt": "you may not list deployments.apps\n"}, 0,
+			"Warning: the archive has no Deployments: "},
+		"Gather": {"It has written all that there was.", "why", map[string]string{"notes.txt": "\n"}, 3, "(CatalogSourceNotFound)"},
+		"GatherWithoutRights": {"It says what it could not read.", "why", map[string]string{
+			"notes.txt": "you may not list catalogsources.operators.coreos.com\nyou may not list clusterserviceversions.operators.coreos.com\n",
+		}, 1, "not known without its ClusterServiceVersions, CatalogSources"},
+	}
+	t.Setenv("KUBECONFIG", os.DevNull)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			files := map[string]string{"foo.yaml": subscription}
+			maps.Copy(files, tc.files)
+			for file, content := range files {
+				if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out bytes.Buffer
+			code := Run([]string{tc.command, "foo", "--from=" + folder}, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+			if code != tc.code || !strings.Contains(out.String(), tc.words) {
+				t.Errorf("%s\nexit code %d, want %d and %q:\n%s", tc.reason, code, tc.code, tc.words, out.String())
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,8 +54,8 @@ func (o *options) deployments(ctx context.Context, namespace string) ([]appsv1.D
 	list := &appsv1.DeploymentList{}
 	err = c.List(ctx, list, client.InNamespace(namespace), selecting("olm.owner"))
 	switch {
-	case apierrors.IsForbidden(err):
-		o.warn("you may not list Deployments")
+	case isUnread(err):
+		o.warnUnread("Deployments")
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("listing Deployments: %w", err)
