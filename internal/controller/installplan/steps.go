@@ -1,15 +1,12 @@
 package installplan
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/pkg/lib/encoding"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -70,15 +67,11 @@ func compress(steps []*olm.Step) error {
 		return nil
 	}
 	for _, s := range steps {
-		var buffer bytes.Buffer
-		zip := gzip.NewWriter(&buffer)
-		if _, err := io.WriteString(zip, s.Resource.Manifest); err != nil {
+		packed, err := encoding.GzipBase64Encode([]byte(s.Resource.Manifest))
+		if err != nil {
 			return err
 		}
-		if err := zip.Close(); err != nil {
-			return err
-		}
-		s.Resource.Manifest = v1alpha1.PlanManifestCompressed + base64.StdEncoding.EncodeToString(buffer.Bytes())
+		s.Resource.Manifest = v1alpha1.PlanManifestCompressed + string(packed)
 	}
 	if n := length(steps); n > maxPlan {
 		return fmt.Errorf("the plan's %d manifests take %d bytes compressed, and an object may hold %d: subscribe to the packages one by one", len(steps), n, maxPlan)
