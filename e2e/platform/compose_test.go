@@ -238,7 +238,7 @@ func TestInstallModes(t *testing.T) {
 			map[string]any{"type": string(olm.InstallModeTypeOwnNamespace), "supported": true},
 		}
 	}}
-	newStage(t, foosOf(t, own))
+	newStage(t, testcatalog.Published(t, own))
 	runs(t, create(t, "homely"), "1.0.0")
 }
 

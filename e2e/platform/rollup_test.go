@@ -94,8 +94,8 @@ func troubled(t *testing.T) declcfg.DeclarativeConfig {
 	t.Helper()
 	config, err := testcatalog.Config(
 		publish(t, "fine", "1.0.0"), publish(t, "pearl", "1.0.0"), publish(t, "broken", "1.0.0"),
-		foosOf(t, testcatalog.Foo{Name: "refused", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),
-		foosOf(t, testcatalog.Foo{Name: "stuck", Version: "1.0.0", Change: testcatalog.NeverStarts}),
+		testcatalog.Published(t, testcatalog.Foo{Name: "refused", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),
+		testcatalog.Published(t, testcatalog.Foo{Name: "stuck", Version: "1.0.0", Change: testcatalog.NeverStarts}),
 	)
 	if err != nil {
 		t.Fatal(err)

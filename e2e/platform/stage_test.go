@@ -85,12 +85,7 @@ func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
 // publish returns a package whose annotation holds an update while a custom resource is Migrating.
 func publish(t *testing.T, name string, versions ...string) testcatalog.Package {
 	t.Helper()
-	return foosOf(t, testcatalog.Holding(name, versions...)...)
-}
-
-func foosOf(t *testing.T, foos ...testcatalog.Foo) testcatalog.Package {
-	t.Helper()
-	return testcatalog.Published(t, foos...)
+	return testcatalog.Published(t, testcatalog.Holding(name, versions...)...)
 }
 
 // create creates a PlatformOperator with the name of its package and deletes it after the test.
