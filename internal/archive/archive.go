@@ -157,7 +157,7 @@ func (a *Archive) readFile(name string, size int64, content io.Reader) error {
 	case path.Base(name) == timestamp:
 		a.readTimestamp(string(text))
 	case path.Base(name) == Notes:
-		a.notes = append([]string{}, strings.Split(string(text), "\n")...)
+		a.notes = strings.Split(string(text), "\n")
 	case a.relevant(text):
 		a.readManifests(name, text)
 	}

@@ -116,8 +116,8 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 	return []inventory.Blocker{out}, nil
 }
 
-// removedVersionInUse returns who writes a custom resource in a version that is served, and by a new definition no longer;
-// empty if nobody does.
+// removedVersionInUse describes a custom resource that a field manager writes in a version that a new definition no longer
+// serves; empty if there is none.
 func removedVersionInUse(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
 	before, after := &apiextensionsv1.CustomResourceDefinition{}, &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), before); err != nil {
@@ -126,7 +126,8 @@ func removedVersionInUse(ctx context.Context, c client.Reader, object *unstructu
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, after); err != nil {
 		return "", err
 	}
-	removed := slices.DeleteFunc(served(before), func(version string) bool { return slices.Contains(served(after), version) })
+	stays := served(after)
+	removed := slices.DeleteFunc(served(before), func(version string) bool { return slices.Contains(stays, version) })
 	if len(removed) == 0 {
 		return "", nil
 	}
@@ -164,12 +165,11 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
 // writtenBy returns the field manager that writes a custom resource, other than its status, in a version. One that writes
 // its status, too, is the operator's own, which changes with the update.
 func writtenBy(o *metav1.PartialObjectMetadata, apiVersion string) string {
-	operators := map[string]bool{}
 	for _, m := range o.ManagedFields {
-		operators[m.Manager] = operators[m.Manager] || m.Subresource == "status"
-	}
-	for _, m := range o.ManagedFields {
-		if m.APIVersion == apiVersion && !operators[m.Manager] {
+		writesStatus := func(other metav1.ManagedFieldsEntry) bool {
+			return other.Manager == m.Manager && other.Subresource == "status"
+		}
+		if m.APIVersion == apiVersion && !slices.ContainsFunc(o.ManagedFields, writesStatus) {
 			return m.Manager
 		}
 	}

@@ -95,17 +95,17 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 			row(op, string(b.Impact), b.Reason, messages.Line(b.Cause))
 		}
 	}
-	counts, unread := map[inventory.Impact]int{}, 0
+	counts, undecided := map[inventory.Impact]int{}, 0
 	for _, op := range operators {
-		switch {
-		case op.Blocked() != "":
-			counts[op.Blocked()]++
-		case len(op.Unread) > 0:
-			unread++
+		switch impact := op.Blocked(); {
+		case op.Undecided():
+			undecided++
 			row(op, unknown, "", unreadOf(op))
-		default:
-			counts[""]++
+		case impact == "":
+			counts[impact]++
 			row(op, "Clear", "", "")
+		default:
+			counts[impact]++
 		}
 	}
 	if err := o.printTable(table, printers.PrintOptions{
@@ -114,8 +114,8 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 		return err
 	}
 	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken", counts[""], counts[inventory.Held], counts[inventory.Broken])
-	if unread > 0 {
-		fmt.Fprintf(o.ErrOut, ", %d unknown", unread)
+	if undecided > 0 {
+		fmt.Fprintf(o.ErrOut, ", %d unknown", undecided)
 	}
 	fmt.Fprintln(o.ErrOut, ". What to do: kubectl operator-status why NAME")
 	return nil

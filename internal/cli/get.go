@@ -203,7 +203,7 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 	for _, op := range operators {
 		blocked, since, by := string(op.Blocked()), "", ""
 		switch {
-		case blocked == "" && len(op.Unread) > 0:
+		case op.Undecided():
 			blocked = unknown
 		case blocked != "":
 			first := op.Blockers[0]

@@ -115,7 +115,7 @@ func summary(op inventory.Operator) string {
 		out += "; whether it is up to date is not known"
 	}
 	switch {
-	case len(op.Unread) > 0 && len(op.Blockers) == 0:
+	case op.Undecided():
 		return out + ". " + unreadOf(op)
 	case len(op.Blockers) == 0:
 		return out + ". Nothing blocks it."

@@ -98,7 +98,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 		switch {
 		case plan != nil:
 			out = append(out, unapproved(c, plan))
-		case len(n.unreadOf(InstallPlans)) > 0:
+		case n.isUnread(InstallPlans):
 			by, step := origin(sub, v1alpha1.SubscriptionInstallPlanMissing)
 			out = append(out, Blocker{Impact: Held, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []Step{step}})
 		}
@@ -137,7 +137,7 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 		out.Steps = []Step{{"To see what that waits for", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
 		return []Blocker{out}
 	}
-	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" && len(n.unreadOf(ClusterServiceVersions)) == 0 {
+	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" && !n.isUnread(ClusterServiceVersions) {
 		out.Cause = fmt.Sprintf("OLM has not resolved namespace %s since ClusterServiceVersion %s, because of which it failed, was deleted; it does so within 15 minutes",
 			sub.Namespace, csv)
 		out.Steps = []Step{{toResolveAnew,

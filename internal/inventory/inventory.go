@@ -109,6 +109,9 @@ func (o Operator) Blocked() Impact {
 	return o.Blockers[0].Impact
 }
 
+// Undecided reports whether nothing that may be read blocks the operator, but something else might.
+func (o Operator) Undecided() bool { return len(o.Blockers) == 0 && len(o.Unread) > 0 }
+
 // namespace holds what one namespace has, by name.
 type namespace struct {
 	bridge.Namespace
@@ -117,9 +120,12 @@ type namespace struct {
 	unread []string // as in Cluster
 }
 
+// isUnread reports whether a kind may not be read.
+func (n *namespace) isUnread(kind string) bool { return slices.Contains(n.unread, kind) }
+
 // unreadOf returns those of kinds that may not be read.
 func (n *namespace) unreadOf(kinds ...string) []string {
-	return slices.DeleteFunc(kinds, func(kind string) bool { return !slices.Contains(n.unread, kind) })
+	return slices.DeleteFunc(kinds, func(kind string) bool { return !n.isUnread(kind) })
 }
 
 // Operators returns the operators of a cluster, sorted by namespace and name.
@@ -210,7 +216,7 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	if spec := sub.Spec; spec != nil {
 		key := types.NamespacedName{Namespace: spec.CatalogSourceNamespace, Name: spec.CatalogSource}
 		out.Package, out.Channel, out.Catalog, catalog = spec.Package, spec.Channel, key.String(), catalogs[key]
-		if len(n.unreadOf(CatalogSources)) > 0 {
+		if n.isUnread(CatalogSources) {
 			catalog = reportedCatalog(sub, key)
 		}
 	}
@@ -299,11 +305,11 @@ func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan,
 // unknown returns the conditions that cannot be computed, since they depend on what may not be read.
 func (n *namespace) unknown(plan *olm.InstallPlan) []v1alpha1.SubscriptionConditionType {
 	var out []v1alpha1.SubscriptionConditionType
-	if len(n.unreadOf(ClusterServiceVersions)) > 0 {
+	if n.isUnread(ClusterServiceVersions) {
 		out = append(out, v1alpha1.SubscriptionUpToDate, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
 			v1alpha1.SubscriptionInstalledCSVReplacementAvailable, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.SubscriptionInstalledCSVMissing)
 	}
-	if len(n.unreadOf(OperatorConditions)) > 0 && bridge.Waits(plan) {
+	if n.isUnread(OperatorConditions) && bridge.Waits(plan) {
 		out = append(out, v1alpha1.SubscriptionUpgradeHeld) // an override may release it
 	}
 	return out
@@ -328,7 +334,7 @@ func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
 func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion, n *namespace) {
 	switch {
 	case csv != nil:
-	case len(n.unreadOf(ClusterServiceVersions)) > 0:
+	case n.isUnread(ClusterServiceVersions):
 		o.State = Unknown
 		return
 	default:
@@ -354,7 +360,7 @@ func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.Cond
 	}
 	held := n.nextUpdate(csv).Held
 	switch {
-	case len(n.unreadOf(OperatorConditions)) > 0, !held && len(n.unreadOf(Probes)) > 0:
+	case n.isUnread(OperatorConditions), !held && n.isUnread(Probes):
 		return metav1.ConditionUnknown
 	case held:
 		return metav1.ConditionFalse
