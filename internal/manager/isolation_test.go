@@ -117,13 +117,13 @@ func TestIsolation(t *testing.T) {
 		t.Errorf("two pods have the same identity %s", first.Status.Reader)
 	}
 
-	// A pod that may no longer read keeps its last word, and reports it.
+	// A pod that may no longer read reports that, and allows nothing any more.
 	if err := cluster.Client.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foo-operator-of-" + namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	reader.Kill(t)
 	reader = cluster.StartProbeReader(t, d.Spec.Template, namespace)
-	awaitProbe(t, cluster, at, "Synced=False/Forbidden", "Upgradeable=True/SomeUnknown")
+	awaitProbe(t, cluster, at, "Synced=False/Forbidden", "Upgradeable=Unknown/NotRead")
 	reader.Kill(t)
 
 	update(t, p, func() { p.Spec.Isolation = v1alpha1.IsolationShared })

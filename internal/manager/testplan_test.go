@@ -221,8 +221,12 @@ func TestBadInput(t *testing.T) {
 		foo(t, cluster, "weird.example.com", namespace, "twice", "Migrating=True", "Migrating=False")
 		p := userProbe(namespace, "weird", v1alpha1.ProbeResource{Name: "foos.weird.example.com", Upgradeable: "!Migrating"})
 		cluster.Create(t, p)
-		p = awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
-		checkEqual(t, "summary", &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 6}, p.Status.Summary)
+		p = awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=True/SomeUnknown")
+		checkEqual(t, "summary", &v1alpha1.ProbeSummary{Total: 7, Unknown: 7, Unreadable: 5}, p.Status.Summary)
+		if m := message(p, v1alpha1.ConditionUpgradeable); !strings.Contains(m, "Foo "+namespace+"/foo-3: status.conditions; ") ||
+			!strings.HasSuffix(m, "; Foo "+namespace+"/twice: Migrating") {
+			t.Errorf("the message does not name what cannot be read: %s", m)
+		}
 	})
 }
 

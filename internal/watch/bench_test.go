@@ -23,7 +23,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 	}
 	source := scriptOf(sub)
 	_ = source.Replace([]any{}, "")
-	events := &eventStream{decoder: newDecoder(&repeat{text: event}, source.numbers)}
+	events := &eventStream{decoder: decoderOf(&repeat{text: event}, source.numbers)}
 	engine := func() {
 		_, o, err := events.Decode()
 		if err != nil {
@@ -34,7 +34,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 	engine() // the object now exists
 	sub.request.Notify = func(bool) { b.Fatal("the update is irrelevant, yet notified") }
 
-	skipped := newDecoder(&repeat{text: event}, nil).json
+	skipped := decoderOf(&repeat{text: event}, nil).json
 	peers := map[string]func() error{
 		// The minimum: skip all bytes.
 		"skip": skipped.SkipValue,

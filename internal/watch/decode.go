@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,20 +13,24 @@ import (
 )
 
 // decoder reads custom resources from a stream of JSON in one pass. It keeps the requested conditions and buffers no
-// object. It accepts any JSON: a value of an unexpected type is skipped, like a missing condition.
+// object. It accepts any JSON: a value of an unexpected type is skipped. In `status.conditions` it is recorded that there
+// was one.
 type decoder struct {
 	from  io.Reader
 	json  *jsontext.Decoder
 	types map[string]uint8
+	heard func() // called for each object
 	// patterns interns the patterns seen, since few differ.
 	patterns map[string]string
 
-	scratch   []byte
-	key       []byte
-	version   []byte
-	pattern   []byte
-	namespace []byte
-	name      []byte
+	scratch    []byte
+	key        []byte
+	version    []byte
+	pattern    []byte
+	namespace  []byte
+	name       []byte
+	generation int64
+	conditions conditionReader
 }
 
 // record is one object, or the error in place of one. Its bytes are valid until the decoder reads on.
@@ -43,8 +48,8 @@ const maxInterned = 128
 // maxKept is the size of an event, in bytes, above which the decoder releases its buffers.
 const maxKept = 64 << 10
 
-func newDecoder(r io.Reader, types map[string]uint8) *decoder {
-	return &decoder{from: r, json: newJSON(r), types: types, patterns: map[string]string{}}
+func newDecoder(r io.Reader, types map[string]uint8, heard func()) *decoder {
+	return &decoder{from: r, json: newJSON(r), types: types, heard: heard, patterns: map[string]string{}}
 }
 
 func newJSON(r io.Reader) *jsontext.Decoder {
@@ -83,7 +88,7 @@ func (d *decoder) release() {
 	unread := bytes.Clone(d.json.UnreadBuffer())
 	d.from = io.MultiReader(bytes.NewReader(unread), d.from)
 	d.json = newJSON(d.from)
-	d.scratch = nil
+	d.scratch, d.conditions = nil, conditionReader{}
 }
 
 func eventType(text []byte) apiwatch.EventType {
@@ -146,13 +151,14 @@ func (d *decoder) listMeta(out *metav1.ListMeta) error {
 
 // object reads a custom resource or, if mayFail, a Status with an error.
 func (d *decoder) object(mayFail bool) (r record, err error) {
-	d.version, d.pattern, d.namespace, d.name = d.version[:0], d.pattern[:0], d.namespace[:0], d.name[:0]
+	d.version, d.namespace, d.name, d.generation = d.version[:0], d.namespace[:0], d.name[:0], 0
+	d.conditions.reset()
 	err = d.members(func(name string) error {
 		switch name {
 		case `"metadata"`:
 			return d.metadata(&r)
 		case `"status"`:
-			d.pattern = d.pattern[:0]
+			d.conditions.reset()
 			return d.status()
 		case `"message"`, `"reason"`, `"code"`:
 			if mayFail {
@@ -164,13 +170,17 @@ func (d *decoder) object(mayFail bool) (r record, err error) {
 		}
 		return d.json.SkipValue()
 	})
+	d.pattern = d.conditions.appendPattern(d.pattern[:0], d.generation)
 	d.key = append(append(append(d.key[:0], d.namespace...), keySeparator), d.name...)
 	r.key, r.version, r.pattern = d.key, d.version, d.intern(pack(d.pattern))
+	if err == nil && r.failure == nil {
+		d.heard()
+	}
 	return r, err
 }
 
 func (d *decoder) metadata(r *record) error {
-	d.version, d.namespace, d.name, r.initialEnd = d.version[:0], d.namespace[:0], d.name[:0], false
+	d.version, d.namespace, d.name, d.generation, r.initialEnd = d.version[:0], d.namespace[:0], d.name[:0], 0, false
 	return d.members(func(name string) (err error) {
 		switch name {
 		case `"name"`:
@@ -179,6 +189,8 @@ func (d *decoder) metadata(r *record) error {
 			d.namespace, err = d.appendText(d.namespace[:0])
 		case `"resourceVersion"`:
 			d.version, err = d.appendText(d.version[:0])
+		case `"generation"`:
+			d.generation, err = d.number()
 		case `"annotations"`:
 			r.initialEnd = false
 			err = d.members(func(name string) (err error) {
@@ -201,34 +213,127 @@ func (d *decoder) status() error {
 		if name != `"conditions"` {
 			return d.json.SkipValue()
 		}
-		d.pattern = d.pattern[:0]
-		return d.elements(d.condition)
+		d.conditions.reset()
+		return d.readConditions()
 	})
 }
 
-// condition adds one condition to the pattern, if its type is requested. If a type occurs more than once the first
-// counts, as for every reader that looks a condition up.
+// readConditions reads a list of conditions, or a map of them by type.
+func (d *decoder) readConditions() error {
+	switch d.json.PeekKind() {
+	case '[':
+		return d.elements(d.condition)
+	case '{':
+		return d.conditionMap()
+	case 'n':
+		return d.json.SkipValue()
+	default:
+		d.conditions.malformed = true
+		return d.json.SkipValue()
+	}
+}
+
+// condition reads an element of a list of conditions.
 func (d *decoder) condition() error {
-	var number uint8
-	var known bool
-	status := Unknown
+	if d.json.PeekKind() != '{' {
+		d.conditions.malformed = true
+		return d.json.SkipValue()
+	}
+	c := foundCondition{status: Unreadable}
+	named, known := false, false
 	err := d.members(func(name string) (err error) {
-		switch name {
-		case `"type"`:
-			d.scratch, err = d.appendText(d.scratch[:0])
-			number, known = d.types[string(d.scratch)]
-		case `"status"`:
-			d.scratch, err = d.appendText(d.scratch[:0])
-			status = statusOf(d.scratch)
-		default:
-			err = d.json.SkipValue()
+		if name != `"type"` {
+			return d.conditionField(name, &c)
 		}
+		named = d.json.PeekKind() == '"'
+		d.scratch, err = d.appendText(d.scratch[:0])
+		c.number, known = d.types[string(d.scratch)]
 		return err
 	})
-	if err == nil && known && !patternHas(d.pattern, number) {
-		d.pattern = appendToPattern(d.pattern, number, status)
+	if !named {
+		d.conditions.malformed = true
+	} else if known {
+		d.conditions.add(c)
 	}
 	return err
+}
+
+// conditionMap reads conditions by type, each an object or only a status.
+func (d *decoder) conditionMap() error {
+	if _, err := d.json.ReadToken(); err != nil {
+		return err
+	}
+	for d.json.PeekKind() == '"' {
+		name, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		d.scratch = appendUnquoted(d.scratch[:0], name)
+		number, known := d.types[string(d.scratch)]
+		c := foundCondition{number: number, status: Unreadable}
+		if d.json.PeekKind() == '{' {
+			err = d.members(func(name string) error { return d.conditionField(name, &c) })
+		} else if c.status, err = d.conditionStatus(); c.status == Unreadable {
+			d.conditions.malformed = true
+		}
+		if err != nil {
+			return err
+		}
+		if known {
+			d.conditions.add(c)
+		}
+	}
+	_, err := d.json.ReadToken()
+	return err
+}
+
+// conditionField reads a member of a condition, except its type.
+func (d *decoder) conditionField(name string, c *foundCondition) (err error) {
+	switch name {
+	case `"status"`:
+		c.status, err = d.conditionStatus()
+	case `"lastTransitionTime"`:
+		d.scratch, err = d.appendText(d.scratch[:0])
+		c.since = d.conditions.keep(d.scratch)
+	case `"observedGeneration"`:
+		c.observed, err = d.number()
+	default:
+		err = d.json.SkipValue()
+	}
+	return err
+}
+
+// conditionStatus reads the status of a condition, which some operators write as a boolean.
+func (d *decoder) conditionStatus() (out Status, err error) {
+	switch kind := d.json.PeekKind(); kind {
+	case 't', 'f':
+		out = False
+		if kind == 't' {
+			out = True
+		}
+		return out, d.json.SkipValue()
+	case '"':
+		d.scratch, err = d.appendText(d.scratch[:0])
+		return statusOf(d.scratch), err
+	default:
+		return Unreadable, d.json.SkipValue()
+	}
+}
+
+// number reads an integer. Any other value reads as 0.
+func (d *decoder) number() (int64, error) {
+	if d.json.PeekKind() != '0' {
+		return 0, d.json.SkipValue()
+	}
+	value, err := d.json.ReadValue()
+	if err != nil {
+		return 0, err
+	}
+	out, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0, nil //nolint:nilerr // a fraction, or beyond any generation
+	}
+	return out, nil
 }
 
 func (d *decoder) errorField(name string, status *metav1.Status) error {
@@ -295,7 +400,7 @@ var memberNames = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{
 		"type", "object", "metadata", "items", "resourceVersion", "continue", "status", "message", "reason", "code",
-		"name", "namespace", "annotations", "conditions", metav1.InitialEventsAnnotationKey,
+		"name", "namespace", "annotations", "conditions", "generation", "observedGeneration", "lastTransitionTime", metav1.InitialEventsAnnotationKey,
 	} {
 		out[`"`+name+`"`] = `"` + name + `"`
 	}

@@ -2,7 +2,10 @@ package watch
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,29 +30,48 @@ type Target struct {
 
 // Engine reads custom resources for Subscriptions. It is safe for concurrent use.
 type Engine struct {
-	config *rest.Config
-	log    logr.Logger
-	errors *prometheus.CounterVec // by reason
+	clients clients
+	log     logr.Logger
+	errors  *prometheus.CounterVec // by reason
 
 	mu      sync.Mutex
 	sources map[Target]*source
-	closed  bool
+	closed  chan struct{}
 }
 
 // New returns an Engine for the API server of the given config. Close it to end its watches.
 func New(config *rest.Config, log logr.Logger) *Engine {
-	config = rest.CopyConfig(config)
-	config.QPS = -1 // one watch per Target: API priority and fairness limits enough
-	config.Timeout = 0
-	config.AcceptContentTypes = "application/json"
-	config.ContentType = "application/json"
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	return &Engine{
-		config:  config,
+	out := &Engine{
+		clients: newClients(config),
 		log:     log,
 		errors:  newErrors(),
 		sources: map[Target]*source{},
+		closed:  make(chan struct{}),
 	}
+	go out.reviewSources()
+	return out
+}
+
+// reviewSources reviews all sources regularly until the Engine is closed.
+func (e *Engine) reviewSources() {
+	tick := time.NewTicker(reviewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.closed:
+			return
+		case <-tick.C:
+			for _, s := range e.all() {
+				s.review(uptime())
+			}
+		}
+	}
+}
+
+func (e *Engine) all() []*source {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.sources))
 }
 
 // Subscribe judges the objects of a target until the Subscription is closed.
@@ -59,12 +81,12 @@ func New(config *rest.Config, log logr.Logger) *Engine {
 func (e *Engine) Subscribe(request Request) (*Subscription, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if e.isClosed() {
 		return nil, fmt.Errorf("subscribing to %s: the engine is closed", request.Target.Resource)
 	}
 	s, shared := e.sources[request.Target]
 	if !shared {
-		client, err := e.client(request.Target.Identity)
+		client, err := e.clients.as(request.Target.Identity)
 		if err != nil {
 			return nil, err
 		}
@@ -82,10 +104,21 @@ func (e *Engine) Subscribe(request Request) (*Subscription, error) {
 func (e *Engine) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closed = true
+	if !e.isClosed() {
+		close(e.closed)
+	}
 	for target, s := range e.sources {
 		s.stop()
 		delete(e.sources, target)
+	}
+}
+
+func (e *Engine) isClosed() bool {
+	select {
+	case <-e.closed:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -101,17 +134,30 @@ func (e *Engine) unsubscribe(sub *Subscription) {
 	delete(e.sources, s.target)
 }
 
-// client returns a client that impersonates an identity. All clients share their connections.
-func (e *Engine) client(identity types.NamespacedName) (rest.Interface, error) {
-	config := rest.CopyConfig(e.config)
+// clients makes clients that read JSON. All of them share their connections.
+type clients struct{ config *rest.Config }
+
+func newClients(config *rest.Config) clients {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // API priority and fairness limits enough
+	config.Timeout = 0
+	config.AcceptContentTypes = "application/json"
+	config.ContentType = "application/json"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return clients{config}
+}
+
+// as returns a client that impersonates an identity.
+func (c clients) as(identity types.NamespacedName) (rest.Interface, error) {
+	config := rest.CopyConfig(c.config)
 	if identity.Name != "" {
 		config.Impersonate = rest.ImpersonationConfig{
 			UserName: serviceaccount.MakeUsername(identity.Namespace, identity.Name),
 		}
 	}
-	c, err := rest.UnversionedRESTClientFor(config)
+	out, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for service account %s: %w", identity, err)
 	}
-	return c, nil
+	return out, nil
 }

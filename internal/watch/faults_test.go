@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/internal/watch"
 )
 
 // testLostConnection verifies that changes during a lost connection are noticed without listing again.
@@ -137,6 +140,106 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 		if got := sub.count.Load(); got > 4 {
 			t.Errorf("notified %d times", got)
 		}
+	}
+}
+
+// testSilentWatch verifies that an open watch that sends nothing is noticed, and replaced.
+func testSilentWatch(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	p := newProxy(t, f.Cluster)
+	var silent atomic.Int32
+	p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if !isWatch(r) || silent.Add(1) > 1 {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	f.setConditions(t, n, "a", "Migrating=True")
+	engine := newEngine(t, p.config())
+	sub := subscribe(t, engine, f.target(), "Migrating")
+	eventually(t, "a silent watch is open", func() bool { return silent.Load() == 1 })
+	if got := sub.Snapshot(); got.Filled {
+		t.Fatalf("nothing can be known: %+v", got)
+	}
+	engine.Review(time.Hour)
+	sub.awaits(t, 1, n+"/a")
+}
+
+// testList verifies that a Lister reads what is there, in pages of one moment, and no more of them than decide.
+func testList(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	p := newProxy(t, f.Cluster)
+	var pages atomic.Int32
+	p.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		query := r.URL.Query()
+		query.Set("limit", "2")
+		r.URL.RawQuery = query.Encode()
+		if pages.Add(1) == 2 {
+			f.setConditions(t, n, "e", "Migrating=True") // later than the first page
+		}
+		return false
+	})
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		f.setConditions(t, n, name, "Migrating=False")
+	}
+	list := func() watch.Snapshot {
+		t.Helper()
+		pages.Store(0)
+		got, err := watch.NewLister(p.config()).List(t.Context(), requestFor(f.target(), "Migrating"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := list(); got.Total != 5 || got.Blocking != 0 || pages.Load() != 3 {
+		t.Errorf("five that allow: %+v in %d pages", got, pages.Load())
+	}
+	f.setConditions(t, n, "d", "Migrating=True")
+	if got := list(); got.Blocking != 1 || len(got.Items) != 1 || got.Items[0].Name != "d" || pages.Load() != 2 {
+		t.Errorf("the fourth blocks: %+v in %d pages", got, pages.Load())
+	}
+}
+
+// testListRefused verifies that a Lister returns an error for what it cannot read, at once and whatever the API server
+// asks it to wait for.
+func testListRefused(t *testing.T, f fixture) {
+	n := f.Namespace(t, "watch")
+	f.setConditions(t, n, "a", "Migrating=False")
+	p := newProxy(t, f.Cluster)
+	var asked atomic.Int32
+	for code, reason := range map[int]metav1.StatusReason{
+		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
+	} {
+		asked.Store(0)
+		p.answers(func(w http.ResponseWriter, _ *http.Request) bool {
+			asked.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(code)
+			_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
+			return true
+		})
+		got, err := watch.NewLister(p.config()).List(t.Context(), requestFor(f.target(), "Migrating"))
+		if apierrors.ReasonForError(err) != reason || got.Filled || asked.Load() != 1 {
+			t.Errorf("%d: %+v, %v after %d requests", code, got, err, asked.Load())
+		}
+	}
+	expired := 0
+	p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if expired++; expired%2 == 0 || expired > 3 {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusGone)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+		return true
+	})
+	got, err := watch.NewLister(p.config()).List(t.Context(), requestFor(f.target(), "Migrating"))
+	if err != nil || got.Total != 1 {
+		t.Errorf("pages that expire: %+v, %v", got, err)
 	}
 }
 

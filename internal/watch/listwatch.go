@@ -23,9 +23,11 @@ type listWatch struct {
 	client rest.Interface
 	types  map[string]uint8
 
-	// failed is called with the error of a failed list or watch, and worked when a watch has been opened.
+	// failed is called with the error of a failed list or watch, worked when a watch has been opened, and heard for each
+	// object and bookmark.
 	failed func(error)
 	worked func()
+	heard  func()
 }
 
 var _ cache.ListerWatcherWithContext = listWatch{}
@@ -46,7 +48,7 @@ func (l listWatch) list(ctx context.Context, options metav1.ListOptions) (*page,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }() // read to its end, or failed
-	meta, objects, err := newDecoder(body, l.types).list()
+	meta, objects, err := newDecoder(body, l.types, l.heard).list()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 		}
 		return nil, err
 	}
-	events := &eventStream{decoder: newDecoder(body, l.types), body: body}
+	events := &eventStream{decoder: newDecoder(body, l.types, l.heard), body: body}
 	if initial {
 		events.initial = &whole{Object: noMeta, streamed: true}
 	} else {
@@ -94,6 +96,7 @@ func (l listWatch) Watch(options metav1.ListOptions) (apiwatch.Interface, error)
 
 func (l listWatch) stream(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
 	body, err := l.client.Get().
+		MaxRetries(0). // or the client would wait as long as the API server asks, before it reports that
 		AbsPath("/apis", l.target.Resource.Group, l.target.Resource.Version).
 		NamespaceIfScoped(l.target.Namespace, l.target.Namespace != "").
 		Resource(l.target.Resource.Resource).

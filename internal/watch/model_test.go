@@ -33,7 +33,7 @@ type verdict struct {
 
 func (c *client) judge(conditions []Condition) Verdict {
 	v := c.decide(conditions)
-	return Verdict{Blocks: v.Blocks != "", Important: v.Important != "", Unknown: v.unknown}
+	return Verdict{Blocks: v.Blocks != "", Important: v.Important != "", Unknown: v.unknown, Unreadable: v.Unreadable != ""}
 }
 
 func (c *client) explain(conditions []Condition) Explanation { return c.decide(conditions).Explanation }
@@ -56,7 +56,9 @@ func (c *client) decide(conditions []Condition) verdict {
 		v.Important = fmt.Sprint("tells ", n%3)
 		v.Reasons = []string{fmt.Sprint(n % 7)}
 	}
-	v.unknown = n%3 == 0
+	if v.unknown = n%3 == 0; n%9 == 0 {
+		v.Unreadable = fmt.Sprint("unreadable ", n%5)
+	}
 	return v
 }
 
@@ -82,17 +84,23 @@ func (c *client) want(objects map[string]string) Snapshot {
 		if v.unknown {
 			out.Unknown++
 		}
-		if v.Blocks != "" || v.Important != "" {
+		if v.Unreadable != "" {
+			out.Unreadable++
+		}
+		if v.Blocks != "" || v.Important != "" || v.Unreadable != "" {
 			namespace, name, _ := strings.Cut(name, "/")
 			out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Explanation: v.Explanation})
 		}
 	}
 	slices.SortFunc(out.Items, func(a, b Item) int {
 		rank := func(i Item) int {
-			if i.Blocks != "" {
+			switch {
+			case i.Blocks != "":
 				return 0
+			case i.Important != "":
+				return 1
 			}
-			return 1
+			return 2
 		}
 		later := func(i Item) int {
 			if c.request.Preferred == "" || i.Namespace == c.request.Preferred {
@@ -118,7 +126,7 @@ func spelt(conditions string) []Condition {
 	for condition := range strings.FieldsSeq(conditions) {
 		conditionType, status, _ := strings.Cut(condition, "=")
 		if !slices.ContainsFunc(out, func(c Condition) bool { return c.Type == conditionType }) {
-			out = append(out, Condition{conditionType, statusOf([]byte(status))})
+			out = append(out, Condition{Type: conditionType, Status: statusOf([]byte(status))})
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,13 +45,15 @@ func scriptOf(sub *Subscription) script {
 }
 
 func (s script) object(name, conditions string) *object {
-	var pattern []byte
+	var found []foundCondition
 	for condition := range strings.FieldsSeq(conditions) {
 		conditionType, status, _ := strings.Cut(condition, "=")
-		if number, ok := s.numbers[conditionType]; ok && !patternHas(pattern, number) {
-			pattern = appendToPattern(pattern, number, statusOf([]byte(status)))
+		number, ok := s.numbers[conditionType]
+		if ok && !slices.ContainsFunc(found, func(f foundCondition) bool { return f.number == number }) {
+			found = append(found, foundCondition{number: number, status: statusOf([]byte(status))})
 		}
 	}
+	pattern := (&conditionReader{found: found}).appendPattern(nil, 0)
 	namespace, name, _ := strings.Cut(name, "/")
 	return newObject(record{key: []byte(namespace + string(keySeparator) + name), pattern: string(pattern)})
 }

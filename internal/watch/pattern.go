@@ -1,6 +1,9 @@
 package watch
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Status is the status of a condition. The zero value is Unknown.
 type Status uint8
@@ -10,83 +13,114 @@ const (
 	Unknown Status = iota
 	False
 	True
+
+	// Unreadable is the status of a condition that exists but has no status that the API conventions know, or that
+	// occurs several times with statuses of which none is the newest.
+	Unreadable
 )
 
-// statusOf parses a status as spelled in the API conventions. Anything else is Unknown.
+// statusOf parses a status. The API conventions spell it True, False or Unknown; other case is accepted.
 func statusOf(text []byte) Status {
-	switch string(text) {
-	case "True":
+	switch {
+	case bytes.EqualFold(text, []byte("True")):
 		return True
-	case "False":
+	case bytes.EqualFold(text, []byte("False")):
 		return False
-	default:
+	case bytes.EqualFold(text, []byte("Unknown")):
 		return Unknown
+	default:
+		return Unreadable
 	}
 }
 
 // Condition is a condition's type and status.
 type Condition struct {
+	// Type is empty for an entry that stands for all parts of `status.conditions` that are not conditions. Its status
+	// is Unreadable.
 	Type   string
 	Status Status
+
+	// Stale is true if the condition was observed before the last change of the custom resource's spec.
+	Stale bool
 }
 
 // MaxTypes is how many condition types the Subscriptions to one Target may need together.
 const MaxTypes = 256
 
-// A pattern encodes which of the requested conditions an object has, in its own order, and their status: two bytes
-// each, the number of the type and the status. A pattern of more than maxOrdered conditions is packed instead: two bits
-// for each number, and the order is lost. So no pattern is longer than packedSize, regardless of an object's
+// A pattern encodes which of the requested conditions an object has, in its own order, and their states: two bytes
+// each, the number of the type and the state. A pattern of more than maxOrdered conditions is packed instead: each bit
+// of the state of each number has a plane of its own, and the order is lost. A last byte, malformed, is added if parts of
+// the object's conditions are not conditions. So no pattern is longer than packedSize+1, regardless of an object's
 // conditions.
 const (
 	patternEntry = 2
-	packedSize   = MaxTypes / perByte
-	perByte      = 4
+	plane        = MaxTypes / 8
+	planes       = 3
+	packedSize   = plane * planes
 	maxOrdered   = packedSize/patternEntry - 1
+	malformed    = 0xff
 )
 
-func appendToPattern(pattern []byte, number uint8, status Status) []byte {
-	return append(pattern, number, byte(status))
+// stateOf returns the state of a condition in a pattern; conditionOf is its inverse. No state is 0. Unknown and
+// Unreadable are the same whether stale or not.
+func stateOf(status Status, stale bool) byte {
+	if stale && (status == True || status == False) {
+		return byte(status) + staleOffset
+	}
+	return byte(status) + 1
 }
 
-func patternHas(pattern []byte, number uint8) bool {
-	for i := 0; i < len(pattern); i += patternEntry {
-		if pattern[i] == number {
-			return true
-		}
+const staleOffset = 4
+
+func conditionOf(conditionType string, state byte) Condition {
+	if state > byte(Unreadable)+1 {
+		return Condition{Type: conditionType, Status: Status(state - staleOffset), Stale: true}
 	}
-	return false
+	return Condition{Type: conditionType, Status: Status(state - 1)}
 }
 
 // pack returns the form of a pattern that is stored. It may change the bytes of its argument.
 func pack(pattern []byte) []byte {
-	if len(pattern) <= maxOrdered*patternEntry {
+	if len(pattern) <= maxOrdered*patternEntry+1 {
 		return pattern
 	}
 	var packed [packedSize]byte
-	for i := 0; i < len(pattern); i += patternEntry {
-		number, status := pattern[i], pattern[i+1]
-		packed[number/perByte] |= (status + 1) << (number % perByte * 2)
+	end := len(pattern) - len(pattern)%patternEntry
+	for i := 0; i < end; i += patternEntry {
+		number, state := pattern[i], pattern[i+1]
+		for p := range planes {
+			packed[p*plane+int(number)/8] |= state >> p & 1 << (number % 8)
+		}
 	}
-	return append(pattern[:0], packed[:]...)
+	return append(append(pattern[:0], packed[:]...), pattern[end:]...)
 }
 
 // conditionsOf returns the conditions of a pattern. Those of a packed pattern are in the order of types.
 func conditionsOf(pattern string, types []string) []Condition {
-	if len(pattern) == packedSize {
-		return unpack(pattern, types)
+	end := len(pattern) - len(pattern)%patternEntry
+	out := make([]Condition, 0, len(pattern)/patternEntry+1)
+	if end == packedSize {
+		out = unpack(pattern, types)
+	} else {
+		for i := 0; i < end; i += patternEntry {
+			out = append(out, conditionOf(types[pattern[i]], pattern[i+1]))
+		}
 	}
-	out := make([]Condition, 0, len(pattern)/patternEntry)
-	for i := 0; i < len(pattern); i += patternEntry {
-		out = append(out, Condition{Type: types[pattern[i]], Status: Status(pattern[i+1])})
+	if end < len(pattern) {
+		out = append(out, Condition{Status: Unreadable})
 	}
 	return out
 }
 
 func unpack(pattern string, types []string) []Condition {
-	out := make([]Condition, 0, len(types))
+	out := make([]Condition, 0, len(types)+1)
 	for number, t := range types {
-		if status := pattern[number/perByte] >> (number % perByte * 2) & 3; status > 0 {
-			out = append(out, Condition{Type: t, Status: Status(status - 1)})
+		var state byte
+		for p := range planes {
+			state |= pattern[p*plane+number/8] >> (number % 8) & 1 << p
+		}
+		if state > 0 {
+			out = append(out, conditionOf(t, state))
 		}
 	}
 	return out

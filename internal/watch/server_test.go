@@ -54,6 +54,9 @@ func TestServer(t *testing.T) {
 		"BrokenJSON":           testBrokenJSON,
 		"SlowJSON":             testSlowJSON,
 		"ServerAway":           testServerAway,
+		"SilentWatch":          testSilentWatch,
+		"List":                 testList,
+		"ListRefused":          testListRefused,
 	}
 	fixtures := map[string]fixture{}
 	for name := range tests {
@@ -169,6 +172,24 @@ type subscription struct {
 func subscribe(t testing.TB, engine *watch.Engine, target watch.Target, conditionTypes ...string) subscription {
 	t.Helper()
 	s := subscription{notified: make(chan struct{}, 1), count: &atomic.Int32{}}
+	request := requestFor(target, conditionTypes...)
+	request.Notify = func(bool) {
+		s.count.Add(1)
+		select {
+		case s.notified <- struct{}{}:
+		default:
+		}
+	}
+	sub, err := engine.Subscribe(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Subscription = sub
+	return s
+}
+
+// requestFor returns a request for the objects that have one of some conditions with status True.
+func requestFor(target watch.Target, conditionTypes ...string) watch.Request {
 	explain := func(conditions []watch.Condition) (out watch.Explanation) {
 		for _, c := range conditions {
 			if c.Status == watch.True && slices.Contains(conditionTypes, c.Type) {
@@ -177,25 +198,13 @@ func subscribe(t testing.TB, engine *watch.Engine, target watch.Target, conditio
 		}
 		return out
 	}
-	sub, err := engine.Subscribe(watch.Request{
+	return watch.Request{
 		Target: target, Types: conditionTypes, Listed: 1000,
 		Judge: func(conditions []watch.Condition) watch.Verdict {
 			return watch.Verdict{Blocks: explain(conditions).Blocks != ""}
 		},
 		Explain: explain,
-		Notify: func(bool) {
-			s.count.Add(1)
-			select {
-			case s.notified <- struct{}{}:
-			default:
-			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	s.Subscription = sub
-	return s
 }
 
 // await waits until check returns an empty string for the Snapshot. After the first, it takes a Snapshot only when

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,8 +35,30 @@ type source struct {
 	round  int // number of the current reading
 	filled int // number of the reading that filled contents; 0 before the first
 	cancel context.CancelFunc
-	err    error // of the last attempt to list or watch
+	began  time.Duration // when the current reading began: see uptime
+	err    error         // of the last attempt to list or watch
+	failed time.Duration // when the first of the last failed attempts failed
+
+	heard atomic.Int64 // when the API server last sent an object or a bookmark: see uptime
+	stale bool         // whether the contents may be out of date
 }
+
+const (
+	// reviewEvery is how often a source is reviewed.
+	reviewEvery = 5 * time.Second
+
+	// silentFor is how long a watch may be silent before everything is read again. The API server sends a bookmark
+	// every minute.
+	silentFor = 75 * time.Second
+
+	// staleAfter is how long a watch may be silent before what it sent counts as out of date. A new reading is given the
+	// difference to silentFor.
+	staleAfter = 90 * time.Second
+
+	// failingFor is how long reading may fail before what was read counts as out of date: about one retry, so that a
+	// watch that is cut off and opened again is no news.
+	failingFor = 15 * time.Second
+)
 
 func newSource(target Target, client rest.Interface, log logr.Logger, errors *prometheus.CounterVec) *source {
 	return &source{
@@ -97,10 +120,7 @@ func (s *source) unsubscribe(sub *Subscription) int {
 
 // read starts a reading that looks for those types, and stops the previous one.
 func (s *source) read(types []string) {
-	numbers := make(map[string]uint8, len(types))
-	for i, t := range types {
-		numbers[t] = uint8(i)
-	}
+	numbers, _ := number(types) // there are not too many
 	s.types, s.numbers = types, numbers
 	if s.cancel != nil {
 		s.cancel()
@@ -108,14 +128,54 @@ func (s *source) read(types []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.round++
+	s.began = uptime()
 	r := reading{source: s, round: s.round}
 	reflector := cache.NewReflectorWithOptions(
-		listWatch{target: s.target, client: s.client, types: numbers, failed: r.failed, worked: r.worked},
+		listWatch{target: s.target, client: s.client, types: numbers, failed: r.failed, worked: r.worked, heard: s.hear},
 		nil, r,
 		cache.ReflectorOptions{Name: "conditions of " + s.target.Resource.GroupResource().String(), Backoff: backoff()},
 	)
 	// The source logs each failure once and reports it in Snapshots. A Reflector would log it again at every attempt.
 	go reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
+}
+
+var started = time.Now()
+
+// uptime returns how long the process has been running. Unlike a time it fits into an atomic integer, and it does not
+// change when the clock is set.
+func uptime() time.Duration { return time.Since(started) }
+
+// hear records that the API server has sent something.
+func (s *source) hear() { s.heard.Store(int64(uptime())) }
+
+// silence returns how long the API server has sent nothing.
+func (s *source) silence(now time.Duration) time.Duration { return now - time.Duration(s.heard.Load()) }
+
+// review reads everything again if the API server has been silent, and notifies if the contents became out of date or
+// are no longer.
+func (s *source) review(now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil && min(s.silence(now), now-s.began) > silentFor {
+		s.log.Info("Reading everything again, since the API server sends nothing", "for", silentFor.String())
+		s.read(s.types)
+		s.began = now
+	}
+	if stale := s.isStale(now); stale != s.stale {
+		s.stale = stale
+		s.notify()
+	}
+}
+
+func (s *source) isStale(now time.Duration) bool {
+	switch {
+	case s.filled == 0: // nothing that could be out of date
+		return false
+	case s.err != nil:
+		return now-s.failed > failingFor
+	default:
+		return s.silence(now) > staleAfter
+	}
 }
 
 // backoff returns the delays after a failed list or watch, short enough to notice soon that a permission was granted.
@@ -188,6 +248,9 @@ func (r reading) failed(err error) {
 	r.source.errors.WithLabelValues(reasonOf(err)).Inc()
 	r.write(func(s *source) {
 		news := s.err == nil || s.err.Error() != err.Error()
+		if s.err == nil {
+			s.failed = uptime()
+		}
 		s.err = err
 		if !news {
 			return
@@ -201,6 +264,7 @@ func (r reading) worked() {
 	r.write(func(s *source) {
 		if s.err != nil {
 			s.err = nil
+			s.stale = s.isStale(uptime())
 			s.notify()
 		}
 	})
@@ -246,6 +310,7 @@ func (s *source) remove(key string) {
 
 func (s *source) replace(all contents) {
 	s.contents, s.filled, s.filledTypes = all, s.round, s.types
+	s.stale = s.isStale(uptime())
 	for sub := range s.subs {
 		sub.recount(s)
 	}

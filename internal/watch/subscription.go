@@ -43,6 +43,10 @@ type Verdict struct {
 
 	// Unknown is true if the object cannot be judged.
 	Unknown bool
+
+	// Unreadable is true if the object cannot be judged because of conditions that are Unreadable. Such objects are
+	// listed last.
+	Unreadable bool
 }
 
 // Explanation is a Verdict in messages.
@@ -53,12 +57,15 @@ type Explanation struct {
 	// Important is the important thing that the object reports; empty if there is none.
 	Important string
 
+	// Unreadable names the conditions that cannot be read; empty unless the object cannot be judged because of them.
+	Unreadable string
+
 	// Reasons are the conditions that decided.
 	Reasons []string
 }
 
 func (e Explanation) equal(f Explanation) bool {
-	return e.Blocks == f.Blocks && e.Important == f.Important && slices.Equal(e.Reasons, f.Reasons)
+	return e.Blocks == f.Blocks && e.Important == f.Important && e.Unreadable == f.Unreadable && slices.Equal(e.Reasons, f.Reasons)
 }
 
 // bits is a Verdict in one byte. Each Subscription keeps one for each pattern, so size matters.
@@ -69,6 +76,7 @@ const (
 	blocks
 	important
 	unknown
+	unreadable
 )
 
 func bitsOf(v Verdict) bits {
@@ -82,11 +90,26 @@ func bitsOf(v Verdict) bits {
 	if v.Unknown {
 		out |= unknown
 	}
+	if v.Unreadable {
+		out |= unreadable
+	}
 	return out
 }
 
 func (b bits) has(c bits) bool { return b&c != 0 }
-func (b bits) listed() bool    { return b.has(blocks | important) }
+func (b bits) listed() bool    { return b.has(blocks | important | unreadable) }
+
+// rank orders listed objects.
+func (b bits) rank() uint8 {
+	switch {
+	case b.has(blocks):
+		return 0
+	case b.has(important):
+		return 1
+	default:
+		return 2
+	}
+}
 
 // state is the state of an object at one moment. The zero value means that it does not exist.
 type state struct {
@@ -96,7 +119,7 @@ type state struct {
 
 // Counts are numbers of objects.
 type Counts struct {
-	Total, Blocking, Important, Unknown int
+	Total, Blocking, Important, Unknown, Unreadable int
 }
 
 func (c *Counts) add(b bits, n int) {
@@ -112,12 +135,22 @@ func (c *Counts) add(b bits, n int) {
 	if b.has(unknown) {
 		c.Unknown += n
 	}
+	if b.has(unreadable) {
+		c.Unreadable += n
+	}
+}
+
+func (c Counts) plus(d Counts) Counts {
+	return Counts{
+		Total: c.Total + d.Total, Blocking: c.Blocking + d.Blocking, Important: c.Important + d.Important,
+		Unknown: c.Unknown + d.Unknown, Unreadable: c.Unreadable + d.Unreadable,
+	}
 }
 
 // sameKind reports whether the same counts are zero.
 func (c Counts) sameKind(d Counts) bool {
 	return (c.Total > 0) == (d.Total > 0) && (c.Blocking > 0) == (d.Blocking > 0) &&
-		(c.Important > 0) == (d.Important > 0) && (c.Unknown > 0) == (d.Unknown > 0)
+		(c.Important > 0) == (d.Important > 0) && (c.Unknown > 0) == (d.Unknown > 0) && (c.Unreadable > 0) == (d.Unreadable > 0)
 }
 
 // Item is a listed object.
@@ -135,9 +168,14 @@ type Snapshot struct {
 	// before the error.
 	Err error
 
+	// Stale is true if reading has failed, or the API server has sent nothing, for so long that the rest of the Snapshot
+	// may be out of date.
+	Stale bool
+
 	Counts
 
-	// Items are the first listed objects: the blocking ones, then the others, each sorted by namespace and name.
+	// Items are the first listed objects: the blocking ones, then the important and the unreadable ones, each sorted by
+	// namespace and name.
 	// Objects of the preferred namespace precede all others.
 	Items []Item
 
@@ -164,17 +202,17 @@ type Subscription struct {
 }
 
 type entry struct {
-	key    string
-	later  bool // whether it is outside the preferred namespace
-	blocks bool
+	key   string
+	later bool // whether it is outside the preferred namespace
+	rank  uint8
 }
 
 func (sub *Subscription) entry(key string, b bits) entry {
 	preferred := sub.request.Preferred
 	return entry{
-		key:    key,
-		later:  preferred != "" && !strings.HasPrefix(key, preferred+string(keySeparator)),
-		blocks: b.has(blocks),
+		key:   key,
+		later: preferred != "" && !strings.HasPrefix(key, preferred+string(keySeparator)),
+		rank:  b.rank(),
 	}
 }
 
@@ -185,13 +223,7 @@ func compare(a, b entry) int {
 		}
 		return 1
 	}
-	if a.blocks != b.blocks {
-		if a.blocks {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(a.key, b.key)
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.key, b.key))
 }
 
 // Target returns what the Subscription reads.
@@ -212,7 +244,7 @@ func (sub *Subscription) Snapshot() Snapshot {
 }
 
 func (sub *Subscription) snapshot(s *source) Snapshot {
-	out := Snapshot{Filled: s.filled >= sub.needs, Err: s.err}
+	out := Snapshot{Filled: s.filled >= sub.needs, Err: s.err, Stale: s.stale}
 	if !out.Filled {
 		return out
 	}

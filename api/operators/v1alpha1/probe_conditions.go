@@ -2,15 +2,17 @@ package v1alpha1
 
 // Condition types of a Probe.
 const (
-	// ConditionUpgradeable is True if the operator may be updated and False if it must not be. It is Unknown only until
-	// the custom resources have been read for the first time.
+	// ConditionUpgradeable is True if the operator may be updated and False if it must not be. It is Unknown, and an
+	// update waits, while the custom resources are unknown: they have not been read yet, cannot be read, or may have changed
+	// since. A False remains until they have been read.
 	ConditionUpgradeable = "Upgradeable"
 
 	// ConditionImportant is True if a custom resource has an important condition, which the cluster admin should see.
 	ConditionImportant = "Important"
 
 	// ConditionSynced is True if the status reflects everything that the spec names, Unknown until the custom resources
-	// have been read for the first time, and False if something cannot be read or parsed.
+	// have been read for the first time and if they may have changed since, and False if something cannot be read or
+	// parsed, or if there is no operator that the Probe is about.
 	ConditionSynced = "Synced"
 
 	// ConditionPodReady is True while the pod of a Probe with isolation Pod is ready. While it is False, all other
@@ -39,15 +41,16 @@ const (
 	ReasonAllUpgradeable = "AllUpgradeable"
 
 	// ReasonSomeUnknown means that no custom resource holds the update, but some cannot be evaluated. The message
-	// contains their number.
-	// Remedy: none. If it lasts, the operator does not set the conditions that the expression names.
+	// contains their number, and names those whose conditions have a form that cannot be read.
+	// Remedy: none. If it lasts, the operator does not set the conditions that the expression names, or not as the API
+	// conventions describe them.
 	ReasonSomeUnknown = "SomeUnknown"
 
 	// ReasonNoResources means that there are no custom resources, so nothing holds the update.
 	// Remedy: none.
 	ReasonNoResources = "NoResources"
 
-	// ReasonNotRead means that the custom resources have not been read yet. Synced reports why.
+	// ReasonNotRead means that not all custom resources have been read. Synced reports why.
 	// Remedy: what Synced reports; none if it is Syncing.
 	ReasonNotRead = "NotRead"
 )
@@ -121,6 +124,18 @@ const (
 	// Remedy: correct what the error names, such as a conversion webhook that does not respond. It is retried by
 	// itself.
 	ReasonReadFailed = "ReadFailed"
+
+	// ReasonStale means that the custom resources may have changed since they were read: the API server has sent nothing
+	// about them, not even the bookmark of every minute, or reading them has failed for longer than a moment. It is a
+	// reason of Upgradeable as well. Updates wait meanwhile.
+	// Remedy: what the message names; none if the API server is merely overloaded. Reading is retried by itself.
+	ReasonStale = "Stale"
+
+	// ReasonOperatorNotFound means that no ClusterServiceVersion has the name of the Probe: its operator was uninstalled,
+	// or is of another version now. It is a reason of Upgradeable as well, which is never True then: this Probe holds no
+	// update and allows none.
+	// Remedy: delete the Probe, or name it after the ClusterServiceVersion that is running.
+	ReasonOperatorNotFound = "OperatorNotFound"
 )
 
 // Reasons of PodReady on a Probe, in addition to NoIdentity and Forbidden, which here means that the manager may not

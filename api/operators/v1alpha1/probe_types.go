@@ -171,9 +171,9 @@ type ProbeStatus struct {
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
-	// ProbeResources lists at most 50 custom resources that hold the update or that have important conditions. Those
-	// that hold the update are first; each part is sorted by resource, namespace and name, with custom resources that
-	// are counted without a name last.
+	// ProbeResources lists at most 50 custom resources that hold the update, that have important conditions, or whose
+	// conditions cannot be read, in this order. Each part is sorted by resource, namespace and name, with custom resources
+	// that are counted without a name last.
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Custom Resources"
 	// +optional
 	// +listType=atomic
@@ -218,6 +218,12 @@ type ProbeResourceStatus struct {
 	// +optional
 	Blocking bool `json:"blocking,omitempty"`
 
+	// Unreadable is true if the custom resource cannot be evaluated because of the form of its conditions. Reasons names
+	// those that the expression needs: they have no status that the API conventions know, or occur several times with
+	// different statuses and no newest transition. It names status.conditions if parts of that are not conditions.
+	// +optional
+	Unreadable bool `json:"unreadable,omitempty"`
+
 	// Reasons are the parts of the expressions that decided the result, in the order of the custom resource's own
 	// conditions.
 	// +optional
@@ -237,8 +243,12 @@ type ProbeSummary struct {
 	Important int32 `json:"important"`
 
 	// Unknown is the number of custom resources that cannot be evaluated, because conditions that their expression
-	// needs are absent or Unknown.
+	// needs are absent, Unknown, unreadable, or were observed before the last change of the custom resource.
 	Unknown int32 `json:"unknown"`
+
+	// Unreadable is how many of them have conditions in a form that cannot be read.
+	// +optional
+	Unreadable int32 `json:"unreadable,omitempty"`
 
 	// Omitted is the number of custom resources that are counted above, but not listed in probeResources because of its
 	// limit.

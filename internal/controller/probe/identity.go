@@ -219,22 +219,31 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 	return true, nil
 }
 
-// readProblem returns the Problem for a failed list or watch.
-func readProblem(t watch.Target, err error) condition.Problem {
-	if apierrors.IsForbidden(err) {
+// readProblem returns the Problem with what was read of a target, or nil.
+func readProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
+	switch {
+	case s.Err == nil && !s.Stale:
+		return nil
+	case s.Err == nil:
+		return &condition.Problem{Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf(
+			"The API server has not sent anything about %s to service account %s for some time, not even a bookmark: it is asked again", targetName(t), t.Identity)}
+	case apierrors.IsForbidden(s.Err):
 		return forbidden(t)
-	}
-	if errors.Is(err, watch.ErrTooManyTypes) {
-		return condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
+	case errors.Is(s.Err, watch.ErrTooManyTypes):
+		return &condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
 			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
 			targetName(t), t.Identity, watch.MaxTypes)}
 	}
-	return condition.Problem{Reason: v1alpha1.ReasonReadFailed, Message: fmt.Sprintf(
-		"Service account %s fails to read %s: %s", t.Identity, targetName(t), apierror.Message(err, maxQuoted))}
+	reason := v1alpha1.ReasonReadFailed
+	if s.Stale {
+		reason = v1alpha1.ReasonStale
+	}
+	return &condition.Problem{Reason: reason, Message: fmt.Sprintf(
+		"Service account %s fails to read %s: %s", t.Identity, targetName(t), apierror.Message(s.Err, maxQuoted))}
 }
 
-func forbidden(t watch.Target) condition.Problem {
-	return condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
+func forbidden(t watch.Target) *condition.Problem {
+	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 		"Service account %s may not list and watch %s: grant it that", t.Identity, targetName(t))}
 }
 

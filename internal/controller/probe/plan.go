@@ -55,8 +55,8 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 				snapshot = sub.Snapshot()
 			}
 			resource.Read = append(resource.Read, probestatus.Read{Namespace: key.target.Namespace, Snapshot: snapshot})
-			if snapshot.Err != nil {
-				resource.Problems = append(resource.Problems, readProblem(key.target, snapshot.Err))
+			if problem := readProblem(key.target, snapshot); problem != nil {
+				resource.Problems = append(resource.Problems, *problem)
 			}
 		}
 		out = append(out, resource.Resource)
@@ -125,7 +125,7 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 		if allowed, err := r.mayReadAll(ctx, account, []watch.Target{t}); err != nil {
 			return nil, nil, err
 		} else if !allowed {
-			return nil, new(forbidden(t)), nil
+			return nil, forbidden(t), nil
 		}
 	}
 	return out, nil, nil

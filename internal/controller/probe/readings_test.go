@@ -101,7 +101,7 @@ func TestTooManyConditions(t *testing.T) {
 			t.Fatalf("%s\n%d are read, %d refused: %v", step.reason, len(now), len(refused), err)
 		}
 		for key, err := range refused {
-			if p := readProblem(key.target, err); p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
+			if p := readProblem(key.target, watch.Snapshot{Err: err}); p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
 				t.Errorf("%s\n%+v", step.reason, p)
 			}
 		}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,16 +34,41 @@ func (e Expressions) Types() []string {
 	return slices.Compact(out)
 }
 
-// Judge evaluates the expressions for the conditions of a custom resource.
+// Judge evaluates the expressions for the conditions of a custom resource. A condition that was observed before the last
+// change of the custom resource is unknown for what was changed. It still blocks an update, which might be in the middle
+// of what the condition reports.
 func (e Expressions) Judge(conditions []watch.Condition) watch.Verdict {
 	lookup := lookupIn(conditions)
 	out := watch.Verdict{Unknown: e.Invalid}
 	if e.Upgradeable != nil {
-		value := e.Upgradeable.Evaluate(lookup)
-		out.Blocks = value == expression.False
-		out.Unknown = out.Unknown || value == expression.Unknown
+		out.Blocks = e.Upgradeable.Evaluate(lookup) == expression.False
+		if !out.Blocks && e.Upgradeable.Evaluate(lookupIn(current(conditions))) == expression.Unknown {
+			out.Unknown, out.Unreadable = true, len(e.unreadable(conditions)) > 0
+		}
 	}
 	out.Important = e.Important != nil && e.Important.Evaluate(lookup) == expression.True
+	return out
+}
+
+// current returns the conditions with those Unknown that were observed before the last change of the custom resource.
+func current(conditions []watch.Condition) []watch.Condition {
+	out := slices.Clone(conditions)
+	for i := range out {
+		if out[i].Stale {
+			out[i].Status = watch.Unknown
+		}
+	}
+	return out
+}
+
+// unreadable returns the types of the conditions that the upgradeable expression needs and that cannot be read, and
+// status.conditions if parts of that are not conditions.
+func (e Expressions) unreadable(conditions []watch.Condition) (out []string) {
+	for _, c := range conditions {
+		if c.Status == watch.Unreadable && (c.Type == "" || slices.Contains(e.Upgradeable.Types(), c.Type)) {
+			out = append(out, cmp.Or(c.Type, "status.conditions"))
+		}
+	}
 	return out
 }
 
@@ -61,6 +87,11 @@ func (e Expressions) Explain(conditions []watch.Condition) (out watch.Explanatio
 		decisive = append(decisive, literals...)
 	}
 	out.Reasons = inOrderOf(conditions, decisive)
+	if e.Judge(conditions).Unreadable {
+		names := e.unreadable(conditions)
+		out.Unreadable = strings.Join(names, ", ")
+		out.Reasons = append(out.Reasons, names...)
+	}
 	return out
 }
 

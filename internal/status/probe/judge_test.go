@@ -28,7 +28,7 @@ func TestJudge(t *testing.T) {
 		expressions Expressions
 		conditions  []watch.Condition
 		unknown     bool
-		want        watch.Explanation
+		want        watch.Explanation // with Unreadable, it is unknown as well
 	}{
 		"Enhancement": {
 			reason:      "Reasons come in the order of the custom resource's own conditions.",
@@ -48,6 +48,44 @@ func TestJudge(t *testing.T) {
 		"Unknown": {
 			reason:      "A custom resource without the conditions does not hold the update.",
 			expressions: parsed("!Migrating", "Bad"),
+			unknown:     true,
+		},
+		"StaleYes": {
+			reason:      "A condition of before the last change allows nothing that was changed.",
+			expressions: parsed("!Migrating && Ready", ""),
+			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.False, Stale: true}, {Type: "Ready", Status: watch.True}},
+			unknown:     true,
+		},
+		"StaleNo": {
+			reason:      "A no remains until the operator takes it back.",
+			expressions: parsed("!Migrating && Ready", "Migrating"),
+			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.True, Stale: true}, {Type: "Ready", Status: watch.True}},
+			want: watch.Explanation{
+				Blocks: "Migrating is True", Important: "Migrating is True", Reasons: []string{"!Migrating", "Migrating"},
+			},
+		},
+		"StaleAndNotNeeded": {
+			reason:      "A condition that does not decide may be of any time.",
+			expressions: parsed("!Migrating || Ready", ""),
+			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.True, Stale: true}, {Type: "Ready", Status: watch.True}},
+		},
+		"Unreadable": {
+			reason:      "Conditions in a form that cannot be read are unknown, and named if the expression needs them.",
+			expressions: parsed("!Migrating && Ready", ""),
+			conditions: []watch.Condition{{Type: "Migrating", Status: watch.Unreadable}, {Type: "Other", Status: watch.Unreadable},
+				{Type: "Ready", Status: watch.True}, {Status: watch.Unreadable}},
+			want: watch.Explanation{Unreadable: "Migrating, status.conditions", Reasons: []string{"Migrating", "status.conditions"}},
+		},
+		"UnreadableBesideNo": {
+			reason:      "What decides is what can be read.",
+			expressions: parsed("!Migrating && Ready", ""),
+			conditions:  conditions("Migrating", watch.Unreadable, "Ready", watch.False),
+			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
+		},
+		"UnreadableElsewhere": {
+			reason:      "Conditions of other types may look as they like.",
+			expressions: parsed("!Migrating", "Bad"),
+			conditions:  conditions("Bad", watch.Unreadable),
 			unknown:     true,
 		},
 		"OnlyImportant": {
@@ -70,7 +108,8 @@ func TestJudge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Important: tc.want.Important != "", Unknown: tc.unknown}
+			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Important: tc.want.Important != "", Unknown: tc.unknown || tc.want.Unreadable != "",
+				Unreadable: tc.want.Unreadable != ""}
 			diff := cmp.Diff(tc.want, tc.expressions.Explain(tc.conditions)) + cmp.Diff(verdict, tc.expressions.Judge(tc.conditions))
 			if diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)

@@ -28,6 +28,10 @@ type Inputs struct {
 	// Outdated is true if the annotations have changed and the spec has not been updated yet.
 	Outdated bool
 
+	// OperatorNotFound is the message that the operator of the Probe does not exist, or is of another version; empty if it
+	// does.
+	OperatorNotFound string
+
 	// GateConflict is the message that the operator sets its OperatorCondition itself; empty if it does not.
 	GateConflict string
 
@@ -145,6 +149,9 @@ type findings struct {
 	// findings of the previous status remain, if it has any.
 	unread, allUnread bool
 
+	// stale is true if some custom resources may have changed since they were read.
+	stale bool
+
 	// unnamed is true if custom resources are counted whose names must not be shown. carried holds the indexes of the
 	// items of the previous status that were carried over.
 	unnamed bool
@@ -154,7 +161,7 @@ type findings struct {
 // finding is an item of the status, with what messages report about it.
 type finding struct {
 	v1alpha1.ProbeResourceStatus
-	blocks, important string
+	blocks, important, unreadable string
 }
 
 // gather combines the resources. For an unknown resource it carries over the findings of the previous status.
@@ -168,6 +175,7 @@ func gather(in Inputs) findings {
 		}
 		out.allUnread = out.allUnread && !r.Absent
 		for _, s := range r.Read {
+			out.stale = out.stale || s.Stale
 			if s.Filled {
 				out.allUnread = false
 				out.add(in, r, s)
@@ -200,6 +208,7 @@ func (f *findings) add(in Inputs, r Resource, s Read) {
 	f.summary.NotUpgradeable += int32(s.Blocking)
 	f.summary.Important += int32(s.Important)
 	f.summary.Unknown += int32(s.Unknown)
+	f.summary.Unreadable += int32(s.Unreadable)
 	blocking, others, unnamed := s.Blocking, len(s.Items)+s.Omitted-s.Blocking, false
 	for _, item := range s.Items {
 		if !in.mayName(item.Namespace, s.Err) {
@@ -214,10 +223,11 @@ func (f *findings) add(in Inputs, r Resource, s Read) {
 		f.listed = append(f.listed, finding{
 			ProbeResourceStatus: v1alpha1.ProbeResourceStatus{
 				Resource: r.CRD, Kind: r.Kind, Namespace: item.Namespace, Name: item.Name,
-				Blocking: item.Blocks != "", Reasons: item.Reasons,
+				Blocking: item.Blocks != "", Unreadable: item.Unreadable != "", Reasons: item.Reasons,
 			},
-			blocks:    item.Blocks,
-			important: item.Important,
+			blocks:     item.Blocks,
+			important:  item.Important,
+			unreadable: item.Unreadable,
 		})
 	}
 	if !unnamed {
@@ -259,9 +269,13 @@ func (f *findings) carry(in Inputs, r Resource, s Read) {
 		f.carried[i] = true
 		n := max(1, item.Count)
 		f.summary.Total += n
-		if item.Blocking {
+		switch {
+		case item.Blocking:
 			f.summary.NotUpgradeable += n
-		} else {
+		case item.Unreadable:
+			f.summary.Unknown += n
+			f.summary.Unreadable += n
+		default:
 			f.summary.Important += n
 		}
 		if item.Count == 0 && in.mayName(item.Namespace, s.Err) {
@@ -278,23 +292,32 @@ func (f *findings) carry(in Inputs, r Resource, s Read) {
 // carriedOver returns the finding for an item of the previous status. Of its conditions, only the reasons are known.
 func carriedOver(item v1alpha1.ProbeResourceStatus) finding {
 	out := finding{ProbeResourceStatus: item}
-	if item.Blocking {
-		out.blocks = strings.Join(item.Reasons, ", ")
-	} else {
-		out.important = strings.Join(item.Reasons, ", ")
+	reasons := strings.Join(item.Reasons, ", ")
+	switch {
+	case item.Blocking:
+		out.blocks = reasons
+	case item.Unreadable:
+		out.unreadable = reasons
+	default:
+		out.important = reasons
 	}
 	return out
 }
 
 func compareFindings(a, b finding) int {
-	if a.Blocking != b.Blocking {
-		if a.Blocking {
-			return -1
-		}
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(min(a.Count, 1), min(b.Count, 1)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name))
+}
+
+func (f finding) rank() int {
+	switch {
+	case f.Blocking:
+		return 0
+	case f.Unreadable:
+		return 2
+	default:
 		return 1
 	}
-	return cmp.Or(cmp.Compare(min(a.Count, 1), min(b.Count, 1)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name))
 }
 
 // probeResources lists the findings.
@@ -308,9 +331,10 @@ func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	}
 }
 
-// upgradeable sets Upgradeable: False if a custom resource blocks the update. Unknown ones do not block.
+// upgradeable sets Upgradeable: False if a custom resource blocks the update. Unknown ones do not block. A False remains
+// until the custom resources have been read; a True does not.
 func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
-	if f.allUnread && Known(out, v1alpha1.ConditionUpgradeable) && !f.unnamed {
+	if f.allUnread && meta.IsStatusConditionFalse(out.Conditions, v1alpha1.ConditionUpgradeable) && !f.unnamed {
 		return
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue}
@@ -318,13 +342,23 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	case n.NotUpgradeable > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotUpgradeable
 		c.Message = "Waiting for " + f.name(n.NotUpgradeable, func(f finding) string { return f.blocks })
-	case f.unread && !Known(out, c.Type):
+	case in.OperatorNotFound != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonOperatorNotFound, in.OperatorNotFound
+	case f.unread:
 		notRead(&c)
+		if out.Summary != nil {
+			c.Message = "Not all custom resources have been read; Synced reports why"
+		}
+	case f.stale:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonStale, "The custom resources may have changed since they were read"
 	case n.Total == 0:
 		c.Reason, c.Message = v1alpha1.ReasonNoResources, "There are no custom resources, so nothing holds the update"
 	case n.Unknown > 0:
 		c.Reason, c.Message = v1alpha1.ReasonSomeUnknown, fmt.Sprintf(
 			"Nothing holds the update; %d of %d custom resources cannot be judged, since their conditions are missing or Unknown", n.Unknown, n.Total)
+		if n.Unreadable > 0 {
+			c.Message += ", or cannot be read: " + f.name(n.Unreadable, func(f finding) string { return f.unreadable })
+		}
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonAllUpgradeable, fmt.Sprintf("None of %d custom resources holds the update", n.Total)
 	}
@@ -353,6 +387,8 @@ func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue}
 	switch problems := problemsOf(in); {
+	case len(problems) > 0 && problems[0].Reason == v1alpha1.ReasonStale:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonStale, sentences(problems)
 	case len(problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problems[0].Reason, sentences(problems)
 	case f.unread:
@@ -445,11 +481,13 @@ func objectName(r v1alpha1.ProbeResourceStatus) string {
 
 // severity orders problems by their reason. Those that prevent all reading come first.
 var severity = []string{
+	v1alpha1.ReasonOperatorNotFound,
 	v1alpha1.ReasonNoIdentity,
 	v1alpha1.ReasonTooManyWatches,
 	v1alpha1.ReasonTooManyConditions,
 	v1alpha1.ReasonForbidden,
 	v1alpha1.ReasonReadFailed,
+	v1alpha1.ReasonStale,
 	v1alpha1.ReasonInvalidExpression,
 	v1alpha1.ReasonTooManyResources,
 	v1alpha1.ReasonResourceAmbiguous,
@@ -459,6 +497,9 @@ var severity = []string{
 
 func problemsOf(in Inputs) []condition.Problem {
 	out := slices.Clone(in.Problems)
+	if in.OperatorNotFound != "" {
+		out = append(out, condition.Problem{Reason: v1alpha1.ReasonOperatorNotFound, Message: in.OperatorNotFound})
+	}
 	for _, r := range in.Resources {
 		out = append(out, r.Problems...)
 	}

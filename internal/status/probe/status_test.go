@@ -33,6 +33,17 @@ func telling(name string) watch.Item {
 	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Important: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
 }
 
+// malformed returns a custom resource with conditions that cannot be read.
+func malformed(name, conditions string) watch.Item {
+	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Unreadable: conditions, Reasons: strings.Split(conditions, ", ")}}
+}
+
+func listedUnreadable(name string, conditions ...string) v1alpha1.ProbeResourceStatus {
+	out := listed(name, false, conditions...)
+	out.Unreadable = true
+	return out
+}
+
 // unreadable returns a resource that cannot be read.
 func unreadable(reason string) Resource {
 	return Resource{CRD: "foos.example.com", Kind: "Foo", Problems: []condition.Problem{{Reason: reason, Message: reason + " it is"}}}
@@ -306,6 +317,103 @@ func TestCompute(t *testing.T) {
 			},
 			summary: &v1alpha1.ProbeSummary{Total: 4},
 		},
+		"Stale": {
+			reason: "What may have changed since it was read allows nothing, and is still shown.",
+			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonStale, Message: "The API server sends nothing"}},
+				Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Stale: true, Counts: watch.Counts{Total: 4, Important: 1},
+					Items: []watch.Item{telling("foo")}}}}}}},
+			conditions: []string{
+				"Upgradeable=Unknown/Stale: The custom resources may have changed since they were read",
+				"Important=True/ConditionsTrue: Foo default/foo: BadConnectivity is True",
+				"Synced=Unknown/Stale: The API server sends nothing",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo", false, "BadConnectivity")},
+			summary: &v1alpha1.ProbeSummary{Total: 4, Important: 1},
+		},
+		"StaleAndBlocking": {
+			reason: "A no holds until something else is read.",
+			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
+				Problems: []condition.Problem{{Reason: v1alpha1.ReasonStale, Message: "The API server sends nothing"}},
+				Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Stale: true, Counts: watch.Counts{Total: 4, Blocking: 1},
+					Items: []watch.Item{blocking("foo")}}}}}}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=Unknown/Stale: The API server sends nothing",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo", true, "!Migrating")},
+			summary: &v1alpha1.ProbeSummary{Total: 4, NotUpgradeable: 1},
+		},
+		"AllowedAndNoLongerRead": {
+			reason: "A yes does not outlive the right to read what said it.",
+			before: Compute(Inputs{
+				Now: metav1.Unix(1000, 0), Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
+				Resources: []Resource{read(watch.Counts{Total: 7})},
+			}),
+			in: Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)}},
+			conditions: []string{
+				"Upgradeable=Unknown/NotRead: Not all custom resources have been read; Synced reports why",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/Forbidden: Forbidden it is",
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 7},
+		},
+		"OperatorNotFound": {
+			reason: "The Probe of an operator that was uninstalled, or updated, allows nothing.",
+			in:     Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist", Resources: []Resource{read(watch.Counts{Total: 2})}},
+			conditions: []string{
+				"Upgradeable=Unknown/OperatorNotFound: foo-operator.v1.0.0 does not exist",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/OperatorNotFound: foo-operator.v1.0.0 does not exist",
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 2},
+		},
+		"OperatorNotFoundAndBlocking": {
+			reason: "The custom resources of an operator that was uninstalled are still there, and it is reported what they say.",
+			in: Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist",
+				Resources: []Resource{read(watch.Counts{Total: 2, Blocking: 1}, blocking("foo"))}},
+			conditions: []string{
+				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo: Migrating is True",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/OperatorNotFound: foo-operator.v1.0.0 does not exist",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listed("foo", true, "!Migrating")},
+			summary: &v1alpha1.ProbeSummary{Total: 2, NotUpgradeable: 1},
+		},
+		"UnreadableConditions": {
+			reason: "Conditions in a form that cannot be read are named, after what holds the update and what is important.",
+			in: Inputs{Resources: []Resource{read(watch.Counts{Total: 5, Important: 1, Unknown: 3, Unreadable: 2}, telling("z"),
+				malformed("a", "status.conditions"), malformed("b", "Degraded, Ready"))}},
+			conditions: []string{
+				"Upgradeable=True/SomeUnknown: Nothing holds the update; 3 of 5 custom resources cannot be judged, since their conditions are missing or Unknown, " +
+					"or cannot be read: Foo default/a: status.conditions; Foo default/b: Degraded, Ready",
+				"Important=True/ConditionsTrue: Foo default/z: BadConnectivity is True",
+				"Synced=True/Synced: All resources of the Probe are being read",
+			},
+			listed: []v1alpha1.ProbeResourceStatus{
+				listed("z", false, "BadConnectivity"), listedUnreadable("a", "status.conditions"), listedUnreadable("b", "Degraded", "Ready"),
+			},
+			summary: &v1alpha1.ProbeSummary{Total: 5, Important: 1, Unknown: 3, Unreadable: 2},
+		},
+		"UnreadableConditionsKept": {
+			reason: "What could not be judged is carried over as what it was.",
+			before: Compute(Inputs{
+				Now: metav1.Unix(1000, 0), Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
+				Resources: []Resource{read(watch.Counts{Total: 5, Unknown: 2, Unreadable: 1}, malformed("a", "Degraded"))},
+			}),
+			in: Inputs{Resources: []Resource{
+				unreadable(v1alpha1.ReasonReadFailed),
+				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
+			}},
+			conditions: []string{
+				"Upgradeable=Unknown/NotRead: Not all custom resources have been read; Synced reports why",
+				"Important=False/NothingImportant: No important condition is True",
+				"Synced=False/ReadFailed: ReadFailed it is",
+			},
+			listed:  []v1alpha1.ProbeResourceStatus{listedUnreadable("a", "Degraded")},
+			summary: &v1alpha1.ProbeSummary{Total: 3, Unknown: 1, Unreadable: 1},
+		},
 		"WorstProblemFirst": {
 			reason: "Synced gives the reason of the worst problem and the sentences of all.",
 			in: Inputs{
@@ -314,7 +422,7 @@ func TestCompute(t *testing.T) {
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonInvalidExpression, Message: "Position 1 is wrong"}},
 			},
 			conditions: []string{
-				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
+				"Upgradeable=Unknown/NotRead: Not all custom resources have been read; Synced reports why",
 				"Important=Unknown/NotRead: The custom resources have not been read yet",
 				"Synced=False/Forbidden: Forbidden it is; Position 1 is wrong; There is no a",
 			},
