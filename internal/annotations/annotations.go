@@ -44,6 +44,14 @@ func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomReso
 			len(resources), csv.Name, v1alpha1.MaxProbeResources, cut)})
 		resources = resources[:v1alpha1.MaxProbeResources]
 	}
+	return ProbeOf(csv, resources), problems
+}
+
+// ProbeOf returns the Probe of an operator that annotated these resources, or nil if there are none.
+func ProbeOf(csv *v1alpha1.ClusterServiceVersion, resources []v1alpha1.ProbeResource) *v1alpha1.Probe {
+	if len(resources) == 0 {
+		return nil
+	}
 	return &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       csv.Namespace,
@@ -51,7 +59,28 @@ func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomReso
 			OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
 		},
 		Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources},
-	}, problems
+	}
+}
+
+// Differences returns how the annotations of CustomResourceDefinitions differ from what an operator declared, a
+// sentence for each, sorted.
+func Differences(declared []v1alpha1.ProbeResource, crds []*apiextensions.CustomResourceDefinition) []string {
+	var out []string
+	for _, crd := range crds {
+		var was v1alpha1.ProbeResource
+		for _, r := range declared {
+			if r.CRDName() == crd.Name {
+				was = r
+			}
+		}
+		for _, a := range []struct{ name, was string }{{v1alpha1.AnnotationUpgradeable, was.Upgradeable}, {v1alpha1.AnnotationImportant, was.Important}} {
+			if is := crd.Annotations[a.name]; is != a.was {
+				out = append(out, fmt.Sprintf("annotation %s of CustomResourceDefinition %s is %q instead of %q", a.name, crd.Name, is, a.was))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // BundleProbe returns the Probe that the CustomResourceDefinitions in a bundle will get once they are installed; nil if

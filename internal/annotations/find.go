@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/optin"
 )
 
 // Find returns a Probe, or nil if it does not exist.
@@ -37,6 +38,25 @@ func CRDs(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVers
 		}
 	}
 	return out, nil
+}
+
+// OptIns has what operators declared when they were installed. *optin.Store implements it.
+type OptIns interface {
+	Get(ctx context.Context, csv types.NamespacedName) (*optin.OptIn, error)
+}
+
+// Declared returns what an operator declared when it was installed, and whether it opted in. If it is not recorded, own is
+// nil and its CustomResourceDefinitions count.
+func Declared(ctx context.Context, c client.Reader, records OptIns, csv *v1alpha1.ClusterServiceVersion) (own []v1alpha1.ProbeResource, optedIn bool, err error) {
+	record, err := records.Get(ctx, client.ObjectKeyFromObject(csv))
+	if err != nil {
+		return nil, false, err
+	}
+	if record == nil {
+		optedIn, err = OptedIn(ctx, c, csv)
+		return nil, optedIn, err
+	}
+	return append([]v1alpha1.ProbeResource{}, record.Resources...), len(record.Resources) > 0, nil
 }
 
 // OptedIn reports whether a CustomResourceDefinition that a ClusterServiceVersion owns is annotated for a Probe, so

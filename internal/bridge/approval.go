@@ -10,6 +10,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -26,16 +27,33 @@ type Namespace struct {
 	Probes             map[string]*v1alpha1.Probe
 	OperatorConditions map[string]*operatorsv2.OperatorCondition
 
-	// OptedIn has the names of the ClusterServiceVersions whose CustomResourceDefinitions ask for a Probe.
+	// OptedIn has the names of the ClusterServiceVersions that asked for a Probe, and Own what they asked for, as far as
+	// that is recorded.
 	OptedIn map[string]bool
+	Own     map[string][]v1alpha1.ProbeResource
+
+	// Uninstalled are the operators that opted in and no longer exist.
+	Uninstalled []Uninstalled
 
 	// Reader identifies the process that reads custom resources now. Targets is the hash of the OperatorGroup's target
 	// namespaces.
 	Reader, Targets string
 
+	// Begins is true if the update begins unless it is held. Live then has the status of each Probe by name that its custom
+	// resources have now.
+	Begins bool
+	Live   map[string]*v1alpha1.ProbeStatus
+
 	// Readers has the current reader of each Probe by name. Where it has none, PodReady reports whether the pod of a
 	// Probe with isolation Pod is one.
 	Readers map[string]string
+}
+
+// Uninstalled is an operator that opted in and no longer exists. It may have left custom resources.
+type Uninstalled struct {
+	Name  string // of its ClusterServiceVersion
+	Owned []string
+	Probe *v1alpha1.Probe // that it would have
 }
 
 // Verdict is the decision of the approval gate about an InstallPlan. OLM puts all updates of a namespace into one plan,
@@ -56,20 +74,48 @@ func (v Verdict) Approve() bool { return v.Ours && !v.Gate.Held && len(v.Missing
 
 // Judge returns the Verdict on an InstallPlan.
 func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
-	out := Verdict{Ours: n.delegated(plan)}
-	var updates []gate.Inputs
+	out := Verdict{Ours: n.delegated(plan), Gate: gate.EvaluatePlan(n.Updates(plan))}
 	for i := range n.Subscriptions {
-		sub := &n.Subscriptions[i]
-		if !installs(plan, sub) {
-			continue
-		}
-		if sub.IsManual() && !sub.IsGated() {
+		if sub := &n.Subscriptions[i]; installs(plan, sub) && sub.IsManual() && !sub.IsGated() {
 			out.Missing = append(out.Missing, sub.Namespace+"/"+sub.Name)
 		}
-		updates = append(updates, n.update(sub))
 	}
-	out.Gate = gate.EvaluatePlan(updates)
 	slices.Sort(out.Missing)
+	return out
+}
+
+// Updates returns what decides about each Subscription that a plan is for.
+func (n Namespace) Updates(plan *olm.InstallPlan) []gate.Inputs {
+	var out []gate.Inputs
+	for i := range n.Subscriptions {
+		if sub := &n.Subscriptions[i]; installs(plan, sub) {
+			out = append(out, n.update(sub))
+			out = append(out, n.takenOver(plan, sub)...)
+		}
+	}
+	return out
+}
+
+// takenOver returns what decides about a first install by a plan beside the custom resources that other versions of the
+// operator left. The same version may be installed again.
+func (n Namespace) takenOver(plan *olm.InstallPlan, sub *v1alpha1.Subscription) []gate.Inputs {
+	target := sub.Status.CurrentCSV
+	if csvchain.Running(n.CSVs, sub.Status.InstalledCSV) != nil {
+		return nil
+	}
+	var out []gate.Inputs
+	for _, u := range n.Uninstalled {
+		defines := func(s *olm.Step) bool {
+			return s.Resolving == target && s.Resource.Kind == "CustomResourceDefinition" && slices.Contains(u.Owned, s.Resource.Name)
+		}
+		if u.Name == target || !slices.ContainsFunc(plan.Status.Plan, defines) {
+			continue
+		}
+		out = append(out, gate.Inputs{
+			Subscription: sub, Target: target, BesideOLM: true, Uninstalled: true, Probe: u.Probe, Begins: n.Begins,
+			Running: &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: sub.Namespace, Name: u.Name}},
+		})
+	}
 	return out
 }
 
@@ -123,7 +169,8 @@ func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
 		return out
 	}
 	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
-	out.OptedIn = n.OptedIn[running.Name]
+	out.OptedIn, out.Own = n.OptedIn[running.Name], n.Own[running.Name]
+	out.Begins, out.Live = n.Begins, n.Live[running.Name]
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out
 }
@@ -170,7 +217,7 @@ func missing(plan *olm.InstallPlan, subs []string) string {
 
 // Probe returns the inputs for the Probe of a ClusterServiceVersion.
 func (n Namespace) Probe(name string) gate.Inputs {
-	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name]}
+	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name], Own: n.Own[name]}
 }
 
 // Waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides

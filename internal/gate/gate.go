@@ -7,6 +7,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,6 +23,10 @@ type Inputs struct {
 	// Running is the ClusterServiceVersion to be replaced. It is nil for a first install, which is never held.
 	Running *v1alpha1.ClusterServiceVersion
 
+	// Uninstalled is true if Running does not exist any more, and left custom resources that Target takes over: installing
+	// that is an update, too. Only Live counts then, since there is no Probe.
+	Uninstalled bool
+
 	// Target is the name of the ClusterServiceVersion to be installed.
 	Target string
 
@@ -33,10 +38,20 @@ type Inputs struct {
 	// Probe.
 	OptedIn bool
 
+	// Own are the resources of the Probe that the running CSV was installed with; nil if that is not recorded. The
+	// CustomResourceDefinitions may have annotations of another version since, and so may the Probe for a moment.
+	Own []v1alpha1.ProbeResource
+
 	// Reader is the process that currently reads custom resources, or NoReader. Targets is the current hash of the
 	// OperatorGroup's target namespaces. The status of a Probe is outdated if it was computed by another reader or for
 	// other namespaces.
 	Reader, Targets string
+
+	// Begins is true if the update begins unless it is held. Live is then the status that the Probe has according to its
+	// custom resources, read from the API server for this decision: the Probe itself may not have heard of their last
+	// change yet.
+	Begins bool
+	Live   *v1alpha1.ProbeStatus
 
 	// BesideOLM is true if OLM evaluates the OperatorCondition itself. Only `spec.overrides` can then override a
 	// condition that the operator set there.
@@ -58,8 +73,16 @@ type Decision struct {
 	// Overridden is true if something would hold the update, but an administrator allows it.
 	Overridden bool
 
+	// Unreported is true if custom resources hold the update and their Probe does not report that.
+	Unreported bool
+
 	// Approved is true if the InstallPlan was already approved, and OLM holds the update nevertheless.
 	Approved bool
+}
+
+// AskAgain reports whether the hold may end without an event.
+func (d Decision) AskAgain() bool {
+	return d.Held && (d.Unreported || d.Reason == v1alpha1.ReasonProbeNotRead)
 }
 
 // Evaluate returns whether the running operator holds its update. `spec.overrides` of the OperatorCondition takes
@@ -69,10 +92,10 @@ func Evaluate(in Inputs) Decision {
 		return Decision{}
 	}
 	override := overrideOf(in.OperatorCondition)
-	if override != nil && override.Status == metav1.ConditionFalse {
+	if override != nil && override.Status != metav1.ConditionTrue { // as in OLM, also if it is Unknown
 		return Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-			"The update to %s is held: spec.overrides of OperatorCondition %s sets Upgradeable=False%s. It continues when that is removed or set to True",
-			in.Target, nameOf(in.OperatorCondition), quote(override.Message))}
+			"The update to %s is held: spec.overrides of OperatorCondition %s sets Upgradeable=%s%s. It continues when that is removed or set to True",
+			in.Target, nameOf(in.OperatorCondition), override.Status, quote(override.Message))}
 	}
 	objections := objectionsOf(in)
 	if len(objections) == 0 {
@@ -82,8 +105,8 @@ func Evaluate(in Inputs) Decision {
 		return Decision{Reason: v1alpha1.ReasonOverridden, Overridden: true, Message: fmt.Sprintf(
 			"The update to %s goes on, since %s allows it. It would be held: %s", in.Target, by, sentences(objections))}
 	}
-	return Decision{Held: true, Reason: objections[0].Reason, Message: fmt.Sprintf(
-		"The update to %s is held: %s. %sTo update anyway: %s", in.Target, sentences(objections), doubt(in.Running), command(in))}
+	return Decision{Held: true, Reason: objections[0].Reason, Unreported: in.contradicts(), Message: fmt.Sprintf(
+		"The update to %s is held: %s. %sTo update anyway: %s", in.Target, sentences(objections), in.doubt(), command(in))}
 }
 
 // EvaluatePlan returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all: the
@@ -115,10 +138,12 @@ func objectionsOf(in Inputs) []condition.Problem {
 
 // ProbeObjection returns why the Probe of the running CSV does not allow an update; nil if it does. An unknown state
 // holds: a Probe that an operator opted in to and that does not exist, belongs to another owner, or has not been read
-// since its spec, its target namespaces or the reader changed. If reading fails later, the last result remains in
-// effect, since Synced is then False, not Unknown.
+// since its spec, its target namespaces or the reader changed, or not for some time.
 func ProbeObjection(in Inputs) *condition.Problem {
 	probe := in.Probe
+	if in.Uninstalled {
+		return in.liveObjection()
+	}
 	if probe == nil {
 		if !in.OptedIn {
 			return nil
@@ -139,8 +164,10 @@ func ProbeObjection(in Inputs) *condition.Problem {
 		return &condition.Problem{Reason: v1alpha1.ReasonProbeConflict, Message: fmt.Sprintf(
 			"Probe %s was not created from the annotations of the operator's CustomResourceDefinitions: delete it to have that one created, or set its spec.manager to %s",
 			nameOf(probe), v1alpha1.ManagerCRDAnnotations)}
+	case probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && in.Own != nil && !equality.Semantic.DeepEqual(in.Own, probe.Spec.ProbeResources):
+		return notRead("Probe %s has other expressions than %s was installed with; operator-status corrects that", nameOf(probe), in.Running.Name)
 	case in.isCurrent(probe, upgradeable):
-		return nil
+		return in.liveObjection()
 	}
 	if in.Reader == NoReader && probe.IsIsolated() {
 		return notRead("the pod that reads what Probe %s watches is not ready%s", nameOf(probe), podProblem(probe))
@@ -153,6 +180,56 @@ func ProbeObjection(in Inputs) *condition.Problem {
 		out.Message += quote(synced.Message)
 	}
 	return out
+}
+
+// AsksLive reports whether an update that begins depends on custom resources, which then have to be read.
+func (in Inputs) AsksLive() bool {
+	return in.Running != nil && in.Probe != nil && !in.Uninstalled && !writtenByOperator(in.Probe)
+}
+
+// liveObjection returns why the custom resources of a Probe that allows the update do not, or nil.
+func (in Inputs) liveObjection() *condition.Problem {
+	if in.Live == nil {
+		if !in.Begins {
+			return nil
+		}
+		return notRead("the custom resources of %s have not been read for this update", in.subject())
+	}
+	synced := meta.FindStatusCondition(in.Live.Conditions, v1alpha1.ConditionSynced)
+	switch upgradeable := meta.FindStatusCondition(in.Live.Conditions, v1alpha1.ConditionUpgradeable); {
+	case upgradeable != nil && upgradeable.Status == metav1.ConditionTrue:
+		return nil
+	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
+		return &condition.Problem{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: fmt.Sprintf(
+			"%s, but its custom resources do not allow it%s", in.unaware(), quote(upgradeable.Message))}
+	case synced != nil && synced.Status != metav1.ConditionTrue:
+		return notRead("the custom resources of %s cannot be read now%s", in.subject(), quote(synced.Message))
+	default:
+		return notRead("the custom resources of %s cannot be read now", in.subject())
+	}
+}
+
+// subject names what custom resources belong to.
+func (in Inputs) subject() string {
+	if in.Uninstalled {
+		return nameOf(in.Running) + ", which was uninstalled,"
+	}
+	return "Probe " + nameOf(in.Probe)
+}
+
+// unaware states why no Probe reports what custom resources report.
+func (in Inputs) unaware() string {
+	if in.Uninstalled {
+		return nameOf(in.Running) + " was uninstalled"
+	}
+	return "Probe " + nameOf(in.Probe) + " does not report it yet"
+}
+
+// contradicts reports whether the custom resources of the Probe do not allow the update, and the Probe does not report
+// that.
+func (in Inputs) contradicts() bool {
+	return in.Live != nil && meta.IsStatusConditionFalse(in.Live.Conditions, v1alpha1.ConditionUpgradeable) &&
+		(in.Uninstalled || !meta.IsStatusConditionFalse(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable))
 }
 
 // podProblem returns why the pod of a Probe is not ready, as the end of a sentence; empty if that is not known.
@@ -224,7 +301,11 @@ func (in Inputs) beyondAnnotation() bool {
 
 // doubt returns a note that the conditions may be out of date if the running CSV is neither Succeeded nor Replacing;
 // empty otherwise.
-func doubt(running *v1alpha1.ClusterServiceVersion) string {
+func (in Inputs) doubt() string {
+	running := in.Running
+	if in.Uninstalled {
+		return "But nothing changes what they report until an operator runs again. "
+	}
 	if running.Status.Phase == olm.CSVPhaseSucceeded || running.Status.Phase == olm.CSVPhaseReplacing { // it keeps running while it is replaced
 		return ""
 	}

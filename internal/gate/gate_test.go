@@ -61,6 +61,10 @@ func synced(status metav1.ConditionStatus) metav1.Condition {
 	return newCondition("Synced", status, string(status)+" it is.")
 }
 
+func live(conditions ...metav1.Condition) *v1alpha1.ProbeStatus {
+	return &v1alpha1.ProbeStatus{Conditions: conditions}
+}
+
 func fromProbe(c metav1.Condition) metav1.Condition {
 	c.Reason = v1alpha1.ReasonProbeNotUpgradeable
 	return c
@@ -114,7 +118,7 @@ func TestEvaluate(t *testing.T) {
 			want: holds("ProbeNotUpgradeable",
 				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
 		},
-		"LastWordYes": {reason: "If reading fails, the last result stands.", in: unread(probe(synced(no), upgradeable(yes, "")))},
+		"PartlySynced": {reason: "What a Probe cannot read or parse, and may ignore, does not hold.", in: unread(probe(synced(no), upgradeable(yes, "")))},
 		"NeverReadable": {
 			reason: "If it was never read, the message states why.",
 			in:     Inputs{Probe: manager(probe(synced(no), upgradeable(unknown, "")), v1alpha1.ManagerCRDAnnotations)},
@@ -187,10 +191,79 @@ func TestEvaluate(t *testing.T) {
 				"default/foo.v1 sets Upgradeable=False: Not on Fridays. It continues when that is removed or set to True"),
 		},
 		"OverriddenUnknown": {
-			reason: "An override with status Unknown has no effect.",
-			in:     Inputs{OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(unknown, "")))},
-			want: holds("OperatorConditionNotUpgradeable",
-				"The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing. To update anyway: "+allow),
+			reason:     "An override that is not True holds every update, as in OLM.",
+			in:         Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), list(upgradeable(unknown, "Who knows?")))},
+			annotation: "foo.v2",
+			want: holds("OperatorConditionNotUpgradeable", "The update to foo.v2 is held: spec.overrides of OperatorCondition "+
+				"default/foo.v1 sets Upgradeable=Unknown: Who knows?. It continues when that is removed or set to True"),
+		},
+		"StaleYes": {
+			reason: "What may have changed since it was read is waited for.",
+			in:     Inputs{Probe: probe(synced(unknown), upgradeable(unknown, ""))},
+			want:   notRead,
+		},
+		"OthersExpressions": {
+			reason: "A yes to what another version asks is none.",
+			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerCRDAnnotations), OptedIn: true,
+				Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has other expressions than foo.v1 was installed with; "+
+				"operator-status corrects that. To update anyway: "+allow),
+		},
+		"LiveYes": {
+			reason: "An update begins if the custom resources allow it at that moment, too.",
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(yes, ""))},
+		},
+		"LiveNo": {
+			reason: "A Probe may not have heard yet of what its custom resources report.",
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(no, waiting))},
+			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Unreported: true, Message: "The update to foo.v2 is held: Probe default/foo.v1 does not " +
+				"report it yet, but its custom resources do not allow it: " + waiting + ". To update anyway: " + allow},
+		},
+		"LiveUnreadable": {
+			reason: "What cannot be read at that moment is not known.",
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(no), upgradeable(unknown, ""))},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: the custom resources of Probe default/foo.v1 cannot be read now: False it is. "+
+				"To update anyway: "+allow),
+		},
+		"LiveMissing": {
+			reason: "A caller that lets the update begin without reading does not let it begin.",
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: the custom resources of Probe default/foo.v1 have not been read for this update. "+
+				"To update anyway: "+allow),
+		},
+		"LiveYesProbeNo": {
+			reason: "A Probe that has not heard yet that it is allowed is waited for.",
+			in:     Inputs{Probe: probeSaysNo, Begins: true, Live: live(synced(yes), upgradeable(yes, ""))},
+			want: holds("ProbeNotUpgradeable",
+				"The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+". To update anyway: "+allow),
+		},
+		"Uninstalled": {
+			reason: "Installing another version beside custom resources is an update, and they cannot be asked otherwise.",
+			in:     Inputs{Uninstalled: true, Begins: true, Live: live(synced(yes), upgradeable(no, waiting))},
+			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Unreported: true, Message: "The update to foo.v2 is held: default/foo.v1 was uninstalled, " +
+				"but its custom resources do not allow it: " + waiting + ". But nothing changes what they report until an operator runs again. " +
+				"To update anyway: " + allow},
+		},
+		"UninstalledUnread": {
+			reason: "What may be left is not known.",
+			in:     Inputs{Uninstalled: true, Begins: true},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: the custom resources of default/foo.v1, which was uninstalled, have not been read "+
+				"for this update. But nothing changes what they report until an operator runs again. To update anyway: "+allow),
+		},
+		"UninstalledYes": {
+			reason: "Custom resources that allow it do not hold it.",
+			in:     Inputs{Uninstalled: true, Begins: true, Live: live(synced(yes), upgradeable(yes, ""))},
+		},
+		"LiveOfOwnStatus": {
+			reason: "There is nothing else to read if the operator writes the Probe itself.",
+			in:     Inputs{Probe: noSpec(probe(upgradeable(yes, ""))), Begins: true},
+		},
+		"LiveNoAnnotated": {
+			reason: "An administrator's permission is for what is read at that moment, too.",
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(no, waiting))}, annotation: "foo.v2",
+			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since annotation " +
+				"operatorstatus.io/allow-upgrade of Subscription default/foo allows it. It would be held: " +
+				"Probe default/foo.v1 does not report it yet, but its custom resources do not allow it: " + waiting},
 		},
 		"DeadHolder": {
 			reason: "The conditions of a failed operator may be out of date. The message mentions it, but the update is still held.",
@@ -231,6 +304,26 @@ func TestEvaluate(t *testing.T) {
 }
 
 const generation = 3
+
+func TestAskAgain(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		of     Decision
+		want   bool
+	}{
+		"Allowed":    {"Nothing is waited for.", Decision{}, false},
+		"Reported":   {"The Probe changes when its custom resources do.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable}, false},
+		"NotRead":    {"No event reports that it can be read.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead}, true},
+		"Unreported": {"The Probe does not change when its custom resources do.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.of.AskAgain(); got != tc.want {
+				t.Errorf("%s\ngot %t, want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
 
 func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}

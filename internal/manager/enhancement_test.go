@@ -126,9 +126,9 @@ func TestEnhancement(t *testing.T) {
 
 	c.Apply(t, namespace, enhancementProbeSecondSpelling)
 	c.Apply(t, namespace, enhancementFoo)
-	for _, probe := range []string{"foo-operator.v1.0.0", "by-the-other-spelling"} {
+	for probe, synced := range map[string]string{"foo-operator.v1.0.0": "Synced=True/Synced", "by-the-other-spelling": "Synced=False/OperatorNotFound"} {
 		p := awaitProbe(t, c, types.NamespacedName{Namespace: namespace, Name: probe},
-			"Upgradeable=False/NotUpgradeable", "Important=True/ConditionsTrue", "Synced=True/Synced")
+			"Upgradeable=False/NotUpgradeable", "Important=True/ConditionsTrue", synced)
 		checkEqual(t, "probeResources of "+probe, []v1alpha1.ProbeResourceStatus{{
 			Resource: "foos.foo.example.com", Kind: "Foo", Namespace: namespace, Name: "foo-example", Blocking: true,
 			Reasons: []string{"!Migrating", "UnhealthyDatabase", "BadConnectivity"},
@@ -153,7 +153,7 @@ func TestEnhancementProbeAsWritten(t *testing.T) {
 	namespace := c.Namespace(t, "as-written")
 	c.Apply(t, namespace, enhancementProbe)
 	name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1.0.0"}
-	awaitProbe(t, c, name, "Synced=False/NoIdentity", "Upgradeable=Unknown/NotRead")
+	awaitProbe(t, c, name, "Synced=False/OperatorNotFound", "Upgradeable=Unknown/OperatorNotFound")
 
 	account(t, c, namespace, "bar.example.com")
 	c.Apply(t, namespace, "---"+builder.CRD("bars", "bar.example.com", upgradeableNotMigrating))

@@ -63,6 +63,7 @@ func setReady(t *testing.T, d *appsv1.Deployment, ready int32) {
 // TestIsolation verifies the pod of a Probe: it reads as the operator's account, may write the status of this Probe and
 // nothing else, and is removed and rolled with what it depends on.
 func TestIsolation(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	const group = "isolation.example.com"
 	namespace := cluster.Namespace(t, "isolation")
 	cluster.PermitIsolation(t, namespace)
@@ -227,6 +228,7 @@ func TestIsolationOfUpdate(t *testing.T) {
 
 // TestIsolationProblems verifies that a Probe reports why no pod reads for it.
 func TestIsolationProblems(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	const group = "unisolated.example.com"
 	namespace := cluster.Namespace(t, "unisolated")
 	cluster.Apply(t, namespace, builder.CRD("foos", group))
@@ -255,6 +257,7 @@ func TestIsolationProblems(t *testing.T) {
 // TestIsolationForbidden verifies that a manager that may not run pods in a namespace reports that, with the command that
 // permits it, also when it may no longer delete the pod.
 func TestIsolationForbidden(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	const group = "unpermitted.example.com"
 	namespace := cluster.Namespace(t, "unpermitted")
 	cluster.Apply(t, namespace, builder.CRD("foos", group))
@@ -282,6 +285,7 @@ func TestIsolationForbidden(t *testing.T) {
 
 // TestIsolationQuota verifies that a pod that a quota denies is not reported as a lack of permission.
 func TestIsolationQuota(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	const group = "scarce.example.com"
 	namespace := cluster.Namespace(t, "scarce")
 	cluster.Apply(t, namespace, builder.CRD("foos", group))

@@ -25,6 +25,7 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/subscription"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/metrics"
+	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/record"
 )
 
@@ -97,7 +98,8 @@ func (l *loops) start(ctx context.Context) error {
 	rights := apply.NewRights(mgr)
 	plans := &installplan.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Records: records, Trust: l.options.trust, Rights: rights,
-		ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
+		OptIns: &optin.Store{Reader: reader, Writer: c, Namespace: l.options.Namespace},
+		Live:   liveReads(mgr, l.options), ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{

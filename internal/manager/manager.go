@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,6 +55,8 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/lifecycle"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -342,7 +345,11 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if o.Controllers == ControllersLifecycle {
 		return nil
 	}
-	if err := addProbes(ctx, mgr, config, installed, mode, o, identity); err != nil {
+	optIns, err := newOptIns(mgr, o.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns); err != nil {
 		return err
 	}
 	if err := addMetrics(ctx, mgr, installed); err != nil {
@@ -351,7 +358,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addTracing(ctx, mgr, installed, o); err != nil {
 		return err
 	}
-	installed.when(func() error { return addBridges(mgr, mode, identity) }, loopKinds...)
+	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store) }, loopKinds...)
 	return addPlatform(ctx, mgr, installed, as, o)
 }
 
@@ -365,7 +372,8 @@ func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Cont
 }
 
 // addProbes adds the controllers of Probes, and the OperatorCondition gate, which acts unless the built-in loops run.
-func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, o Options, identity string) error {
+func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, o Options, identity string,
+	optIns optIns) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -378,6 +386,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		return err
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
+	probes.OptIns = optIns.Store
 	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage), Namespace: o.Namespace}
 	if o.HideForeignNames {
 		probes.HideForeignNames()
@@ -395,14 +404,14 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
-		if err := (&probe.SpecReconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
+		if err := (&probe.SpecReconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Changes: optIns.cache}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the Probe spec controller: %w", err)
 		}
 		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})
 	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error {
 		reconciler := &olm.GateReconciler{
-			Client: mgr.GetClient(), Clock: time.Now, Recorder: mgr.GetEventRecorder(UserAgent), Self: self(),
+			Client: mgr.GetClient(), Clock: time.Now, Recorder: mgr.GetEventRecorder(UserAgent), OptIns: optIns.Store, Self: self(),
 		}
 		beside := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.NotBuiltin, r) }
 		if err := reconciler.SetupWithManager(mgr, beside); err != nil {
@@ -418,19 +427,45 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 }
 
 // addBridges adds the controllers for OLM's Subscriptions and InstallPlans, which act while OLM runs the loops.
-func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, identity string) error {
+func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store) error {
 	around := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
-	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, Now: time.Now}
+	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, OptIns: optIns, Now: time.Now}
 	if err := subscriptions.SetupWithManager(mgr, around); err != nil {
 		return fmt.Errorf("adding the bridge to OLM's Subscriptions: %w", err)
 	}
 	approvals := &olm.ApprovalReconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Identity: identity, Recorder: mgr.GetEventRecorder(UserAgent),
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), OptIns: optIns, Live: liveReads(mgr, o), Identity: identity, Recorder: mgr.GetEventRecorder(UserAgent),
 	}
 	if err := approvals.SetupWithManager(mgr, around); err != nil {
 		return fmt.Errorf("adding the approval gate: %w", err)
 	}
 	return nil
+}
+
+// optIns has what operators declared when they were installed, from a cache of the ConfigMaps that record it.
+type optIns struct {
+	*optin.Store
+	cache cache.Cache
+}
+
+func newOptIns(mgr ctrl.Manager, namespace string) (optIns, error) {
+	records, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient:           mgr.GetHTTPClient(),
+		Scheme:               mgr.GetScheme(),
+		Mapper:               mgr.GetRESTMapper(),
+		DefaultNamespaces:    map[string]cache.Config{namespace: {}},
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{optin.Label: optin.LabelValue}),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return optIns{}, fmt.Errorf("making a cache of what operators declared: %w", err)
+	}
+	return optIns{&optin.Store{Reader: records, Writer: mgr.GetClient(), Namespace: namespace}, records}, mgr.Add(records)
+}
+
+// liveReads returns how custom resources are read when an update is about to begin.
+func liveReads(mgr ctrl.Manager, o Options) operand.Live {
+	return operand.Live{Reader: mgr.GetAPIReader(), List: watch.NewLister(mgr.GetConfig()).List, HideForeign: o.HideForeignNames}
 }
 
 // alsoWatch makes a controller also enqueue the names of changed objects of another kind.

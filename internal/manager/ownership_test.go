@@ -107,7 +107,7 @@ func TestGate(t *testing.T) {
 	cluster.Apply(t, namespace, builder.CRD("foos", "gate.example.com"))
 	migrating := foo(t, cluster, "gate.example.com", namespace, "foo", "Migrating=True")
 	p := userProbe(namespace, "foo-operator.v1", v1alpha1.ProbeResource{Name: "foos.gate.example.com", Upgradeable: "!Migrating"})
-	cluster.Create(t, p)
+	cluster.Create(t, p, csv(namespace, p.Name, "foos.gate.example.com"))
 	awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable")
 
 	t.Log("what is in the list beside Upgradeable stays")
@@ -203,6 +203,7 @@ func TestFirstAccountThatMay(t *testing.T) {
 // TestVersionAndScopeChange verifies that a CRD is still read after its served version changes, or after it is created
 // again with another scope.
 func TestVersionAndScopeChange(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "version")
 	account(t, cluster, namespace, "version.example.com")

@@ -88,7 +88,7 @@ func TestNoHotLoop(t *testing.T) {
 	forbidden := userProbe(namespace, "forbidden", upgradeable("foos.loop.example.com"))
 	absent := userProbe(namespace, "absent", upgradeable("foos.not-there.example.com"))
 	operator := csv(namespace, "foo-operator.v1", "foos.loop.example.com")
-	cluster.Create(t, nobody, forbidden, absent, operator)
+	cluster.Create(t, nobody, forbidden, absent, operator, csv(namespace, "nobody"), csv(namespace, "forbidden"), csv(namespace, "absent"))
 	for p, want := range map[client.Object]string{
 		nobody: "Synced=False/NoIdentity", forbidden: "Synced=False/Forbidden", absent: "Synced=False/ResourceNotFound", operator: "Synced=False/Forbidden",
 	} {

@@ -178,6 +178,7 @@ func seeded(t *testing.T) *rand.Rand {
 
 // TestTenThousand verifies the status after 1,000 flips of 10,000 custom resources against an independent count.
 func TestTenThousand(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	r := seeded(t)
 	c := testcluster.Start(t)
 	m := c.StartManager(t)
@@ -215,6 +216,7 @@ func TestTenThousand(t *testing.T) {
 
 // TestKilledDuringFlips verifies that the manager computes the same status after kill -9 at any moment.
 func TestKilledDuringFlips(t *testing.T) {
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	r := seeded(t)
 	h := newHerd(t, cluster, "killed.example.com", 300, r)
 	name := h.probe(t)

@@ -96,31 +96,36 @@ func awaitNoProbe(t *testing.T, namespace, name string) {
 	}
 }
 
+// TestInvalidAnnotation verifies that an invalid annotation is reported, does not affect the other annotations, and can be
+// corrected.
+func TestInvalidAnnotation(t *testing.T) {
+	cluster.InstallOLM(t)
+	m := cluster.StartManager(t)
+	namespace := cluster.Namespace(t, "annotation")
+	account(t, cluster, namespace, "invalid.example.com")
+	cluster.Apply(t, namespace, builder.CRD("bads", "invalid.example.com", `olm.operatorframework.io/condition.Upgradeable: "Ready && && Done"`))
+	cluster.Apply(t, namespace, builder.CRD("goods", "invalid.example.com", upgradeableNotMigrating, importantConnectivity))
+	cluster.Create(t, csv(namespace, "foo-operator.v1", "bads.invalid.example.com", "goods.invalid.example.com"))
+	name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1"}
+	p := awaitProbe(t, cluster, name, "Synced=False/InvalidExpression", "Upgradeable=True/NoResources")
+	checkEqual(t, "message", `Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition bads.invalid.example.com `+
+		`is no expression: position 10: expected a condition type, found "&&"`, message(p, v1alpha1.ConditionSynced))
+
+	annotate(t, "bads.invalid.example.com", "Ready && Done")
+	p = awaitProbe(t, cluster, name, "Synced=True/Synced")
+	checkEqual(t, "spec", []v1alpha1.ProbeResource{
+		{Name: "bads.invalid.example.com", Upgradeable: "Ready && Done"},
+		{Name: "goods.invalid.example.com", Upgradeable: "!Migrating", Important: "BadConnectivity || UnhealthyDatabase"},
+	}, p.Spec.ProbeResources)
+	m.CheckAlive(t)
+}
+
 // TestBadInput verifies that any input results in a clear reason, does not affect other resources of the Probe, and
 // recovers.
 func TestBadInput(t *testing.T) {
-	cluster.InstallOLM(t)
+	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
 	m := cluster.StartManager(t)
 	t.Cleanup(func() { m.CheckAlive(t) })
-
-	t.Run("InvalidAnnotation", func(t *testing.T) {
-		namespace := cluster.Namespace(t, "annotation")
-		account(t, cluster, namespace, "invalid.example.com")
-		cluster.Apply(t, namespace, builder.CRD("bads", "invalid.example.com", `olm.operatorframework.io/condition.Upgradeable: "Ready && && Done"`))
-		cluster.Apply(t, namespace, builder.CRD("goods", "invalid.example.com", upgradeableNotMigrating, importantConnectivity))
-		cluster.Create(t, csv(namespace, "foo-operator.v1", "bads.invalid.example.com", "goods.invalid.example.com"))
-		name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1"}
-		p := awaitProbe(t, cluster, name, "Synced=False/InvalidExpression", "Upgradeable=True/NoResources")
-		checkEqual(t, "message", `Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition bads.invalid.example.com `+
-			`is no expression: position 10: expected a condition type, found "&&"`, message(p, v1alpha1.ConditionSynced))
-
-		annotate(t, "bads.invalid.example.com", "Ready && Done")
-		p = awaitProbe(t, cluster, name, "Synced=True/Synced")
-		checkEqual(t, "spec", []v1alpha1.ProbeResource{
-			{Name: "bads.invalid.example.com", Upgradeable: "Ready && Done"},
-			{Name: "goods.invalid.example.com", Upgradeable: "!Migrating", Important: "BadConnectivity || UnhealthyDatabase"},
-		}, p.Spec.ProbeResources)
-	})
 
 	t.Run("UnknownCRD", func(t *testing.T) {
 		namespace := cluster.Namespace(t, "unknown")

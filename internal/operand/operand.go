@@ -1,4 +1,4 @@
-// Package operand finds the custom resources that an operator manages.
+// Package operand finds and reads the custom resources that an operator manages, and those that a Probe is about.
 package operand
 
 import (
@@ -42,12 +42,8 @@ func Kinds(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVer
 			return nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", owned.Name, err)
 		}
 		kind := Kind{CRD: crd.Name, Namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped}
-		for _, v := range crd.Spec.Versions {
-			if v.Served && (kind.Empty() || v.Storage) {
-				kind.GroupVersionKind = schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
-			}
-		}
-		if !kind.Empty() {
+		if version := servedVersion(crd); version != "" {
+			kind.GroupVersionKind = schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.Kind}
 			out = append(out, kind)
 		}
 	}

@@ -213,6 +213,16 @@ const (
 	// Remedy: none, an administrator decided it. To have later updates held, remove the override.
 	EventUpgradeOverridden = "UpgradeOverridden"
 
+	// EventUpgradeHeld is emitted on an InstallPlan of OLM if custom resources do not allow an update, and their Probe does
+	// not report that yet.
+	// Remedy: none, the Probe will report it. The message names the custom resources.
+	EventUpgradeHeld = "UpgradeHeldByCustomResources"
+
+	// EventAnnotationsDiffer is emitted on a Probe if the CustomResourceDefinitions of its operator get other annotations
+	// than the operator was installed with.
+	// Remedy: see the condition AnnotationsDiffer of the Probe.
+	EventAnnotationsDiffer = "AnnotationsDiffer"
+
 	// EventProbeBlind is emitted if the custom resources of a Probe could not be read for ten minutes. An update may be
 	// waiting for a permission to be granted or a service account to be created.
 	// Remedy: grant the permission or create the service account that the message names.
@@ -255,6 +265,6 @@ const (
 	// EventActionHandOver is the action of EventNotHandedOver.
 	EventActionHandOver = "HandOver"
 
-	// EventActionApprove is the action of EventUpgradeOverridden.
+	// EventActionApprove is the action of EventUpgradeOverridden and EventUpgradeHeld.
 	EventActionApprove = "Approve"
 )

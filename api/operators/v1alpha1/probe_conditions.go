@@ -23,6 +23,10 @@ const (
 	// itself, so that the Probe has no effect there.
 	ConditionGateConflict = "GateConflict"
 
+	// ConditionAnnotationsDiffer is True, and otherwise absent, if the CustomResourceDefinitions of the operator have other
+	// annotations than it was installed with. The Probe keeps those of the installation.
+	ConditionAnnotationsDiffer = "AnnotationsDiffer"
+
 	// ConditionHolding is True, and otherwise absent, while an update waits because of the Probe. The message names the
 	// Subscription, its target ClusterServiceVersion and the custom resources that hold it. The last transition time is
 	// that of UpgradeHeld on the Subscription.
@@ -166,6 +170,15 @@ const (
 	// ReasonSetByOperator means that the OperatorCondition contains an Upgradeable condition that the operator set.
 	// Remedy: none if the operator shall decide. Otherwise have its authors stop setting the condition.
 	ReasonSetByOperator = "SetByOperator"
+)
+
+// Reasons of AnnotationsDiffer on a Probe.
+const (
+	// ReasonChangedSinceInstallation means that another version of the operator, or a user, has written other annotations
+	// to the CustomResourceDefinitions since the operator was installed. The message has both.
+	// Remedy: none, the next version of the operator brings its own. The message has the command after which this version
+	// has the annotations of now.
+	ReasonChangedSinceInstallation = "ChangedSinceInstallation"
 )
 
 // Reasons of Upgradeable in `spec.conditions` of an OperatorCondition, as operator-status sets it. It identifies its own

@@ -161,8 +161,8 @@ type ProbeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	ObservedTargets string `json:"observedTargets,omitempty"`
 
-	// Conditions of the Probe; known types are Upgradeable, Important, Synced, PodReady, GateConflict and
-	// Holding.
+	// Conditions of the Probe; known types are Upgradeable, Important, Synced, PodReady, GateConflict, AnnotationsDiffer
+	// and Holding.
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors="urn:alm:descriptor:io.kubernetes.conditions"
 	// +optional
 	// +listType=map

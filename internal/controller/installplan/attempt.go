@@ -30,21 +30,23 @@ type attempt struct {
 	proposal   proposal
 	resolution *installplanstatus.Resolution // nil if the status has it
 	run        *run                          // nil until the content is prepared to be applied
+	decided    time.Time                     // when the gate was evaluated
+	asked      bool                          // whether it had anything to decide
 	transient  error                         // with a problem: another attempt may not have it
 }
 
 // acts are the actions after which there is another.
 var acts = map[action]func(*attempt, context.Context) error{
-	readStored:    (*attempt).readStored,
-	resume:        (*attempt).resume,
-	resolvePlan:   (*attempt).resolve,
-	evaluate:      (*attempt).evaluate,
-	approve:       (*attempt).approve,
-	readBundles:   (*attempt).readBundles,
-	dryRun:        (*attempt).dryRun,
-	evaluateAgain: (*attempt).evaluate,
-	storeContent:  (*attempt).store,
-	applyContent:  (*attempt).apply,
+	readStored:   (*attempt).readStored,
+	evaluateKept: (*attempt).evaluate,
+	resume:       (*attempt).resume,
+	resolvePlan:  (*attempt).resolve,
+	evaluate:     (*attempt).evaluate,
+	approve:      (*attempt).approve,
+	readBundles:  (*attempt).readBundles,
+	dryRun:       (*attempt).dryRun,
+	storeContent: (*attempt).store,
+	applyContent: (*attempt).apply,
 }
 
 // ends are the actions that end a reconcile.
@@ -95,7 +97,8 @@ func (a *attempt) readStored(ctx context.Context) error {
 	content, err := a.r.Records.Content(ctx, a.key(), a.plan.UID)
 	if content != nil && err == nil {
 		a.stored, a.proposal.content, a.proposal.release = kept, content, release
-		return nil
+		a.begun, err = a.r.hasBegun(ctx, a.plan.Namespace, a.plan.Name, a.plan.Spec.ClusterServiceVersionNames)
+		return err
 	}
 	release()
 	if err != nil {
@@ -142,11 +145,15 @@ func (a *attempt) resolve(ctx context.Context) error {
 // evaluate evaluates the gate. A user's approval does not override an operator that holds its update. For that there is
 // an override, which names the allowed version.
 func (a *attempt) evaluate(ctx context.Context) error {
-	decision, err := a.r.decide(ctx, a.plan.Namespace, a.proposal.choices)
-	if err == nil && (a.gate == nil || decision.Held) { // the decision that the plan was approved with stays
+	decision, asked, err := a.r.decide(ctx, a.plan.Namespace, &a.proposal, installplanstatus.Approved(a.plan))
+	if err != nil {
+		return err
+	}
+	if a.gate == nil || decision.Held { // the decision that the plan was approved with stays
 		a.gate = &decision
 	}
-	return err
+	a.decided, a.asked = time.Now(), asked
+	return nil
 }
 
 // approve approves a plan with the resourceVersion that was evaluated, so that a plan that changed is evaluated again.
@@ -191,6 +198,9 @@ func (a *attempt) store(ctx context.Context) error {
 }
 
 func (a *attempt) apply(ctx context.Context) error {
+	if !a.begun {
+		a.run.confirm = a.confirm
+	}
 	a.err = a.run.apply(ctx)
 	return nil
 }
@@ -213,14 +223,14 @@ func (a *attempt) reportProblem(ctx context.Context) (reconcile.Result, error) {
 	return a.rest(ctx)
 }
 
-// wait requeues the plan if the gate waits for a Probe to be read, which may cause no event. Everything else that ends a
-// hold does.
+// wait requeues the plan if its hold may end without an event.
 func (a *attempt) wait(ctx context.Context) (reconcile.Result, error) {
-	var out reconcile.Result
-	if a.gate.Reason == v1alpha1.ReasonProbeNotRead {
-		out.RequeueAfter = time.Second
+	err := a.write(ctx, waitForRelease)
+	if err != nil || !a.gate.AskAgain() {
+		return reconcile.Result{}, err
 	}
-	return out, a.write(ctx, waitForRelease)
+	since := a.plan.Status.GetCondition(v1alpha1.ConditionUpgradeHeld).LastTransitionTime
+	return reconcile.Result{RequeueAfter: condition.BackOff(since, a.r.Now())}, nil
 }
 
 func (a *attempt) remake(ctx context.Context) (reconcile.Result, error) {

@@ -23,6 +23,8 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/catalog/store"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/record"
 )
 
@@ -59,6 +61,12 @@ type Reconciler struct {
 
 	// Rights enqueues plans that wait for a permission when permissions change.
 	Rights *apply.Rights
+
+	// OptIns has what the operators declared, read from the API server.
+	OptIns *optin.Store
+
+	// Live reads custom resources for the decision whether an update may begin.
+	Live operand.Live
 
 	// ProbeReader returns the identity of the process that reads custom resources, or gate.NoReader if none does.
 	ProbeReader func(context.Context) (string, error)

@@ -3,48 +3,176 @@ package installplan
 import (
 	"context"
 	"fmt"
+	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
-	"github.com/operator-status/operator-status/internal/resolve"
+	"github.com/operator-status/operator-status/internal/optin"
 )
 
-// decide evaluates the gate for every operator that the plan would update. It reads Probes, OperatorConditions,
-// Subscriptions and the OperatorGroup from the API server, since the cache may be stale.
-func (r *Reconciler) decide(ctx context.Context, namespace string, choices []resolve.Choice) (gate.Decision, error) {
-	updates, err := r.updates(ctx, namespace, choices)
+const (
+	// decisionLasts is how old the decision of the gate may be when the first object of an update is written. An older
+	// one is made again.
+	decisionLasts = time.Second
+
+	// writesWithin is how long after that decision the request may take. It is not repeated after that, not even if the
+	// API server asks to retry it.
+	writesWithin = 2 * time.Second
+
+	// readingIsQuick is how long reading custom resources may take before everything else is read again after it.
+	readingIsQuick = time.Second
+)
+
+// update is a CSV of a plan that replaces a running one, or takes over the custom resources that an uninstalled one left.
+type update struct {
+	target  string
+	running *v1alpha1.ClusterServiceVersion // only its name if it was uninstalled
+	left    *optin.OptIn                    // what the uninstalled one declared, or nil
+}
+
+// updates returns the CSVs that a plan would replace, read from the API server.
+func (r *Reconciler) updates(ctx context.Context, namespace string, replacements []replacement) ([]update, error) {
+	var out []update
+	for _, c := range replacements {
+		running, err := r.running(ctx, namespace, c.replaces)
+		if err != nil {
+			return nil, err
+		}
+		if running != nil {
+			out = append(out, update{target: c.name, running: running})
+			continue
+		}
+		left, err := r.uninstalled(ctx, namespace, c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, left...)
+	}
+	return out, nil
+}
+
+// uninstalled returns the operators that opted in, no longer exist, and owned kinds that a CSV of a plan owns, too. The
+// same version may be installed again.
+func (r *Reconciler) uninstalled(ctx context.Context, namespace string, c replacement) ([]update, error) {
+	records, err := r.OptIns.In(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var out []update
+	for _, record := range records {
+		if record.Of.Name == c.name || len(record.Resources) == 0 || !record.Shares(c.owned) {
+			continue
+		}
+		csv := &metav1.PartialObjectMetadata{}
+		csv.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+		if err := r.Reader.Get(ctx, record.Of, csv); err == nil {
+			continue
+		} else if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("getting ClusterServiceVersion %s: %w", record.Of, err)
+		}
+		former := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: record.Of.Namespace, Name: record.Of.Name}}
+		out = append(out, update{target: c.name, running: former, left: &record})
+	}
+	return out, nil
+}
+
+// running returns the CSV that runs if the named one is the newest, or nil.
+func (r *Reconciler) running(ctx context.Context, namespace, name string) (*v1alpha1.ClusterServiceVersion, error) {
+	chain := map[string]*v1alpha1.ClusterServiceVersion{}
+	for next := name; next != "" && chain[next] == nil; next = chain[next].Spec.Replaces {
+		csv := &v1alpha1.ClusterServiceVersion{}
+		if err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: next}, csv); apierrors.IsNotFound(err) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("getting ClusterServiceVersion %s/%s: %w", namespace, next, err)
+		}
+		if chain[next] = csv; csvchain.Ran(csv) {
+			break
+		}
+	}
+	return csvchain.Running(chain, name), nil
+}
+
+// decide evaluates the gate for every operator that a plan would update. It reads from the API server, since the cache may
+// be stale. If begins is true, the plan is about to begin: then nothing that was not read for this decision counts, and
+// the custom resources of the operators are read as well. It was asked unless the plan updates none.
+func (r *Reconciler) decide(ctx context.Context, namespace string, p *proposal, begins bool) (decision gate.Decision, asked bool, err error) {
+	replacements := p.replacements()
+	inputs, err := r.gateInputs(ctx, namespace, replacements)
+	if err != nil {
+		return gate.Decision{}, false, err
+	}
+	decision = gate.EvaluatePlan(inputs)
+	if !begins || decision.Held || decision.Overridden {
+		return decision, len(inputs) > 0, nil
+	}
+	started := time.Now()
+	live := map[string]*v1alpha1.ProbeStatus{}
+	for _, in := range inputs {
+		switch {
+		case in.Uninstalled: // with its service accounts
+			live[in.Running.Name], err = r.Live.StatusAs(ctx, in.Probe, in.Running, p.account())
+		case in.AsksLive():
+			live[in.Running.Name], err = r.Live.Status(ctx, in.Probe, in.Running)
+		}
+		if err != nil {
+			return gate.Decision{}, true, fmt.Errorf("reading the custom resources of %s: %w", client.ObjectKeyFromObject(in.Running), err)
+		}
+	}
+	if time.Since(started) > readingIsQuick {
+		if inputs, err = r.gateInputs(ctx, namespace, replacements); err != nil {
+			return gate.Decision{}, true, err
+		}
+	}
+	for i := range inputs {
+		inputs[i].Begins, inputs[i].Live = true, live[inputs[i].Running.Name]
+	}
+	return gate.EvaluatePlan(inputs), len(inputs) > 0, nil
+}
+
+// gateInputs reads what the gate needs to know about each update of a plan.
+func (r *Reconciler) gateInputs(ctx context.Context, namespace string, replacements []replacement) ([]gate.Inputs, error) {
+	updates, err := r.updates(ctx, namespace, replacements)
 	if err != nil || len(updates) == 0 {
-		return gate.Decision{}, err
+		return nil, err
 	}
 	targets, err := operatorgroup.HashOf(ctx, r.Reader, r.Client, namespace)
 	if err != nil {
-		return gate.Decision{}, err
+		return nil, err
 	}
 	reader, err := r.ProbeReader(ctx)
 	if err != nil {
-		return gate.Decision{}, err
+		return nil, err
 	}
-	var inputs []gate.Inputs
+	var out []gate.Inputs
 	for _, u := range updates {
-		in, err := r.gateInputs(ctx, u, reader, targets)
+		in, err := r.inputsOf(ctx, u, reader, targets)
 		if err != nil {
-			return gate.Decision{}, err
+			return nil, err
 		}
-		inputs = append(inputs, in)
+		out = append(out, in)
 	}
-	return gate.EvaluatePlan(inputs), nil
+	return out, nil
 }
 
-func (r *Reconciler) gateInputs(ctx context.Context, u update, reader, targets string) (out gate.Inputs, err error) {
+func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets string) (out gate.Inputs, err error) {
 	out.Running, out.Target, out.Reader, out.Targets = u.running, u.target, reader, targets
 	key := client.ObjectKeyFromObject(u.running)
+	if u.left != nil {
+		out.Uninstalled, out.Probe = true, annotations.ProbeOf(u.running, u.left.Resources)
+		out.Subscription, err = r.allowing(ctx, u)
+		return out, err
+	}
 	if out.Probe, err = annotations.Find(ctx, r.Reader, key); err != nil {
 		return out, err
 	}
@@ -53,7 +181,7 @@ func (r *Reconciler) gateInputs(ctx context.Context, u update, reader, targets s
 			return out, err
 		}
 	}
-	if out.OptedIn, err = annotations.OptedIn(ctx, r.Client, u.running); err != nil {
+	if out.Own, out.OptedIn, err = annotations.Declared(ctx, r.Client, r.OptIns, u.running); err != nil {
 		return out, err
 	}
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
@@ -92,4 +220,41 @@ func (r *Reconciler) allowing(ctx context.Context, u update) (*v1alpha1.Subscrip
 		}
 	}
 	return out, nil
+}
+
+// hasBegun reports whether a plan has written one of its CSVs. From then on it is resumed, whatever the gate decides:
+// half an update is worse than either version.
+func (r *Reconciler) hasBegun(ctx context.Context, namespace, plan string, csvs []string) (bool, error) {
+	for _, name := range csvs {
+		csv := &metav1.PartialObjectMetadata{}
+		csv.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+		if err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, csv); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("getting ClusterServiceVersion %s/%s: %w", namespace, name, err)
+		} else if err == nil && csv.Annotations[v1alpha1.AnnotationInstallPlan] == plan {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// heldError is the decision of the gate that a plan must not begin.
+type heldError struct{ gate.Decision }
+
+func (e *heldError) Error() string { return e.Message }
+
+// confirm returns until when the first object of a plan may be written, according to a decision of the gate that has just
+// been made; zero if there is nothing to decide. It returns a *heldError if the gate holds the plan.
+func (a *attempt) confirm(ctx context.Context) (time.Time, error) {
+	if a.gate == nil || time.Since(a.decided) > decisionLasts {
+		if err := a.evaluate(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	switch {
+	case a.gate.Held:
+		return time.Time{}, &heldError{*a.gate}
+	case !a.asked:
+		return time.Time{}, nil
+	}
+	return a.decided.Add(writesWithin), nil
 }

@@ -2,15 +2,23 @@ package installplan
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/property"
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/resolve"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/watch"
 )
 
 // running returns a CSV that has Succeeded.
@@ -41,12 +49,14 @@ func subscribing(name, installed, allows string) *v1alpha1.Subscription {
 	return out
 }
 
-// updating returns choices that each replace the given CSV.
-func updating(replaces map[string]string) []resolve.Choice {
-	var out []resolve.Choice
+// updating returns a proposal of CSVs that each replace the given one.
+func updating(replaces map[string]string) *proposal {
+	out := &proposal{}
 	for _, name := range []string{"bar.v2", "foo.v2"} {
 		if old, ok := replaces[name]; ok {
-			out = append(out, choice(name, old))
+			c := choice(name, old)
+			c.Bundle.Provides = []property.GVK{{Group: "example.com", Kind: "Foo", Version: "v2"}}
+			out.choices = append(out.choices, c)
 		}
 	}
 	return out
@@ -104,7 +114,7 @@ func TestDecide(t *testing.T) {
 			}()
 			c := cluster(t, nothing, tc.there...)
 			reader := func(context.Context) (string, error) { return tc.reader, nil }
-			decision, err := (&Reconciler{Client: c, Reader: c, ProbeReader: reader}).decide(t.Context(), "default", updating(tc.replaces))
+			decision, _, err := (&Reconciler{Client: c, Reader: c, OptIns: optIns(c), ProbeReader: reader}).decide(t.Context(), "default", updating(tc.replaces), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,6 +132,120 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+func optIns(c client.Client) *optin.Store {
+	return &optin.Store{Reader: c, Writer: c, Namespace: "system"}
+}
+
+// TestDecideLive verifies that an update begins only if the custom resources allow it at that moment.
+func TestDecideLive(t *testing.T) {
+	foos := []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}}
+	owner := running("foo.v1")
+	owner.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos.example.com", Kind: "Foo", Version: "v1"}}
+	owner.Spec.InstallStrategy.StrategySpec.Permissions = []olm.StrategyDeploymentPermissions{{ServiceAccountName: "foo-operator"}}
+	allows := probing("foo.v1", "True", "")
+	allows.Spec.ProbeResources = foos
+	definition := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}}
+	definition.Spec.Group, definition.Spec.Names.Kind, definition.Spec.Names.Plural = "example.com", "Foo", "foos"
+	definition.Spec.Scope = apiextensions.NamespaceScoped
+	definition.Spec.Versions = []apiextensions.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
+	definition.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{{Type: apiextensions.Established, Status: apiextensions.ConditionTrue}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo-operator"}}
+	busy := watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 1, Blocking: 1},
+		Items: []watch.Item{{Namespace: "default", Name: "busy", Explanation: watch.Explanation{Blocks: "Migrating is True"}}}}
+	idle := watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 1}}
+	update := map[string]string{"foo.v2": "foo.v1"}
+	install := map[string]string{"foo.v2": ""}
+	cases := map[string]struct {
+		reason   string
+		there    []client.Object
+		record   *optin.OptIn
+		replaces map[string]string
+		begins   bool
+		read     watch.Snapshot
+		err      error
+		as       string // the account that reads, or empty if nothing is read
+		want     string // the reason of the hold
+	}{
+		"Idle": {reason: "They allow it, read as their operator.", there: []client.Object{owner, allows, definition, account, group()},
+			replaces: update, begins: true, read: idle, as: "default/foo-operator"},
+		"Busy": {reason: "A Probe that has not heard of it yet does not matter.", there: []client.Object{owner, allows, definition, account, group()},
+			replaces: update, begins: true, read: busy, as: "default/foo-operator", want: "ProbeNotUpgradeable"},
+		"NotYet": {reason: "An update that does not begin yet costs no read.", there: []client.Object{owner, allows, definition, account, group()},
+			replaces: update, read: busy},
+		"Unreadable": {reason: "What cannot be read is not known.", there: []client.Object{owner, allows, definition, account, group()},
+			replaces: update, begins: true, err: errors.New("too many requests"), as: "default/foo-operator", want: "ProbeNotRead"},
+		"NoAccount": {reason: "Nor what the operator itself could not read.", there: []client.Object{owner, allows, definition, group()},
+			replaces: update, begins: true, read: idle, want: "ProbeNotRead"},
+		"Overridden": {reason: "Nothing is read for an update that an administrator allows.",
+			there:    []client.Object{owner, probing("foo.v1", "False", "busy"), subscribing("foo", "foo.v1", "foo.v2"), definition, account, group()},
+			replaces: update, begins: true, read: busy},
+		"Reinstalled": {reason: "Another version beside custom resources of an uninstalled one is an update, too.",
+			there: []client.Object{definition, group()}, record: new(optin.New(owner, foos)),
+			replaces: install, begins: true, read: busy, as: "/", want: "ProbeNotUpgradeable"},
+		"ReinstalledIdle": {reason: "They allow it.", there: []client.Object{definition, group()}, record: new(optin.New(owner, foos)),
+			replaces: install, begins: true, read: idle, as: "/"},
+		"ReinstalledByAnother": {reason: "An operator of other kinds takes nothing over.", there: []client.Object{definition, group()},
+			record:   &optin.OptIn{Of: client.ObjectKeyFromObject(owner), Resources: foos, Owned: []schema.GroupKind{{Group: "example.com", Kind: "Bar"}}},
+			replaces: install, begins: true, read: busy},
+		"ReinstalledAllowed": {reason: "An administrator may allow it as any update.",
+			there: []client.Object{definition, group(), subscribing("foo", "foo.v1", "foo.v2")}, record: new(optin.New(owner, foos)),
+			replaces: install, begins: true, read: busy, as: "/"},
+		"BesideTheRunning": {reason: "The record of an operator that runs is not of an uninstalled one.",
+			there: []client.Object{owner, definition, group()}, record: new(optin.New(owner, foos)),
+			replaces: install, begins: true, read: busy},
+		"NeverOptedIn": {reason: "An operator that declared nothing left nothing to wait for.", there: []client.Object{definition, group()},
+			record: new(optin.New(owner, nil)), replaces: install, begins: true, read: busy},
+		"AnnotatedByAnother": {reason: "What another version wrote to the definition since does not count.",
+			there:    []client.Object{owner, fromAnnotations(allows), definition, account, group()},
+			record:   new(optin.New(owner, []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "Ready"}})),
+			replaces: update, begins: true, read: idle, want: "ProbeNotRead"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, nothing, tc.there...)
+			r := &Reconciler{Client: c, Reader: c, OptIns: optIns(c), ProbeReader: func(context.Context) (string, error) { return "", nil }}
+			if tc.record != nil {
+				if err := r.OptIns.Put(t.Context(), *tc.record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			targets, err := operatorgroup.HashOf(t.Context(), c, c, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			probes := &v1alpha1.ProbeList{}
+			if err := c.List(t.Context(), probes); err != nil {
+				t.Fatal(err)
+			}
+			for i := range probes.Items {
+				probes.Items[i].Status.ObservedTargets = targets
+				if err := c.Update(t.Context(), &probes.Items[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			as := ""
+			r.Live = operand.Live{Reader: c, List: func(_ context.Context, request watch.Request) (watch.Snapshot, error) {
+				as = request.Target.Identity.String()
+				return tc.read, tc.err
+			}}
+			decision, _, err := r.decide(t.Context(), "default", updating(tc.replaces), tc.begins)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := decision.Reason; decision.Held != (tc.want != "") || decision.Held && got != tc.want || as != tc.as {
+				t.Errorf("%s\nheld: %t because %s: %s; read as %q; want %q, read as %q", tc.reason, decision.Held, got, decision.Message, as, tc.want, tc.as)
+			}
+		})
+	}
+}
+
+// fromAnnotations returns a Probe that was made from annotations.
+func fromAnnotations(probe *v1alpha1.Probe) *v1alpha1.Probe {
+	out := probe.DeepCopy()
+	out.Spec.Manager = v1alpha1.ManagerCRDAnnotations
+	return out
 }
 
 func failing(name, replaces string) *v1alpha1.ClusterServiceVersion {
@@ -148,7 +272,7 @@ func TestAllowing(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, nothing, tc.there...)
-			sub, err := (&Reconciler{Client: c, Reader: c}).allowing(t.Context(), update{"foo.v2", tc.running})
+			sub, err := (&Reconciler{Client: c, Reader: c}).allowing(t.Context(), update{target: "foo.v2", running: tc.running})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,16 +21,16 @@ const (
 	begin action = "Begin" // a reconcile
 
 	// Actions after which there is another.
-	readStored    action = "ReadStored"    // reads the stored content of a plan that is Installing
-	resume        action = "Resume"        // prepares the rest of the stored content to be applied
-	resolvePlan   action = "Resolve"       // finds what the plan installs
-	evaluate      action = "Evaluate"      // evaluates the gate
-	approve       action = "Approve"       // approves the plan, and records that it is Installing
-	readBundles   action = "ReadBundles"   // reads what it installs, unless resolving did
-	dryRun        action = "DryRun"        // dry-runs it
-	evaluateAgain action = "EvaluateAgain" // evaluates the gate a last time
-	storeContent  action = "StoreContent"  // stores what it installs: from now on it is resumed, and not resolved
-	applyContent  action = "Apply"         // applies it
+	readStored   action = "ReadStored"   // reads the stored content of a plan that is Installing
+	evaluateKept action = "EvaluateKept" // evaluates the gate for stored content of which no CSV has been written
+	resume       action = "Resume"       // prepares the rest of the stored content to be applied
+	resolvePlan  action = "Resolve"      // finds what the plan installs
+	evaluate     action = "Evaluate"     // evaluates the gate
+	approve      action = "Approve"      // approves the plan, and records that it is Installing
+	readBundles  action = "ReadBundles"  // reads what it installs, unless resolving did
+	dryRun       action = "DryRun"       // dry-runs it
+	storeContent action = "StoreContent" // stores what it installs: from now on it is resumed, and not resolved
+	applyContent action = "Apply"        // evaluates the gate a last time, and applies it
 
 	// Actions that end a reconcile.
 	rest           action = "Rest"     // keeps the status
@@ -46,6 +46,7 @@ const (
 type facts struct {
 	plan    *olm.InstallPlan
 	stored  stored
+	begun   bool               // whether a CSV of the plan has been written
 	problem *condition.Problem // why it cannot be resolved
 	unread  bool               // whether a catalog that may solve the problem has not been read since this process started
 	gate    *gate.Decision     // nil until it was evaluated
@@ -72,7 +73,15 @@ func next(after action, f facts) action {
 		}
 		return resolvePlan
 	case readStored:
+		if f.stored == kept && !f.begun {
+			return evaluateKept
+		}
 		return map[stored]action{notStored: resolvePlan, kept: resume, lost: fail}[f.stored]
+	case evaluateKept:
+		if f.gate.Held {
+			return waitForRelease
+		}
+		return resume
 	case resolvePlan:
 		switch {
 		case f.problem == nil:
@@ -96,16 +105,13 @@ func next(after action, f facts) action {
 			return replace(f.plan)
 		}
 		return dryRun
-	case evaluateAgain:
-		if f.gate.Held {
-			return waitForRelease
-		}
-		return storeContent
 	case storeContent:
 		return applyContent
 	default: // it may have failed
 	}
 	switch {
+	case isA[*heldError](f.err):
+		return waitForRelease
 	case isA[*identityChanged](f.err):
 		return replace(f.plan)
 	case isA[*permanentError](f.err):
@@ -113,7 +119,7 @@ func next(after action, f facts) action {
 	case f.err != nil:
 		return retry
 	}
-	return map[action]action{resume: applyContent, dryRun: evaluateAgain, applyContent: finish}[after]
+	return map[action]action{resume: applyContent, dryRun: storeContent, applyContent: finish}[after]
 }
 
 func isA[E error](err error) bool {

@@ -9,6 +9,9 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/record"
 	"github.com/operator-status/operator-status/internal/resolve"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -140,23 +144,45 @@ func (r *Reconciler) unreadYet(namespace string) bool {
 	return slices.ContainsFunc(r.Catalogs.Visible(namespace), func(c catalog.Catalog) bool { return !c.Tried })
 }
 
-// update is a CSV of a plan that replaces a running one.
-type update struct {
-	target  string
-	running *v1alpha1.ClusterServiceVersion
+// replacement is a CSV that a plan installs, and the one that it replaces; empty if none.
+type replacement struct {
+	name, replaces string
+	owned          []schema.GroupKind // the kinds that it owns
 }
 
-// updates returns the running CSVs that the choices would replace.
-func (r *Reconciler) updates(ctx context.Context, namespace string, choices []resolve.Choice) ([]update, error) {
-	csvs, err := operatorgroup.CSVs(ctx, r.Client, namespace)
-	if err != nil {
-		return nil, err
-	}
-	var out []update
-	for _, c := range choices {
-		if running := csvchain.Running(csvs, c.Replaces); running != nil {
-			out = append(out, update{c.Bundle.Name, running})
+// replacements returns what a proposal installs. If it was not resolved, that is its stored content.
+func (p *proposal) replacements() []replacement {
+	var out []replacement
+	if len(p.choices) == 0 && p.content != nil {
+		for _, b := range p.content.Bundles {
+			out = append(out, replacement{b.Name, b.Replaces, ownedBy(b.Objects)})
 		}
 	}
-	return out, nil
+	for _, c := range p.choices {
+		var owned []schema.GroupKind
+		for _, kind := range c.Bundle.Provides {
+			owned = append(owned, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
+		}
+		out = append(out, replacement{c.Bundle.Name, c.Replaces, owned})
+	}
+	return out
+}
+
+// ownedBy returns the kinds that the CSV of a bundle owns.
+func ownedBy(objects []*unstructured.Unstructured) []schema.GroupKind {
+	for _, o := range objects {
+		csv := &v1alpha1.ClusterServiceVersion{}
+		if o.GetKind() == v1alpha1.ClusterServiceVersionKind && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, csv) == nil {
+			return optin.Owned(csv)
+		}
+	}
+	return nil
+}
+
+// account returns the service account that applies a proposal; zero for the manager.
+func (p *proposal) account() types.NamespacedName {
+	if len(p.choices) == 0 && p.content != nil {
+		return p.content.Identity.Account()
+	}
+	return p.identity.Account()
 }

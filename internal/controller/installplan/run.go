@@ -23,6 +23,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/record"
 	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
@@ -40,6 +41,10 @@ type run struct {
 
 	// configs holds spec.config of Subscriptions by name.
 	configs map[string]*olm.SubscriptionConfig
+
+	// confirm returns until when an object may be written, zero for no limit, or an error if nothing may. It is called again
+	// for each phase until a CSV has been written, and is nil from then on.
+	confirm func(context.Context) (time.Time, error)
 
 	as          client.Client // acts as the identity
 	definitions apply.Definitions
@@ -81,12 +86,38 @@ func (r *run) apply(ctx context.Context) error {
 		if end < 0 {
 			end = len(tasks)
 		}
-		if err := r.phase(ctx, tasks[:end]); err != nil {
+		if err := r.confirmed(ctx, tasks[:end]); err != nil {
 			return err
 		}
 		tasks = tasks[end:]
 	}
 	return r.grant(ctx)
+}
+
+// confirmed writes tasks that do not depend on each other. Until a CSV has been written it does so only right after the
+// gate has confirmed the plan. The phases before have definitions of kinds that an operator that is not installed yet
+// brings.
+func (r *run) confirmed(ctx context.Context, tasks []task) error {
+	if r.confirm == nil {
+		return r.phase(ctx, tasks)
+	}
+	until, err := r.confirm(ctx)
+	if err != nil {
+		return err
+	}
+	inTime := ctx
+	if !until.IsZero() {
+		var cancel context.CancelFunc
+		inTime, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	if err := r.phase(inTime, tasks); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(tasks, func(t task) bool { return t.object.GetKind() == v1alpha1.ClusterServiceVersionKind }) {
+		r.confirm = nil
+	}
+	return nil
 }
 
 // phase writes tasks that do not depend on each other. Custom resources of kinds that the plan defines could not be
@@ -204,13 +235,20 @@ func (r *run) checkIdentity(ctx context.Context) error {
 	return nil
 }
 
-// grant stores the grant of each CSV of the plan. It is the last step of a plan: the CSV controller installs none of
-// them before.
+// grant stores what each CSV of the plan declares and its grant. It is the last step of a plan: the CSV controller
+// installs none of them before.
 func (r *run) grant(ctx context.Context) error {
 	for i := range r.content.Bundles {
 		b := &r.content.Bundles[i]
 		csv, err := csvOf(b, r.plan.Name, r.scope)
 		if err != nil {
+			return err
+		}
+		var declared []v1alpha1.ProbeResource
+		if probe := annotations.BundleProbe(csv.typed, b.Objects); probe != nil {
+			declared = probe.Spec.ProbeResources
+		}
+		if err := r.OptIns.Put(ctx, optin.New(csv.typed, declared)); err != nil {
 			return err
 		}
 		grant := &record.Grant{Plan: r.plan.Name, Catalog: b.Catalog, Identity: r.content.Identity, Grant: install.GrantOf(&csv.typed.Spec)}

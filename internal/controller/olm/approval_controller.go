@@ -2,11 +2,14 @@ package olm
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +21,9 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // ApprovalReconciler approves the InstallPlans of OLM that Subscriptions leave to operator-status, once every operator
@@ -28,10 +34,18 @@ type ApprovalReconciler struct {
 	// Reader bypasses the cache, since an approval must not depend on stale objects.
 	Reader client.Reader
 
+	// OptIns has what operators declared, from a cache.
+	OptIns *optin.Store
+
+	// Live reads custom resources for the decision whether an update may begin.
+	Live operand.Live
+
 	// Identity identifies this process as a reader of custom resources.
 	Identity string
 
 	Recorder events.EventRecorder
+
+	waiting sync.Map // by types.NamespacedName of a plan: since when it has been asked again and again
 }
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=installplans,verbs=patch
@@ -41,30 +55,75 @@ type ApprovalReconciler struct {
 func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	plan, err := find[olm.InstallPlan](ctx, r.Client, request.NamespacedName)
 	if err != nil || !bridge.Waits(plan) {
+		r.waiting.Delete(request.NamespacedName)
 		return reconcile.Result{}, err
 	}
-	n, err := readAll(ctx, r.Client, r.Client, plan.Namespace, r.Identity)
+	n, err := cached(r.Client, r.OptIns).readAll(ctx, plan.Namespace, r.Identity)
 	if err != nil || !bridge.Judge(plan, n).Ours {
 		return reconcile.Result{}, err
 	}
 	if plan, err = find[olm.InstallPlan](ctx, r.Reader, request.NamespacedName); err != nil || !bridge.Waits(plan) {
 		return reconcile.Result{}, err
 	}
-	if n, err = readLive(ctx, r.Client, r.Reader, plan.Namespace, r.Identity); err != nil {
+	verdict, err := r.judge(ctx, plan)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	verdict := bridge.Judge(plan, n)
 	if verdict.Approve() {
 		return apply.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
 	}
-	if verdict.Gate.Held && verdict.Gate.Reason == v1alpha1.ReasonProbeNotRead {
-		return reconcile.Result{RequeueAfter: time.Second}, nil // no event signals that it has been read
+	if !verdict.Gate.AskAgain() {
+		r.waiting.Delete(request.NamespacedName)
+		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, nil
+	since, asked := r.waiting.LoadOrStore(request.NamespacedName, metav1.Now())
+	if !asked && verdict.Gate.Unreported {
+		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeHeld, v1alpha1.EventActionApprove, "%s", verdict.Gate.Message)
+	}
+	return reconcile.Result{RequeueAfter: condition.BackOff(new(since.(metav1.Time)), time.Now())}, nil
 }
+
+// judge returns the Verdict on a plan from what the API server has. If it would be approved, that includes the custom
+// resources of the operators that it updates.
+func (r *ApprovalReconciler) judge(ctx context.Context, plan *olm.InstallPlan) (bridge.Verdict, error) {
+	now := at(r.Reader, r.Client, r.OptIns)
+	n, err := now.readLive(ctx, plan.Namespace, r.Identity)
+	if err != nil {
+		return bridge.Verdict{}, err
+	}
+	verdict := bridge.Judge(plan, n)
+	if !verdict.Approve() || verdict.Gate.Overridden {
+		return verdict, nil
+	}
+	live, started := map[string]*v1alpha1.ProbeStatus{}, time.Now()
+	for _, in := range n.Updates(plan) {
+		if !in.AsksLive() {
+			continue
+		}
+		if live[in.Running.Name], err = r.Live.Status(ctx, in.Probe, in.Running); err != nil {
+			return verdict, fmt.Errorf("reading the custom resources of Probe %s: %w", client.ObjectKeyFromObject(in.Probe), err)
+		}
+	}
+	if time.Since(started) > readingIsQuick {
+		if n, err = now.readLive(ctx, plan.Namespace, r.Identity); err != nil {
+			return verdict, err
+		}
+	}
+	n.Begins, n.Live = true, live
+	return bridge.Judge(plan, n), nil
+}
+
+// readingIsQuick is how long reading custom resources may take before everything else is read again after it.
+const readingIsQuick = time.Second
+
+// approvesWithin is how long after the decision the approval may take. It is not repeated after that, not even if the API
+// server asks to retry it.
+const approvesWithin = 2 * time.Second
 
 // approve approves a plan as it was judged: a newer resourceVersion is a conflict, and is judged again.
 func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict bridge.Verdict) error {
+	ctx, cancel := context.WithTimeout(ctx, approvesWithin)
+	defer cancel()
 	approved := plan.DeepCopy()
 	approved.Spec.Approved = true
 	if err := apply.Patch(ctx, r.Client, plan, approved, FieldOwner); err != nil {
@@ -80,7 +139,7 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 // SetupWithManager enqueues a plan when it changes, and all waiting plans of a namespace when a Subscription,
 // ClusterServiceVersion, Probe or OperatorCondition there does. around restricts the reconciler to its lifecycle mode.
 func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
-	waiting := handler.EnqueueRequestsFromMapFunc(r.waiting)
+	waiting := handler.EnqueueRequestsFromMapFunc(r.waitingPlans)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("olm-approval").
 		For(&olm.InstallPlan{}).
@@ -91,7 +150,7 @@ func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reco
 		Complete(around(r))
 }
 
-// waiting returns requests for the plans of a namespace that wait for approval.
-func (r *ApprovalReconciler) waiting(ctx context.Context, o client.Object) []reconcile.Request {
+// waitingPlans returns requests for the plans of a namespace that wait for approval.
+func (r *ApprovalReconciler) waitingPlans(ctx context.Context, o client.Object) []reconcile.Request {
 	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, bridge.Waits, client.InNamespace(o.GetNamespace()))
 }

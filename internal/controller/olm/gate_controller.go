@@ -20,6 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/optin"
 )
 
 // FieldOwner is the field manager of operator-status for OLM's objects.
@@ -31,6 +32,9 @@ type GateReconciler struct {
 	Client   client.Client
 	Clock    func() time.Time
 	Recorder events.EventRecorder
+
+	// OptIns has what operators declared, from a cache.
+	OptIns *optin.Store
 
 	// Self is the OperatorCondition of operator-status itself, which is never gated.
 	Self types.NamespacedName
@@ -44,7 +48,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err := r.Client.Get(ctx, request.NamespacedName, condition); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	n, err := read(ctx, r.Client, r.Client, request.Namespace, "")
+	n, err := cached(r.Client, r.OptIns).read(ctx, request.Namespace, "")
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,25 +15,45 @@ import (
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/optin"
 )
 
-// read reads a namespace. ClusterServiceVersions come from the cache: they are large, and none of their changes holds
-// an update. Everything else comes from the given reader. The objects are read-only, since they may be shared with the
-// cache.
-func read(ctx context.Context, cache, from client.Reader, namespace, identity string) (bridge.Namespace, error) {
+// view reads namespaces.
+type view struct {
+	// cache has ClusterServiceVersions: they are large, and none of their changes holds an update.
+	cache client.Reader
+
+	// from has everything else: the cache, or the API server where an update depends on it.
+	from client.Reader
+
+	// optIns has what operators declared, from there.
+	optIns *optin.Store
+}
+
+// cached returns a view of a cache.
+func cached(c client.Reader, optIns *optin.Store) view { return view{c, c, optIns} }
+
+// at returns a view of the API server.
+func at(api, cache client.Reader, optIns *optin.Store) view {
+	return view{cache, api, optIns.From(api)}
+}
+
+// read reads a namespace. The objects are read-only, since they may be shared with the cache.
+func (v view) read(ctx context.Context, namespace, identity string) (bridge.Namespace, error) {
 	out := bridge.Namespace{
 		Probes:             map[string]*v1alpha1.Probe{},
 		OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
 		OptedIn:            map[string]bool{},
+		Own:                map[string][]v1alpha1.ProbeResource{},
 		Reader:             identity,
 	}
 	var err error
-	if out.CSVs, err = operatorgroup.CSVs(ctx, cache, namespace); err != nil {
+	if out.CSVs, err = operatorgroup.CSVs(ctx, v.cache, namespace); err != nil {
 		return out, err
 	}
 	subs, probes, conditions := &v1alpha1.SubscriptionList{}, &v1alpha1.ProbeList{}, &operatorsv2.OperatorConditionList{}
 	for what, list := range map[string]client.ObjectList{"Subscriptions": subs, "Probes": probes, "OperatorConditions": conditions} {
-		if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		if err := v.from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return out, fmt.Errorf("listing the %s of namespace %s: %w", what, namespace, err)
 		}
 	}
@@ -43,37 +64,65 @@ func read(ctx context.Context, cache, from client.Reader, namespace, identity st
 	for i := range conditions.Items {
 		out.OperatorConditions[conditions.Items[i].Name] = &conditions.Items[i]
 	}
-	for name, csv := range out.CSVs {
-		if !bridge.Begun(csv) {
-			continue
-		}
-		if out.OptedIn[name], err = annotations.OptedIn(ctx, cache, csv); err != nil {
-			return out, err
+	return out, v.declared(ctx, namespace, &out)
+}
+
+// declared reads what the operators of a namespace declared, and those that no longer exist.
+func (v view) declared(ctx context.Context, namespace string, out *bridge.Namespace) error {
+	records, err := v.optIns.In(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	known := map[string]*optin.OptIn{}
+	for i := range records {
+		record := &records[i]
+		known[record.Of.Name] = record
+		if out.CSVs[record.Of.Name] == nil && len(record.Resources) > 0 {
+			out.Uninstalled = append(out.Uninstalled, uninstalled(record))
 		}
 	}
-	return out, nil
+	for name, csv := range out.CSVs {
+		switch record := known[name]; {
+		case !bridge.Begun(csv):
+		case record != nil:
+			out.OptedIn[name], out.Own[name] = len(record.Resources) > 0, append([]v1alpha1.ProbeResource{}, record.Resources...)
+		default:
+			if out.OptedIn[name], err = annotations.OptedIn(ctx, v.cache, csv); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func uninstalled(record *optin.OptIn) bridge.Uninstalled {
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: record.Of.Namespace, Name: record.Of.Name}}
+	out := bridge.Uninstalled{Name: csv.Name, Probe: annotations.ProbeOf(csv, record.Resources)}
+	for _, r := range record.Resources {
+		out.Owned = append(out.Owned, r.CRDName())
+	}
+	return out
 }
 
 // readAll is like read, and also reads the Targets that the approval gate needs.
-func readAll(ctx context.Context, cache, from client.Reader, namespace, identity string) (bridge.Namespace, error) {
-	out, err := read(ctx, cache, from, namespace, identity)
+func (v view) readAll(ctx context.Context, namespace, identity string) (bridge.Namespace, error) {
+	out, err := v.read(ctx, namespace, identity)
 	if err != nil {
 		return out, err
 	}
-	out.Targets, err = operatorgroup.HashOf(ctx, from, cache, namespace)
+	out.Targets, err = operatorgroup.HashOf(ctx, v.from, v.cache, namespace)
 	return out, err
 }
 
-// readLive is like readAll, and also reads which pods of Probes are ready. It reads everything that holds an update from the
-// API server.
-func readLive(ctx context.Context, cache, live client.Reader, namespace, identity string) (bridge.Namespace, error) {
-	out, err := readAll(ctx, cache, live, namespace, identity)
+// readLive is like readAll, and also reads which pods of Probes are ready.
+func (v view) readLive(ctx context.Context, namespace, identity string) (bridge.Namespace, error) {
+	out, err := v.readAll(ctx, namespace, identity)
 	if err != nil {
 		return out, err
 	}
 	out.Readers = map[string]string{}
 	for name, probe := range out.Probes {
-		if out.Readers[name], err = isolation.LiveReader(ctx, live, probe, identity); err != nil {
+		if out.Readers[name], err = isolation.LiveReader(ctx, v.from, probe, identity); err != nil {
 			return out, err
 		}
 	}

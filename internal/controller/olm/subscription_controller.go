@@ -20,11 +20,15 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/optin"
 )
 
 // SubscriptionReconciler adds the conditions that OLM does not have to OLM's Subscriptions.
 type SubscriptionReconciler struct {
 	Client client.Client
+
+	// OptIns has what operators declared, from a cache.
+	OptIns *optin.Store
 
 	// Identity identifies this process as a reader of custom resources.
 	Identity string
@@ -87,7 +91,7 @@ func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 // inputs reads what the conditions of a Subscription depend on.
 func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (bridge.Inputs, error) {
 	out := bridge.Inputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
-	n, err := readAll(ctx, r.Client, r.Client, sub.Namespace, r.Identity)
+	n, err := cached(r.Client, r.OptIns).readAll(ctx, sub.Namespace, r.Identity)
 	if err != nil {
 		return out, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -13,11 +12,6 @@ import (
 
 // IndexCache adds the field indexes of this package, except those on kinds that may not be installed.
 func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &apiextensions.CustomResourceDefinition{}, IndexCRDGroup, func(o client.Object) []string {
-		return []string{o.(*apiextensions.CustomResourceDefinition).Spec.Group}
-	}); err != nil {
-		return fmt.Errorf("indexing CustomResourceDefinitions by group: %w", err)
-	}
 	if err := indexer.IndexField(ctx, &v1alpha1.Probe{}, IndexNamedCRD, func(o client.Object) []string {
 		probe := o.(*v1alpha1.Probe)
 		if probe.Spec == nil {

@@ -2,10 +2,7 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -15,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -30,14 +26,14 @@ import (
 // OperatorGroup. Without a CSV they are spec.namespaces.
 func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
 	if csv == nil {
-		return orAll(probe.Spec.Namespaces), nil
+		return operand.OrAll(probe.Spec.Namespaces), nil
 	}
 	group, err := r.operatorGroup(ctx, csv.Namespace)
 	switch {
 	case err != nil:
 		return nil, err
 	case group == nil:
-		return annotatedTargets(csv), nil
+		return operand.AnnotatedNamespaces(csv), nil
 	}
 	return operatorgroup.Targets(ctx, r.Client, group)
 }
@@ -107,62 +103,6 @@ func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) 
 	return group, err
 }
 
-// annotatedTargets returns the target namespaces in the annotation of a ClusterServiceVersion.
-func annotatedTargets(csv *v1alpha1.ClusterServiceVersion) []string {
-	var out []string
-	for n := range strings.SplitSeq(csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey], ",") {
-		if n = strings.TrimSpace(n); n != "" {
-			out = append(out, n)
-		}
-	}
-	return orAll(out)
-}
-
-func orAll(namespaces []string) []string {
-	if len(namespaces) == 0 {
-		return []string{metav1.NamespaceAll}
-	}
-	out := slices.Clone(namespaces)
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// candidates returns the existing service accounts that a Probe may read with, in order of preference. If there are
-// none, the Problem states why.
-func (r *StatusReconciler) candidates(ctx context.Context, probe *v1alpha1.Probe,
-	csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
-	var names []string
-	switch {
-	case probe.Spec.ServiceAccountName != "":
-		names = []string{probe.Spec.ServiceAccountName}
-	case csv != nil:
-		names = csv.ServiceAccounts()
-	default:
-		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
-			"There is no ClusterServiceVersion %s to take a service account from: set spec.serviceAccountName", probe.Name)}, nil
-	}
-	var out []types.NamespacedName
-	for _, name := range names {
-		account := &metav1.PartialObjectMetadata{}
-		account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
-		key := types.NamespacedName{Namespace: probe.Namespace, Name: name}
-		if err := r.Client.Get(ctx, key, account); client.IgnoreNotFound(err) != nil {
-			return nil, nil, fmt.Errorf("getting service account %s: %w", key, err)
-		} else if err == nil {
-			out = append(out, key)
-		}
-	}
-	if len(out) > 0 {
-		return out, nil, nil
-	}
-	if len(names) == 0 {
-		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
-			"ClusterServiceVersion %s names no service account: set spec.serviceAccountName", probe.Name)}, nil
-	}
-	return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
-		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
-}
-
 // choose returns the first candidate that may list and watch all targets, or the first of all if none may. It keeps a
 // choice that works, so that it creates no SubjectAccessReviews while reads succeed.
 func (r *StatusReconciler) choose(ctx context.Context, probe types.NamespacedName, candidates []types.NamespacedName,
@@ -218,42 +158,3 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 	}
 	return true, nil
 }
-
-// readProblem returns the Problem with what was read of a target, or nil.
-func readProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
-	switch {
-	case s.Err == nil && !s.Stale:
-		return nil
-	case s.Err == nil:
-		return &condition.Problem{Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf(
-			"The API server has not sent anything about %s to service account %s for some time, not even a bookmark: it is asked again", targetName(t), t.Identity)}
-	case apierrors.IsForbidden(s.Err):
-		return forbidden(t)
-	case errors.Is(s.Err, watch.ErrTooManyTypes):
-		return &condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
-			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
-			targetName(t), t.Identity, watch.MaxTypes)}
-	}
-	reason := v1alpha1.ReasonReadFailed
-	if s.Stale {
-		reason = v1alpha1.ReasonStale
-	}
-	return &condition.Problem{Reason: reason, Message: fmt.Sprintf(
-		"Service account %s fails to read %s: %s", t.Identity, targetName(t), apierror.Message(s.Err, maxQuoted))}
-}
-
-func forbidden(t watch.Target) *condition.Problem {
-	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-		"Service account %s may not list and watch %s: grant it that", t.Identity, targetName(t))}
-}
-
-// targetName names the resource and namespace of a target, for messages.
-func targetName(t watch.Target) string {
-	if t.Namespace == "" {
-		return t.Resource.GroupResource().String() + " in all namespaces"
-	}
-	return t.Resource.GroupResource().String() + " in namespace " + t.Namespace
-}
-
-// maxQuoted limits how much of an error a message quotes, in bytes.
-const maxQuoted = 512

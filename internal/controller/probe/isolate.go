@@ -49,6 +49,9 @@ type Pods struct {
 	deployments cache.Cache
 }
 
+// maxQuoted limits how much of an error a message quotes, in bytes.
+const maxQuoted = 512
+
 // podRetry is how often a Probe is reconciled while its pod is not ready, besides the events of its Deployment.
 const podRetry = 10 * time.Second
 

@@ -4,14 +4,13 @@ import (
 	"context"
 	"slices"
 
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -55,7 +54,7 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 				snapshot = sub.Snapshot()
 			}
 			resource.Read = append(resource.Read, probestatus.Read{Namespace: key.target.Namespace, Snapshot: snapshot})
-			if problem := readProblem(key.target, snapshot); problem != nil {
+			if problem := operand.ReadProblem(key.target, snapshot); problem != nil {
 				resource.Problems = append(resource.Problems, *problem)
 			}
 		}
@@ -66,7 +65,7 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 
 // plan decides how to read each resource of a Probe: which kind, in which existing namespaces, with which account.
 func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, namespaces targets) (plan, error) {
-	accounts, noIdentity, err := r.candidates(ctx, probe, csv)
+	accounts, noIdentity, err := operand.Accounts(ctx, r.Client, probe, csv)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 	}
 	out := make(plan, 0, len(probe.Spec.ProbeResources))
 	for _, spec := range probe.Spec.ProbeResources {
-		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
+		crd, problem, err := operand.FindCRD(ctx, r.Client, spec.CRDName())
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +91,7 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv 
 		}
 		if noIdentity != nil {
 			p.Problems = append(p.Problems, *noIdentity)
-		} else if targets := targetsOf(crd, namespaces.existing); len(targets) == 0 && len(namespaces.missing) > 0 {
+		} else if targets := operand.Targets(crd, namespaces.existing); len(targets) == 0 && len(namespaces.missing) > 0 {
 			p.Absent = true
 		} else if p.readings, problem, err = r.readingsOf(ctx, probe, spec, accounts, targets, p.Invalid); err != nil {
 			return nil, err
@@ -125,7 +124,7 @@ func (r *StatusReconciler) readingsOf(ctx context.Context, probe *v1alpha1.Probe
 		if allowed, err := r.mayReadAll(ctx, account, []watch.Target{t}); err != nil {
 			return nil, nil, err
 		} else if !allowed {
-			return nil, forbidden(t), nil
+			return nil, operand.Forbidden(t), nil
 		}
 	}
 	return out, nil, nil
@@ -140,26 +139,14 @@ func (r *StatusReconciler) oneOf(ctx context.Context, probe *v1alpha1.Probe, acc
 	}
 	var all []watch.Target
 	for _, spec := range probe.Spec.ProbeResources {
-		crd, problem, err := findCRD(ctx, r.Client, spec.CRDName())
+		crd, problem, err := operand.FindCRD(ctx, r.Client, spec.CRDName())
 		if err != nil {
 			return nil, err
 		}
 		if problem == nil {
-			all = append(all, targetsOf(crd, namespaces.existing)...)
+			all = append(all, operand.Targets(crd, namespaces.existing)...)
 		}
 	}
 	account, err := r.choose(ctx, client.ObjectKeyFromObject(probe), accounts, all)
 	return []types.NamespacedName{account}, err
-}
-
-func targetsOf(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
-	resource, _ := servedVersion(crd)
-	if crd.Spec.Scope == apiextensions.ClusterScoped || slices.Contains(namespaces, metav1.NamespaceAll) {
-		return []watch.Target{{Resource: resource}}
-	}
-	out := make([]watch.Target, 0, len(namespaces))
-	for _, n := range namespaces {
-		out = append(out, watch.Target{Resource: resource, Namespace: n})
-	}
-	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/operand"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -101,7 +102,7 @@ func TestTooManyConditions(t *testing.T) {
 			t.Fatalf("%s\n%d are read, %d refused: %v", step.reason, len(now), len(refused), err)
 		}
 		for key, err := range refused {
-			if p := readProblem(key.target, watch.Snapshot{Err: err}); p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
+			if p := operand.ReadProblem(key.target, watch.Snapshot{Err: err}); p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
 				t.Errorf("%s\n%+v", step.reason, p)
 			}
 		}

@@ -2,28 +2,40 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/optin"
 )
 
-// SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the
-// CustomResourceDefinitions it owns. It never changes or deletes a Probe whose spec has another manager.
+// SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the CustomResourceDefinitions
+// that it owns, as they were when it was installed. It never changes or deletes a Probe whose spec has another manager.
 type SpecReconciler struct {
 	Client client.Client
+
+	// OptIns has what the operators declared.
+	OptIns *optin.Store
+
+	// Changes is the cache that OptIns reads from.
+	Changes cache.Cache
 }
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=create;update;delete
@@ -39,7 +51,7 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	if csv == nil {
-		return reconcile.Result{}, r.remove(ctx, actual)
+		return reconcile.Result{}, errors.Join(r.forget(ctx, request.NamespacedName, actual), r.remove(ctx, actual))
 	}
 	others, err := siblings(ctx, r.Client, csv.Namespace)
 	if err != nil {
@@ -48,17 +60,90 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if actual != nil && csvchain.BeingReplaced(csv, others) {
 		return reconcile.Result{}, nil // frozen during the update; a Probe that was deleted meanwhile is created again
 	}
-	crds, err := annotations.CRDs(ctx, r.Client, csv)
+	declared, err := r.declared(ctx, csv)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	desired, _ := annotations.Probe(csv, crds)
+	desired := annotations.ProbeOf(csv, declared)
 	if desired != nil {
 		if desired.Spec.Isolation, err = r.isolation(ctx, csv, actual); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	return reconcile.Result{}, r.apply(ctx, actual, desired)
+	if err := r.apply(ctx, actual, desired); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, r.forgetFormer(ctx, csv, others)
+}
+
+// declared returns what an operator declared. Once it has run that is recorded, and no longer follows its
+// CustomResourceDefinitions. An InstallPlan of the built-in loops records it at once.
+func (r *SpecReconciler) declared(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.ProbeResource, error) {
+	record, err := r.OptIns.Get(ctx, client.ObjectKeyFromObject(csv))
+	if err != nil {
+		return nil, err
+	}
+	if record != nil {
+		return record.Resources, nil
+	}
+	crds, err := annotations.CRDs(ctx, r.Client, csv)
+	if err != nil {
+		return nil, err
+	}
+	now, problems := annotations.Probe(csv, crds)
+	var out []v1alpha1.ProbeResource
+	if now != nil {
+		out = now.Spec.ProbeResources
+	}
+	if !csvchain.Ran(csv) || len(problems) > 0 || len(crds) < len(annotations.CRDNames(csv)) {
+		return out, nil
+	}
+	if len(out) == 0 {
+		return nil, nil // it may still be annotated by an admin
+	}
+	return out, r.OptIns.Put(ctx, optin.New(csv, out))
+}
+
+// forget deletes the record of an operator that no longer exists, if another version has replaced it or it left no
+// custom resources. Otherwise the record remains: installing another version beside those is an update.
+func (r *SpecReconciler) forget(ctx context.Context, of types.NamespacedName, probe *v1alpha1.Probe) error {
+	record, err := r.OptIns.Get(ctx, of)
+	if err != nil || record == nil {
+		return err
+	}
+	others, err := siblings(ctx, r.Client, of.Namespace)
+	if err != nil {
+		return err
+	}
+	replaced := slices.ContainsFunc(others, func(csv v1alpha1.ClusterServiceVersion) bool {
+		return csvchain.Ran(&csv) && record.Shares(optin.Owned(&csv))
+	})
+	leftNothing := probe != nil && probe.Status.Summary != nil && probe.Status.Summary.Total == 0
+	if !replaced && !leftNothing {
+		return nil
+	}
+	return r.OptIns.Delete(ctx, of)
+}
+
+// forgetFormer deletes the records of operators that a running one has replaced.
+func (r *SpecReconciler) forgetFormer(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, others []v1alpha1.ClusterServiceVersion) error {
+	if !csvchain.Ran(csv) {
+		return nil
+	}
+	records, err := r.OptIns.In(ctx, csv.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		exists := slices.ContainsFunc(others, func(other v1alpha1.ClusterServiceVersion) bool { return other.Name == record.Of.Name })
+		if exists || !record.Shares(optin.Owned(csv)) {
+			continue
+		}
+		if err := r.OptIns.Delete(ctx, record.Of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isolation returns the isolation of a Probe, the only field of its spec that is not from annotations: a user sets it, and
@@ -124,7 +209,7 @@ func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) er
 }
 
 // SetupWithManager enqueues a ClusterServiceVersion when it, one that replaces it, a CustomResourceDefinition that it
-// owns, or its Probe changes.
+// owns, its Probe, or the record of what it declared changes.
 func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-spec").
@@ -132,7 +217,16 @@ func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(replacedBy)).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.owning)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
+		WatchesRawSource(source.Kind[client.Object](r.Changes, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(recorded))).
 		Complete(r)
+}
+
+// recorded returns a request for the ClusterServiceVersion that a ConfigMap has the record of.
+func recorded(_ context.Context, o client.Object) []reconcile.Request {
+	if of, ok := optin.OfConfigMap(o); ok {
+		return []reconcile.Request{{NamespacedName: of}}
+	}
+	return nil
 }
 
 func replacedBy(_ context.Context, o client.Object) []reconcile.Request {

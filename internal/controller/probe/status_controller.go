@@ -34,8 +34,9 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
-	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/optin"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -46,6 +47,9 @@ type StatusReconciler struct {
 	Clock  func() time.Time
 
 	Recorder events.EventRecorder
+
+	// OptIns has what the operators declared.
+	OptIns *optin.Store
 
 	// Identity is the leader election identity of this process. The status of a Probe records it as the reader.
 	Identity string
@@ -195,7 +199,12 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 	if err != nil {
 		return in, nil, err
 	}
-	if in.Problems, in.Outdated, err = r.annotations(ctx, probe, csv); err != nil {
+	if csv == nil {
+		if in.OperatorNotFound, err = operatorNotFound(ctx, r.Client, key); err != nil {
+			return in, nil, err
+		}
+	}
+	if err = r.annotations(ctx, csv, &in); err != nil {
 		return in, nil, err
 	}
 	if in.GateConflict, err = r.gateConflict(ctx, key); err != nil {
@@ -220,25 +229,45 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 	return in, plan, err
 }
 
-// annotations returns the problems with the annotations behind a Probe's spec, and whether the spec is outdated.
-func (r *StatusReconciler) annotations(ctx context.Context, probe *v1alpha1.Probe,
-	csv *v1alpha1.ClusterServiceVersion) (problems []condition.Problem, outdated bool, err error) {
-	if csv == nil || probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
-		return nil, false, nil
+// annotations reads what concerns the annotations behind a Probe's spec: the problems with them, whether the spec is
+// outdated, and whether the CustomResourceDefinitions have others than the operator declared.
+func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, in *probestatus.Inputs) error {
+	if csv == nil || in.Probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
+		return nil
 	}
 	others, err := siblings(ctx, r.Client, csv.Namespace)
 	if err != nil || csvchain.BeingReplaced(csv, others) {
-		return nil, false, err
+		return err
 	}
 	crds, err := annotations.CRDs(ctx, r.Client, csv)
 	if err != nil {
-		return nil, false, err
+		return err
+	}
+	record, err := r.OptIns.Get(ctx, client.ObjectKeyFromObject(csv))
+	if err != nil {
+		return err
+	}
+	if record != nil {
+		in.Outdated = !equality.Semantic.DeepEqual(record.Resources, in.Probe.Spec.ProbeResources)
+		in.AnnotationsDiffer = r.differences(csv, record, crds)
+		return nil
 	}
 	desired, problems := annotations.Probe(csv, crds)
-	if desired != nil {
-		desired.Spec.Isolation = probe.Spec.Isolation // a user's
+	in.Problems = problems
+	in.Outdated = desired != nil && !equality.Semantic.DeepEqual(desired.Spec.ProbeResources, in.Probe.Spec.ProbeResources)
+	return nil
+}
+
+// differences returns how the annotations of CustomResourceDefinitions differ from what their operator declared; empty
+// if they do not.
+func (r *StatusReconciler) differences(csv *v1alpha1.ClusterServiceVersion, record *optin.OptIn, crds []*apiextensions.CustomResourceDefinition) string {
+	found := annotations.Differences(record.Resources, crds)
+	if len(found) == 0 {
+		return ""
 	}
-	return problems, desired != nil && !equality.Semantic.DeepEqual(desired.Spec, probe.Spec), nil
+	const most = 5
+	return fmt.Sprintf("Since %s was installed, %s. It keeps what it was installed with. To have it take over what is there now: kubectl delete configmap -n %s %s",
+		csv.Name, messages.List(found, most, "; "), r.OptIns.Namespace, optin.Name(record.Of))
 }
 
 // gateConflict returns a message if the operator sets Upgradeable in its OperatorCondition itself, otherwise "".
@@ -268,6 +297,7 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 		return result, nil
 	}
 	logTransition(ctx, probe, status)
+	r.reportDifferences(probe, status)
 	out := probe.DeepCopy()
 	out.Status = status
 	if err := apply.UpdateStatus(ctx, r.Client, out, client.FieldOwner(FieldOwner)); err != nil {
@@ -275,6 +305,15 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 	}
 	r.written.Note(out)
 	return result, nil
+}
+
+// reportDifferences emits an Event when AnnotationsDiffer becomes True or its message changes.
+func (r *StatusReconciler) reportDifferences(probe *v1alpha1.Probe, status v1alpha1.ProbeStatus) {
+	before := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionAnnotationsDiffer)
+	after := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAnnotationsDiffer)
+	if after != nil && (before == nil || before.Message != after.Message) {
+		r.Recorder.Eventf(probe, nil, corev1.EventTypeWarning, v1alpha1.EventAnnotationsDiffer, v1alpha1.EventActionRead, "%s", after.Message)
+	}
 }
 
 // blindFor is how long a missing permission or service account may prevent reading before an Event reports it.

@@ -32,6 +32,10 @@ type Inputs struct {
 	// does.
 	OperatorNotFound string
 
+	// AnnotationsDiffer is the message that the operator declared other annotations than its CustomResourceDefinitions have;
+	// empty if it did not.
+	AnnotationsDiffer string
+
 	// GateConflict is the message that the operator sets its OperatorCondition itself; empty if it does not.
 	GateConflict string
 
@@ -106,7 +110,7 @@ type concern func(Inputs, findings, *v1alpha1.ProbeStatus)
 // isolation is Pod.
 var (
 	ofReader  = []concern{probeResources, upgradeable, important, synced, readBy}
-	ofManager = []concern{podReady, gateConflict, holding} // holding last: it reads Upgradeable
+	ofManager = []concern{podReady, gateConflict, annotationsDiffer, holding} // holding last: it reads Upgradeable
 )
 
 // Compute returns the status of a Probe. It is pure: it depends only on in, and changes nothing.
@@ -426,6 +430,19 @@ func gateConflict(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 	set(in, out, metav1.Condition{
 		Type: v1alpha1.ConditionGateConflict, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonSetByOperator, Message: in.GateConflict,
+	})
+}
+
+// annotationsDiffer sets AnnotationsDiffer if the CustomResourceDefinitions have other annotations than the operator was
+// installed with.
+func annotationsDiffer(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
+	if in.AnnotationsDiffer == "" {
+		meta.RemoveStatusCondition(&out.Conditions, v1alpha1.ConditionAnnotationsDiffer)
+		return
+	}
+	set(in, out, metav1.Condition{
+		Type: v1alpha1.ConditionAnnotationsDiffer, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonChangedSinceInstallation, Message: in.AnnotationsDiffer,
 	})
 }
 

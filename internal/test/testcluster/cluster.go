@@ -296,11 +296,11 @@ func read(t testing.TB, path string, into any) {
 	}
 }
 
-// UninstallOLM deletes the CustomResourceDefinitions that InstallOLM installs, with all their objects.
+// UninstallOLM deletes the CustomResourceDefinitions that InstallOLM installs, with all their objects, if they exist.
 func (c *Cluster) UninstallOLM(t testing.TB) {
 	t.Helper()
 	for _, crd := range olmCRDs() {
-		if err := c.Client.Delete(context.Background(), crd); err != nil {
+		if err := c.Client.Delete(context.Background(), crd); client.IgnoreNotFound(err) != nil {
 			t.Fatalf("deleting CustomResourceDefinition %s: %v", crd.Name, err)
 		}
 		c.AwaitGone(t, crd)

@@ -1,0 +1,184 @@
+package operand
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// FindCRD returns the CustomResourceDefinition of that name, or else the only one of the API group of that name. If
+// there is none that the API server serves, the Problem states why.
+func FindCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	err := c.Get(ctx, types.NamespacedName{Name: name}, crd)
+	if err == nil {
+		return usable(crd)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", name, err)
+	}
+	all := &apiextensions.CustomResourceDefinitionList{}
+	if err := c.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing the CustomResourceDefinitions of group %s: %w", name, err)
+	}
+	group := slices.DeleteFunc(slices.Clone(all.Items), func(crd apiextensions.CustomResourceDefinition) bool { return crd.Spec.Group != name })
+	switch len(group) {
+	case 0:
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
+			"There is no CustomResourceDefinition, and no API group, named %s", name)}, nil
+	case 1:
+		return usable(&group[0])
+	default:
+		first := slices.MinFunc(group, func(a, b apiextensions.CustomResourceDefinition) int { return cmp.Compare(a.Name, b.Name) })
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceAmbiguous, Message: fmt.Sprintf(
+			"API group %s holds %d CustomResourceDefinitions: name one of them, such as %s", name, len(group), first.Name)}, nil
+	}
+}
+
+func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
+	if servedVersion(crd) != "" && apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) {
+		return crd, nil, nil
+	}
+	return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
+		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
+}
+
+// servedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the
+// first served one; empty if none is served.
+func servedVersion(crd *apiextensions.CustomResourceDefinition) (out string) {
+	for _, v := range crd.Spec.Versions {
+		if v.Served && (v.Storage || out == "") {
+			out = v.Name
+		}
+	}
+	return out
+}
+
+// Targets returns what to read of a CustomResourceDefinition in namespaces, the empty one meaning all. The identities
+// are left out.
+func Targets(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
+	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: servedVersion(crd), Resource: crd.Spec.Names.Plural}
+	if crd.Spec.Scope == apiextensions.ClusterScoped || slices.Contains(namespaces, metav1.NamespaceAll) {
+		return []watch.Target{{Resource: resource}}
+	}
+	out := make([]watch.Target, 0, len(namespaces))
+	for _, n := range namespaces {
+		out = append(out, watch.Target{Resource: resource, Namespace: n})
+	}
+	return out
+}
+
+// AnnotatedNamespaces returns the target namespaces in the annotation of a ClusterServiceVersion.
+func AnnotatedNamespaces(csv *v1alpha1.ClusterServiceVersion) []string {
+	var out []string
+	for n := range strings.SplitSeq(csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey], ",") {
+		if n = strings.TrimSpace(n); n != "" {
+			out = append(out, n)
+		}
+	}
+	return OrAll(out)
+}
+
+// OrAll returns namespaces sorted, each once, or the empty one if there are none.
+func OrAll(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	out := slices.Clone(namespaces)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Accounts returns the existing service accounts that a Probe may read with, in order of preference. csv is that of its
+// operator, or nil. If there are none, the Problem states why.
+func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
+	csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
+	var names []string
+	switch {
+	case probe.Spec.ServiceAccountName != "":
+		names = []string{probe.Spec.ServiceAccountName}
+	case csv != nil:
+		names = csv.ServiceAccounts()
+	default:
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
+			"There is no ClusterServiceVersion %s to take a service account from: set spec.serviceAccountName", probe.Name)}, nil
+	}
+	var out []types.NamespacedName
+	for _, name := range names {
+		account := &metav1.PartialObjectMetadata{}
+		account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+		key := types.NamespacedName{Namespace: probe.Namespace, Name: name}
+		if err := c.Get(ctx, key, account); client.IgnoreNotFound(err) != nil {
+			return nil, nil, fmt.Errorf("getting service account %s: %w", key, err)
+		} else if err == nil {
+			out = append(out, key)
+		}
+	}
+	if len(out) > 0 {
+		return out, nil, nil
+	}
+	if len(names) == 0 {
+		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
+			"ClusterServiceVersion %s names no service account: set spec.serviceAccountName", probe.Name)}, nil
+	}
+	return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
+		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
+}
+
+// ReadProblem returns the Problem with what was read of a target, or nil.
+func ReadProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
+	switch {
+	case s.Err == nil && !s.Stale:
+		return nil
+	case s.Err == nil:
+		return &condition.Problem{Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf(
+			"The API server has not sent anything about %s to service account %s for some time, not even a bookmark: it is asked again", targetName(t), t.Identity)}
+	case apierrors.IsForbidden(s.Err):
+		return Forbidden(t)
+	case errors.Is(s.Err, watch.ErrTooManyTypes):
+		return &condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
+			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
+			targetName(t), t.Identity, watch.MaxTypes)}
+	}
+	reason := v1alpha1.ReasonReadFailed
+	if s.Stale {
+		reason = v1alpha1.ReasonStale
+	}
+	return &condition.Problem{Reason: reason, Message: fmt.Sprintf(
+		"Service account %s fails to read %s: %s", t.Identity, targetName(t), apierror.Message(s.Err, maxQuoted))}
+}
+
+// Forbidden returns the Problem that an identity may not read a target.
+func Forbidden(t watch.Target) *condition.Problem {
+	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
+		"Service account %s may not list and watch %s: grant it that", t.Identity, targetName(t))}
+}
+
+// targetName names the resource and namespace of a target, for messages.
+func targetName(t watch.Target) string {
+	if t.Namespace == "" {
+		return t.Resource.GroupResource().String() + " in all namespaces"
+	}
+	return t.Resource.GroupResource().String() + " in namespace " + t.Namespace
+}
+
+// maxQuoted limits how much of an error a message quotes, in bytes.
+const maxQuoted = 512
