@@ -131,7 +131,7 @@ func TestFailover(t *testing.T) {
 func TestReaderKilled(t *testing.T) {
 	first := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	s, sub, versions := installedHolding(t, "unread")
-	first.KillReader(t)
+	first.Reader().Kill(t)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: "operator-status"}}
 	cluster.Await(t, lease, func() string {
 		if since := time.Since(lease.Spec.RenewTime.Time); since < 6*time.Second {

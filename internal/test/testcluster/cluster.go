@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,8 @@ type Cluster struct {
 	audit   *auditLog
 	server  *envtest.Environment
 	running *atomic.Int32 // number of manager processes
+
+	proxies map[types.NamespacedName]*httptest.Server // by the account of the manager that uses it
 }
 
 // Start starts a cluster and installs config/default, or the folder of config that the environment variable CONFIG

@@ -158,7 +158,11 @@ func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags
 	}
 	p := &process{log: output.Name(), done: make(chan struct{})}
 	p.command = exec.Command(filepath.Join(Root(), "bin", "manager"), flags...)
-	p.command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(t, account))
+	reached := c
+	if proxy := c.proxies[account]; proxy != nil {
+		reached = c.Through(proxy)
+	}
+	p.command.Env = append(os.Environ(), "KUBECONFIG="+reached.Kubeconfig(t, account))
 	p.command.Stdout, p.command.Stderr = output, output
 	if err := p.command.Start(); err != nil {
 		t.Fatalf("starting bin/manager (`make build` builds it): %v", err)
@@ -308,8 +312,11 @@ func (m *Manager) Pids() map[string]int {
 	return out
 }
 
-// KillReader kills the process that reads custom resources, with SIGKILL, and keeps that of the built-in loops.
-func (m *Manager) KillReader(t testing.TB) { (&Manager{processes: m.processes[:1]}).Kill(t) }
+// Reader returns the process that reads custom resources.
+func (m *Manager) Reader() *Manager { return &Manager{processes: m.processes[:1]} }
+
+// Loops returns the process of the built-in loops.
+func (m *Manager) Loops() *Manager { return &Manager{processes: m.processes[1:]} }
 
 // Memory returns the resident memory of the manager in bytes, including the child processes that read catalogs.
 func (m *Manager) Memory() (bytes int64) {
@@ -512,6 +519,14 @@ func (c *Cluster) Through(proxy *httptest.Server) *Cluster {
 	out.Config = rest.CopyConfig(c.Config)
 	out.Config.Host = proxy.URL
 	out.Config.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
+	return &out
+}
+
+// ThroughEach returns the same cluster. Of its managers, the one that reads custom resources reaches it through one proxy,
+// and that of the built-in loops through another.
+func (c *Cluster) ThroughEach(reader, loops *httptest.Server) *Cluster {
+	out := *c
+	out.proxies = map[types.NamespacedName]*httptest.Server{ManagerAccount: reader, LifecycleAccount: loops}
 	return &out
 }
 

@@ -1,0 +1,280 @@
+package lifecycle
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/faults"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// Names of the clients of a proxy.
+const (
+	reader = "reader"
+	loops  = "loops"
+)
+
+// startBehind starts the managers behind a proxy. The seed does not matter: the tests inject no random faults.
+func startBehind(t *testing.T) (*testcluster.Manager, *faults.Proxy) {
+	t.Helper()
+	proxy := faults.New(t, cluster.Config, 1)
+	through := cluster.ThroughEach(proxy.Client(reader).Server, proxy.Client(loops).Server)
+	return through.StartManager(t, "--catalog-dir="+t.TempDir()), proxy
+}
+
+// says sets Migrating of a custom resource.
+func says(t *testing.T, o *unstructured.Unstructured, migrating metav1.ConditionStatus) {
+	t.Helper()
+	patch := `{"status":{"conditions":[{"type":"Migrating","status":"` + string(migrating) + `","reason":"Test","message":""}]}}`
+	if err := cluster.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitAllowed waits until the Probe of a version has read a custom resource, and allows the update.
+func (s *stage) awaitAllowed(t *testing.T, csv string) *v1alpha1.Probe {
+	t.Helper()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
+	s.await(t, probe, func() string {
+		if !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) || probe.Status.Summary == nil || probe.Status.Summary.Total == 0 {
+			return "it allows nothing yet"
+		}
+		return ""
+	})
+	return probe
+}
+
+// TestUnheard verifies that an update waits for a custom resource whose change its Probe cannot have heard of: the watch
+// is silent, or reading fails, or the process that reads is frozen.
+func TestUnheard(t *testing.T) {
+	refused := func(client string, code int) faults.Config {
+		return faults.Config{Refused: []faults.Refusal{{Client: client, Resource: "unheards", Code: code, RetryAfter: 1}}}
+	}
+	cases := map[string]struct {
+		reason string
+		inject func(*testcluster.Manager, *faults.Proxy)
+		end    func(*testcluster.Manager, *faults.Proxy)
+		held   string
+		words  []string
+	}{
+		"Silent": {
+			reason: "A watch that is open and sends nothing is no yes.",
+			inject: func(_ *testcluster.Manager, p *faults.Proxy) {
+				p.Set(faults.Config{Behind: map[string]time.Duration{"unheards": faults.Silent}})
+			},
+			held: v1alpha1.ReasonProbeNotUpgradeable, words: []string{"busy", "does not report it yet"},
+		},
+		"Unavailable": {
+			reason: "Nor is the last one before reading failed.",
+			inject: func(_ *testcluster.Manager, p *faults.Proxy) { p.Set(refused(reader, http.StatusServiceUnavailable)) },
+			held:   v1alpha1.ReasonProbeNotUpgradeable, words: []string{"busy"},
+		},
+		"TooManyRequests": {
+			reason: "An overloaded API server is no reason to go on.",
+			inject: func(_ *testcluster.Manager, p *faults.Proxy) { p.Set(refused(reader, http.StatusTooManyRequests)) },
+			held:   v1alpha1.ReasonProbeNotUpgradeable, words: []string{"busy"},
+		},
+		"UnreadableForAll": {
+			reason: "What nobody can read is not known.",
+			inject: func(_ *testcluster.Manager, p *faults.Proxy) { p.Set(refused("", http.StatusServiceUnavailable)) },
+			held:   v1alpha1.ReasonProbeNotRead,
+		},
+		"Frozen": {
+			reason: "A process may stop at any moment, its lease still valid.",
+			inject: func(m *testcluster.Manager, _ *faults.Proxy) { m.Reader().Pause(t) },
+			end:    func(m *testcluster.Manager, _ *faults.Proxy) { m.Reader().Resume(t) },
+			held:   "", words: []string{"unheard-operator.v2.0.0"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			manager, proxy := startBehind(t)
+			s, sub, versions := installedHolding(t, "unheard")
+			custom := s.custom(t, "unheard", "busy", `[{type: Migrating, status: "False"}]`)
+			s.awaitAllowed(t, versions[0].CSV())
+
+			tc.inject(manager, proxy)
+			says(t, custom, metav1.ConditionTrue)
+			s.offer(t, publish(t, versions...))
+			s.await(t, sub, func() string {
+				c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
+				if c.Status != "True" || tc.held != "" && c.Reason != tc.held {
+					return tc.reason + " UpgradeHeld is " + string(c.Status) + " " + c.Reason
+				}
+				for _, word := range tc.words {
+					if !strings.Contains(c.Message, word) {
+						return "the message does not contain " + word + ": " + c.Message
+					}
+				}
+				return ""
+			})
+			s.absent(t, s.csv(versions[1].CSV()))
+
+			proxy.Set(faults.Config{})
+			if tc.end != nil {
+				tc.end(manager, proxy)
+			}
+			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+			s.absent(t, s.csv(versions[1].CSV()))
+			says(t, custom, metav1.ConditionFalse)
+			s.installed(t, sub, versions[1].CSV())
+			manager.CheckAlive(t)
+		})
+	}
+}
+
+// TestFirstWriteFails verifies that an update that could not begin when it was allowed is held if it no longer is when it
+// could.
+func TestFirstWriteFails(t *testing.T) {
+	manager, proxy := startBehind(t)
+	s, sub, versions := installedHolding(t, "unbegun")
+	custom := s.custom(t, "unbegun", "busy", `[{type: Migrating, status: "False"}]`)
+	s.awaitAllowed(t, versions[0].CSV())
+	proxy.Set(faults.Config{Refused: []faults.Refusal{
+		{Client: loops, Resource: "clusterserviceversions", Writes: true, Code: http.StatusInternalServerError},
+	}})
+	s.offer(t, publish(t, versions...))
+	plans := &olm.InstallPlanList{}
+	s.await(t, sub, func() string {
+		if err := cluster.Client.List(t.Context(), plans, client.InNamespace(s.namespace)); err != nil {
+			return err.Error()
+		}
+		for i := range plans.Items {
+			if plans.Items[i].Status.GetCondition(olm.InstallPlanInstalled).Reason == v1alpha1.PlanReasonRetrying {
+				return ""
+			}
+		}
+		return "no InstallPlan is retried"
+	})
+
+	says(t, custom, metav1.ConditionTrue)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
+	s.await(t, probe, func() string {
+		if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
+			return "it still allows the update"
+		}
+		return ""
+	})
+	proxy.Set(faults.Config{})
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+	s.absent(t, s.csv(versions[1].CSV()))
+	says(t, custom, metav1.ConditionFalse)
+	s.installed(t, sub, versions[1].CSV())
+	manager.CheckAlive(t)
+}
+
+// beside returns another namespace whose operators come from the same catalog.
+func (s *stage) beside(t *testing.T, prefix string) *stage {
+	t.Helper()
+	out := &stage{namespace: cluster.Namespace(t, prefix), catalog: s.catalog}
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: "group"}}
+	group.Spec.TargetNamespaces = []string{out.namespace}
+	cluster.Create(t, group)
+	return out
+}
+
+// TestStagedRollout verifies that an update is held by the expression of the running version, while another namespace has
+// the next version installed, whose CustomResourceDefinition has another expression or none.
+func TestStagedRollout(t *testing.T) {
+	for name, later := range map[string]string{"other": "Ready", "none": ""} {
+		t.Run(name, func(t *testing.T) {
+			cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+			pkg := "staged" + name
+			first, second := testcatalog.Foo{Name: pkg, Version: "1.0.0", Upgradeable: "!Old"}, testcatalog.Foo{Name: pkg, Version: "2.0.0", Upgradeable: later}
+			s := newStage(t, pkg, publish(t, first))
+			sub := s.subscribe(t, pkg)
+			s.installed(t, sub, first.CSV())
+			custom := s.custom(t, pkg, "busy", `[{type: Old, status: "True"}]`)
+			s.offer(t, publish(t, first, second))
+			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+
+			other := s.beside(t, pkg+"-other")
+			other.installed(t, other.subscribe(t, pkg), second.CSV())
+			probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: first.CSV()}}
+			s.await(t, probe, func() string {
+				c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionAnnotationsDiffer)
+				if c == nil || !strings.Contains(c.Message, `instead of "!Old"`) {
+					return "it does not report that the definition has other annotations"
+				}
+				return ""
+			})
+			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+			s.absent(t, s.csv(second.CSV()))
+
+			t.Log("nor does a new process, or a new Probe, take over the expression of the other namespace")
+			if err := cluster.Client.Delete(t.Context(), probe); err != nil {
+				t.Fatal(err)
+			}
+			s.await(t, probe, func() string {
+				if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
+					return "it does not hold the update"
+				}
+				return ""
+			})
+			s.absent(t, s.csv(second.CSV()))
+			patch := `{"status":{"conditions":[{"type":"Old","status":"False","reason":"Test","message":""}]}}`
+			if err := cluster.Client.Status().Patch(t.Context(), custom, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+				t.Fatal(err)
+			}
+			s.installed(t, sub, second.CSV())
+		})
+	}
+}
+
+// TestReinstalled verifies that an operator that was uninstalled is not installed again in another version while the
+// custom resources that it left do not allow that; in the same version it is.
+func TestReinstalled(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	s, sub, versions := installedHolding(t, "again")
+	custom := s.custom(t, "again", "busy", `[{type: Migrating, status: "True"}]`)
+	s.await(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}, func() string { return "" })
+	s.offer(t, publish(t, versions...))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+
+	s.uninstall(t, versions[0].CSV())
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "was uninstalled", v1alpha1.AnnotationAllowUpgrade)
+	s.absent(t, s.csv(versions[1].CSV()))
+
+	t.Log("the same version may be installed again")
+	s.offer(t, publish(t, versions[0]))
+	s.deletePlans(t)
+	s.installed(t, sub, versions[0].CSV())
+	s.offer(t, publish(t, versions...))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
+
+	t.Log("and another one once they allow it")
+	s.uninstall(t, versions[0].CSV())
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "was uninstalled")
+	says(t, custom, metav1.ConditionFalse)
+	s.installed(t, sub, versions[1].CSV())
+}
+
+// uninstall deletes a CSV and all InstallPlans, as a user with the ClusterRole edit can.
+func (s *stage) uninstall(t *testing.T, csv string) {
+	t.Helper()
+	old := s.csv(csv)
+	if err := cluster.Client.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, old)
+	s.deletePlans(t)
+}
+
+func (s *stage) deletePlans(t *testing.T) {
+	t.Helper()
+	if err := cluster.Client.DeleteAllOf(t.Context(), &olm.InstallPlan{}, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+}
