@@ -44,7 +44,7 @@ func says(t *testing.T, o *unstructured.Unstructured, migrating metav1.Condition
 }
 
 // awaitAllowed waits until the Probe of a version has read a custom resource, and allows the update.
-func (s *stage) awaitAllowed(t *testing.T, csv string) *v1alpha1.Probe {
+func (s *stage) awaitAllowed(t *testing.T, csv string) {
 	t.Helper()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
 	s.await(t, probe, func() string {
@@ -53,7 +53,6 @@ func (s *stage) awaitAllowed(t *testing.T, csv string) *v1alpha1.Probe {
 		}
 		return ""
 	})
-	return probe
 }
 
 // TestUnheard verifies that an update waits for a custom resource whose change its Probe cannot have heard of: the watch

@@ -47,7 +47,9 @@ type OptIns interface {
 
 // Declared returns what an operator declared when it was installed, and whether it opted in. If it is not recorded, own is
 // nil and its CustomResourceDefinitions count.
-func Declared(ctx context.Context, c client.Reader, records OptIns, csv *v1alpha1.ClusterServiceVersion) (own []v1alpha1.ProbeResource, optedIn bool, err error) {
+func Declared(ctx context.Context, c client.Reader, records OptIns, csv *v1alpha1.ClusterServiceVersion) (
+	own []v1alpha1.ProbeResource, optedIn bool, err error,
+) {
 	record, err := records.Get(ctx, client.ObjectKeyFromObject(csv))
 	if err != nil {
 		return nil, false, err

@@ -22,6 +22,7 @@ func checkCommand(o *options) *cobra.Command {
 		Long: `Check what would hold an update of operators, whether there is one yet or not, and what is broken before it. On OpenShift, also
 check which operators do not support the next minor version of the cluster. An update that waits is broken if its
 CustomResourceDefinitions would make custom resources invalid or unreadable, or no longer serve a version that somebody writes.
+A Probe whose operator does not exist, or is of another version, is broken: it holds no update.
 
 The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails, or you may not
 read what it needs to tell.`,

@@ -27,7 +27,9 @@ what it needs to tell.`,
   kubectl operator-status why foo -n operators`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			operators, err := o.operators(cmd, names)
+			_, operators, err := o.operatorsOf(cmd.Context(), names, func(c inventory.Cluster) []inventory.Operator {
+				return append(inventory.Operators(c), inventory.Orphans(c)...)
+			})
 			if err != nil {
 				return err
 			}

@@ -311,10 +311,13 @@ func TestAskAgain(t *testing.T) {
 		of     Decision
 		want   bool
 	}{
-		"Allowed":    {"Nothing is waited for.", Decision{}, false},
-		"Reported":   {"The Probe changes when its custom resources do.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable}, false},
-		"NotRead":    {"No event reports that it can be read.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead}, true},
-		"Unreported": {"The Probe does not change when its custom resources do.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true}, true},
+		"Allowed":  {"Nothing is waited for.", Decision{}, false},
+		"Reported": {"The Probe changes when its custom resources do.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable}, false},
+		"NotRead":  {"No event reports that it can be read.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead}, true},
+		"Unreported": {
+			"The Probe does not change when its custom resources do.",
+			Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true}, true,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -274,12 +274,18 @@ func blindProbe(probe *v1alpha1.Probe) *Blocker {
 	switch c.Reason {
 	case v1alpha1.ReasonForbidden, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonReadFailed, v1alpha1.ReasonInvalidExpression,
 		v1alpha1.ReasonTooManyWatches, v1alpha1.ReasonTooManyConditions:
-		return &Blocker{
-			Impact: Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
-			Steps: []Step{{"To see why", fmt.Sprintf("kubectl describe probe -n %s %s", probe.Namespace, probe.Name)}},
-		}
+		out := blockedBy(probe, *c)
+		return &out
 	}
 	return nil
+}
+
+// blockedBy returns the blocker of a Probe on which nobody can rely because of its condition.
+func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) Blocker {
+	return Blocker{
+		Impact: Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
+		Steps: []Step{{"To see why", fmt.Sprintf("kubectl describe probe -n %s %s", probe.Namespace, probe.Name)}},
+	}
 }
 
 func since(c v1alpha1.SubscriptionCondition) metav1.Time {

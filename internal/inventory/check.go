@@ -9,13 +9,14 @@ import (
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Check returns the operators as Operators does. Their blockers are also those of an update that there is not yet: of the
-// operator to a newer version, or of an OpenShift cluster to its next minor version.
+// Check returns the operators and orphans. The blockers of an operator are also those of an update that there is not yet: of
+// the operator to a newer version, or of an OpenShift cluster to its next minor version.
 func Check(c Cluster) []Operator {
 	spaces, next := byNamespace(c), nextMinor(c.ClusterVersions)
 	out := Operators(c)
@@ -38,7 +39,27 @@ func Check(c Cluster) []Operator {
 			op.Blockers = append(op.Blockers, *b)
 		}
 	}
-	return out
+	return sorted(append(out, Orphans(c)...))
+}
+
+// Orphans returns an operator that is not installed for each Probe that reports OperatorNotFound: whoever created the Probe
+// expects it to hold an update, and it holds none.
+func Orphans(c Cluster) []Operator {
+	var out []Operator
+	for i := range c.Probes {
+		probe := &c.Probes[i]
+		synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
+		if synced == nil || synced.Reason != v1alpha1.ReasonOperatorNotFound {
+			continue
+		}
+		b := blockedBy(probe, *synced)
+		b.Steps = append(b.Steps, Step{"To remove it", fmt.Sprintf("kubectl delete probe -n %s %s", probe.Namespace, probe.Name)})
+		out = append(out, Operator{
+			Namespace: probe.Namespace, Name: probe.Name, State: NotInstalled,
+			UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Blockers: []Blocker{b},
+		})
+	}
+	return sorted(out)
 }
 
 // wouldHold returns the blocker of an operator that would hold its next update; nil if it would not, or holds one already.

@@ -154,6 +154,10 @@ func Operators(c Cluster) []Operator {
 			out = append(out, unsubscribed(csv, spaces[csv.Namespace]))
 		}
 	}
+	return sorted(out)
+}
+
+func sorted(out []Operator) []Operator {
 	slices.SortFunc(out, func(a, b Operator) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

@@ -362,7 +362,8 @@ func (r random) probe(name string) v1alpha1.Probe {
 	}
 	if r.maybe() {
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionUpgradeable, LastTransitionTime: began,
-			Status: pick(r, metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse), Message: pick(r, "", "Waiting for Foo apps/example. ")})
+			Status:  pick(r, metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown),
+			Message: pick(r, "", "Waiting for Foo apps/example. ")})
 	}
 	if r.seldom() {
 		out.Status.Conditions = append(out.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPodReady, LastTransitionTime: began,
@@ -374,8 +375,8 @@ func (r random) probe(name string) v1alpha1.Probe {
 func (r random) operatorCondition(name string) operatorsv2.OperatorCondition {
 	out := operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	upgradeable := func(reasons ...string) []metav1.Condition {
-		return []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: pick(r, metav1.ConditionTrue, metav1.ConditionFalse), Reason: pick(r, reasons...),
-			Message: pick(r, "", "It rebalances."), LastTransitionTime: began}}
+		return []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: pick(r, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown),
+			Reason: pick(r, reasons...), Message: pick(r, "", "It rebalances."), LastTransitionTime: began}}
 	}
 	if r.maybe() {
 		out.Spec.Conditions = upgradeable("Busy", v1alpha1.ReasonProbeNotUpgradeable)

@@ -68,7 +68,9 @@ func Owned(csv *v1alpha1.ClusterServiceVersion) []schema.GroupKind {
 		_, group, _ := strings.Cut(d.Name, ".")
 		out = append(out, schema.GroupKind{Group: group, Kind: d.Kind})
 	}
-	slices.SortFunc(out, func(a, b schema.GroupKind) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(out, func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
 	return slices.Compact(out)
 }
 
@@ -89,7 +91,9 @@ type Store struct {
 }
 
 // From returns a Store that reads from another source.
-func (s *Store) From(reader client.Reader) *Store { return &Store{Reader: reader, Writer: s.Writer, Namespace: s.Namespace} }
+func (s *Store) From(reader client.Reader) *Store {
+	return &Store{Reader: reader, Writer: s.Writer, Namespace: s.Namespace}
+}
 
 // Get returns the record of a ClusterServiceVersion, or nil.
 func (s *Store) Get(ctx context.Context, of types.NamespacedName) (*OptIn, error) {

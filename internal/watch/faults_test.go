@@ -228,7 +228,7 @@ func testListRefused(t *testing.T, f fixture) {
 		}
 	}
 	expired := 0
-	p.answers(func(w http.ResponseWriter, r *http.Request) bool {
+	p.answers(func(w http.ResponseWriter, _ *http.Request) bool {
 		if expired++; expired%2 == 0 || expired > 3 {
 			return false
 		}

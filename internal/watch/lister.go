@@ -59,7 +59,7 @@ func (l *Lister) list(ctx context.Context, request Request, pages listWatch) (Sn
 		}
 		for _, read := range page.Items {
 			judged := judge(request, read.contents)
-			out.Counts = out.Counts.plus(judged.Counts)
+			out.Counts = out.plus(judged.Counts)
 			if judged.Blocking > 0 {
 				out.Items, out.Omitted = judged.Items, judged.Omitted
 				return out, nil

@@ -102,7 +102,8 @@ func TestTooManyConditions(t *testing.T) {
 			t.Fatalf("%s\n%d are read, %d refused: %v", step.reason, len(now), len(refused), err)
 		}
 		for key, err := range refused {
-			if p := operand.ReadProblem(key.target, watch.Snapshot{Err: err}); p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
+			p := operand.ReadProblem(key.target, watch.Snapshot{Err: err})
+			if p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
 				t.Errorf("%s\n%+v", step.reason, p)
 			}
 		}

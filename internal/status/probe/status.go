@@ -309,8 +309,8 @@ func carriedOver(item v1alpha1.ProbeResourceStatus) finding {
 }
 
 func compareFindings(a, b finding) int {
-	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(min(a.Count, 1), min(b.Count, 1)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(min(a.Count, 1), min(b.Count, 1)),
+		cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 func (f finding) rank() int {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -179,9 +180,7 @@ func (p *Proxy) send(ctx context.Context, r request) (*http.Response, error) {
 }
 
 func writeHeader(w http.ResponseWriter, response *http.Response) {
-	for name, values := range response.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 }
 

@@ -26,7 +26,7 @@ type watched struct {
 // watch forwards a watch, piece by piece.
 func (c *Client) watch(w http.ResponseWriter, r request, config Config) {
 	initial := r.URL.Query().Get("sendInitialEvents") == "true"
-	if fault := c.proxy.pick(config.Watches); fault != "" && !(fault == Expired && initial) {
+	if fault := c.proxy.pick(config.Watches); fault != "" && (fault != Expired || !initial) {
 		c.proxy.note(fault)
 		refuse(w, fault)
 		return

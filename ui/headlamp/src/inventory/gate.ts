@@ -56,7 +56,7 @@ export function evaluate(i: Inputs): Decision {
     return proceeds;
   }
   const override = find(operatorCondition?.spec?.overrides, 'Upgradeable');
-  if (operatorCondition && override?.status === 'False') {
+  if (operatorCondition && override && override.status !== 'True') {
     return {
       ...proceeds,
       held: true,
@@ -65,7 +65,7 @@ export function evaluate(i: Inputs): Decision {
         `The update to ${target} is held: spec.overrides of OperatorCondition ${nameOf(
           operatorCondition
         )} ` +
-        `sets Upgradeable=False${quote(
+        `sets Upgradeable=${override.status}${quote(
           override.message
         )}. It continues when that is removed or set to True`,
     };
