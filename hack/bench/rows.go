@@ -23,6 +23,7 @@ var (
 	firstInstall      = benchmark{pkg: "./internal/resolve", name: "BenchmarkFirstInstall"}
 	update            = benchmark{pkg: "./internal/resolve", name: "BenchmarkUpdate"}
 	settled           = benchmark{pkg: "./internal/resolve", name: "BenchmarkSettled"}
+	live              = benchmark{pkg: "./internal/watch", name: "BenchmarkList", flags: "-benchtime=1x"}
 	installOne        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallOne", flags: "-benchtime=1x"}
 	installAll        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallAll", flags: "-benchtime=1x"}
 	reckoning         = benchmark{pkg: "./internal/controller/clusteroperator", name: "BenchmarkReckoning"}
@@ -57,6 +58,10 @@ var rows = []row{
 	{work: "irrelevant update of a watched CR, CPU", against: "decode into unstructured and drop", of: irrelevantUpdate, metric: "x-of-unstructured", suffix: "x"},
 	{work: "irrelevant update of a watched CR, CPU", against: "skip its tokens, decode nothing", of: irrelevantUpdate, metric: "x-of-skip", suffix: "x"},
 	{work: "irrelevant update of a watched CR, CPU", of: irrelevantUpdate, metric: "engine-ns/event", suffix: " ns"},
+
+	{work: "100,000 CRs read when an update begins", against: "read the same pages and ignore them", of: live, metric: "x-of-skimming", suffix: "x",
+		goal: atMost(1.2)},
+	{work: "100,000 CRs read when an update begins", of: live, metric: "s", suffix: " s"},
 
 	{work: "Subscription → CSV Succeeded, one", against: "direct apply of the same manifests", of: installOne, metric: "x-of-direct-apply", suffix: "x",
 		goal: atMost(1.5)},
