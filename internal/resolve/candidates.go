@@ -21,6 +21,10 @@ type offer struct {
 	parent  *catalog.Package
 	channel *catalog.Channel // the preferred one of its channels
 
+	// stays is true if it is no bundle but an operator that stays as it is, with the needs that it keeps.
+	stays bool
+	keeps []need
+
 	// Its order of preference.
 	listed   bool // in packages
 	rank     int  // of the catalog
@@ -35,12 +39,20 @@ type offer struct {
 	nodes   []*node
 }
 
+func (o *offer) needs() []need {
+	if o.stays {
+		return o.keeps
+	}
+	return needs(o.properties)
+}
+
 func (o *offer) choice() Choice {
 	return Choice{Bundle: o.bundle, Package: o.pkg, Channel: o.channel.Name, Catalog: o.catalog}
 }
 
-// candidates holds the offers of all visible catalogs. They are loaded when needed.
+// candidates holds the offers of all visible catalogs, which are loaded when needed, and of operators that may stay.
 type candidates struct {
+	staying  []*offer
 	catalogs []catalog.Catalog // in order of preference
 	offers   map[offerKey]*offer
 	asked    map[packageKey][]*offer // requested by name, even if their channel skips them
@@ -147,7 +159,7 @@ func channels(pkg *catalog.Package, preferred string) []*catalog.Channel {
 // meeting returns all offers that satisfy a need that is not a compound, in order of preference.
 func (m *candidates) meeting(n need) []*offer {
 	if out, ok := m.kinds[n.kind]; ok && n.op == opKind {
-		return out
+		return m.withStaying(n, out)
 	}
 	var out []*offer
 	for _, c := range m.readable() {
@@ -171,7 +183,21 @@ func (m *candidates) meeting(n need) []*offer {
 	if n.op == opKind {
 		m.kinds[n.kind] = out
 	}
-	return out
+	return m.withStaying(n, out)
+}
+
+// withStaying returns offers with those that stay and satisfy the need in front.
+func (m *candidates) withStaying(n need, offers []*offer) []*offer {
+	if len(m.staying) == 0 {
+		return offers
+	}
+	var out []*offer
+	for _, o := range m.staying {
+		if n.met(o.operator) {
+			out = append(out, o)
+		}
+	}
+	return append(out, offers...)
 }
 
 // suspects returns the packages of a catalog that may have offers that satisfy a need.
@@ -227,12 +253,12 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// preferredBy moves the offers of the owner's catalog to the front.
+// preferredBy moves what stays, and then the offers of the owner's catalog, to the front.
 func preferredBy(owner types.NamespacedName, offers []*offer) []*offer {
 	out := make([]*offer, 0, len(offers))
 	for _, own := range []bool{true, false} {
 		for _, o := range offers {
-			if (o.catalog == owner) == own {
+			if (o.stays || o.catalog == owner) == own {
 				out = append(out, o)
 			}
 		}

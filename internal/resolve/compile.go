@@ -95,7 +95,7 @@ func (s *search) provided(n need, owner offer) *node {
 	}
 	out := s.oneOf(preferredBy(owner.catalog, s.candidates.meeting(n)))
 	out.need = n
-	if out.onCluster = n.op == opKind && slices.Contains(s.onCluster, n.kind); out.onCluster {
+	if out.onCluster = !owner.stays && n.op == opKind && slices.Contains(s.onCluster, n.kind); out.onCluster {
 		out.lit = s.solver.Lit()
 	}
 	return out

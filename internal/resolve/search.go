@@ -125,7 +125,7 @@ func (s *search) satisfiable(lits ...z.Lit) bool {
 	for len(s.pending) > 0 {
 		o := s.pending[0]
 		s.pending = s.pending[1:]
-		for _, n := range needs(o.properties) {
+		for _, n := range o.needs() {
 			node := s.compile(n, *o, false)
 			s.clause(o.chosen.Not(), node.lit)
 			o.nodes = append(o.nodes, node)
@@ -158,7 +158,10 @@ func (s *search) place(o *offer) {
 	}
 	o.chosen, o.placed = s.solver.Lit(), s.solver.Lit()
 	s.clause(o.chosen.Not(), o.placed)
-	if o.blocked = s.blocked(o); o.blocked != "" {
+	if !o.stays {
+		o.blocked = s.blocked(o)
+	}
+	if o.blocked != "" {
 		s.clause(o.placed.Not())
 		return
 	}

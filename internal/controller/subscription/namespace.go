@@ -271,45 +271,60 @@ func (n *namespace) want(sub *v1alpha1.Subscription, res *result) {
 	}
 }
 
-// resolveTogether resolves Subscriptions that cannot be updated alone, first in pairs, then all of them.
+// resolveTogether resolves Subscriptions that cannot be updated alone, each with as few of the others as possible.
 func (n *namespace) resolveTogether() {
-	var blocked []*v1alpha1.Subscription
+	for _, sub := range n.blocked() {
+		if n.results[sub.Name].problem != nil {
+			n.tryTogether(sub)
+		}
+	}
+}
+
+// blocked returns the Subscriptions whose installed CSV may be updated, but cannot be.
+func (n *namespace) blocked() (out []*v1alpha1.Subscription) {
 	for _, sub := range n.subs {
 		if res := n.results[sub.Name]; res != nil && res.head != nil && res.problem != nil &&
 			res.problem.Reason == v1alpha1.ReasonConstraintsNotSatisfiable && n.mayMoveOn(res.head) {
-			blocked = append(blocked, sub)
+			out = append(out, sub)
 		}
 	}
-	if len(blocked) < 2 {
-		return
-	}
-	for i, a := range blocked {
-		for _, b := range blocked[i+1:] {
-			n.tryTogether([]*v1alpha1.Subscription{a, b})
-		}
-	}
-	n.tryTogether(blocked)
+	return out
 }
 
-// tryTogether sets the joint solution of the given Subscriptions, if there is one and all of them still have a problem.
-func (n *namespace) tryTogether(subs []*v1alpha1.Subscription) {
-	var together []resolve.Subscription
-	for _, sub := range subs {
-		if n.results[sub.Name].problem == nil {
-			return
+// tryTogether updates a Subscription along with others that are blocked, if that is possible.
+func (n *namespace) tryTogether(sub *v1alpha1.Subscription) {
+	all := []*v1alpha1.Subscription{sub}
+	for _, other := range n.blocked() {
+		if other != sub {
+			all = append(all, other)
 		}
-		together = append(together, n.subscription(sub, n.results[sub.Name].head))
 	}
-	solution, next, ok := resolve.Together(together, n.surroundings(subs...))
+	if len(all) == 1 {
+		return
+	}
+	var inputs []resolve.Subscription
+	for _, each := range all {
+		inputs = append(inputs, n.subscription(each, n.results[each.Name].head))
+	}
+	solution, next, ok := resolve.Together(inputs[0], inputs[1:], n.surroundings(all...))
 	if !ok {
 		return
 	}
-	for i, sub := range subs {
-		res := n.results[sub.Name]
+	var moving []*v1alpha1.Subscription
+	for i, each := range all {
+		if next[i] != "" {
+			moving = append(moving, each)
+		}
+	}
+	for i, each := range all {
+		if next[i] == "" {
+			continue
+		}
+		res := n.results[each.Name]
 		newest := res.solution.Newest
-		res.solution, res.problem, res.next, res.owners = solution, nil, next[i], subs
+		res.solution, res.problem, res.next, res.owners = solution, nil, next[i], moving
 		res.solution.Newest = newest
-		res.wanted = !n.deleted(sub, res.head) && !slices.ContainsFunc(subs, n.writing)
+		res.wanted = !n.deleted(each, res.head) && !slices.ContainsFunc(moving, n.writing)
 	}
 	n.plan(solution)
 }

@@ -751,6 +751,23 @@ func TestResolveAll(t *testing.T) {
 				"ocs": "odf.v1.1.0>odf.v1.0.0 ocs.v1.1.0>ocs.v1.0.0 next ocs.v1.1.0 for 2",
 			},
 		},
+		"LockStepBesideBlocked": {
+			reason: "A Subscription that cannot be updated at all keeps three that are pinned to each other from nothing.",
+			offered: offer("a.v1.0.0 needs b 1.0.0", "a.v1.1.0 needs b 1.1.0", "b.v1.0.0 needs c 1.0.0", "b.v1.1.0 needs c 1.1.0", "c.v1.0.0", "c.v1.1.0",
+				"lone.v1.0.0", "lone.v1.1.0 needs nothing 1.0.0"),
+			there: []client.Object{
+				installed("lone", "lone", "lone.v1.0.0"), stamped("lone", csv("lone.v1.0.0", "Succeeded")),
+				installed("a", "a", "a.v1.0.0"), needing(stamped("a", csv("a.v1.0.0", "Succeeded")), "b", "1.0.0"),
+				installed("b", "b", "b.v1.0.0"), needing(stamped("b", csv("b.v1.0.0", "Succeeded")), "c", "1.0.0"),
+				installed("c", "c", "c.v1.0.0"), stamped("c", csv("c.v1.0.0", "Succeeded")),
+			},
+			want: map[string]string{
+				"a":    "a.v1.1.0>a.v1.0.0 b.v1.1.0>b.v1.0.0 c.v1.1.0>c.v1.0.0 next a.v1.1.0 for 3",
+				"b":    "a.v1.1.0>a.v1.0.0 b.v1.1.0>b.v1.0.0 c.v1.1.0>c.v1.0.0 next b.v1.1.0 for 3",
+				"c":    "a.v1.1.0>a.v1.0.0 b.v1.1.0>b.v1.0.0 c.v1.1.0>c.v1.0.0 next c.v1.1.0 for 3",
+				"lone": "ConstraintsNotSatisfiable next  for 1, not now",
+			},
+		},
 		"Incomplete": {
 			reason:  "What a plan has left half done is installed again, from what runs.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
