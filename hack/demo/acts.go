@@ -234,11 +234,11 @@ func (s *stage) mistype(ctx context.Context) error {
 	if err := s.annotate(ctx, "!Migrating &&"); err != nil {
 		return err
 	}
-	p, err := s.awaitProbe(ctx, second, "", "Upgradeable=True/SomeUnknown Important=False/NothingImportant Synced=False/InvalidExpression")
+	p, err := s.awaitProbe(ctx, second, expression, free+" AnnotationsDiffer=True/ChangedSinceInstallation")
 	if err != nil {
 		return err
 	}
-	s.narrator.show("of its status", v1alpha1.ProbeStatus{Conditions: only(p.Status.Conditions, v1alpha1.ConditionSynced)})
+	s.narrator.show("of its status", v1alpha1.ProbeStatus{Conditions: only(p.Status.Conditions, v1alpha1.ConditionAnnotationsDiffer)})
 	return nil
 }
 

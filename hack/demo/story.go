@@ -47,10 +47,10 @@ var story = []step{
 		"the update goes through by itself: 1.1.0 runs, and 1.0.0 has been collected", (*stage).startAgain,
 	}, {
 		`Somebody mistypes the annotation on the CRD: "!Migrating &&"`,
-		"the Probe reports that it cannot read it, and where; nothing is held", (*stage).mistype,
+		"the Probe stays as the operator was installed, and reports the difference", (*stage).mistype,
 	}, {
 		"And mends it",
-		"the Probe is as it was", (*stage).mend,
+		"there is no difference any more", (*stage).mend,
 	}, {
 		"The platform consists of operators: foo, which is there already, and bar, whose package is misspelt",
 		"foo is healthy; bar reports what is wrong, and which package may have been meant", (*stage).declare,
