@@ -246,11 +246,18 @@ func TestTerminatingTarget(t *testing.T) {
 	s.installed(t, sub, f.CSV())
 }
 
-// TestBrokenConversion verifies that an old version is deleted even if a kind's custom resources cannot be read because
-// its conversion webhook does not respond.
+// TestBrokenConversion verifies that a kind whose conversion webhook does not respond holds up only what depends on it.
+// What an old version owns of the kind is handed over in the version that needs no conversion. If there is none, the old
+// version stays until it can be handed over, without its Deployment, while others are installed and updated.
 func TestBrokenConversion(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "converted", Version: version} }
+	renamed := foo("3.0.0")
+	renamed.Change = func(csv, _ *unstructured.Unstructured) {
+		deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
+		deployments[0].(map[string]any)["name"] = "renamed"
+		_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments")
+	}
 	s := newStage(t, "converted", publish(t, foo("1.0.0")))
 	sub := s.subscribe(t, "converted")
 	s.installed(t, sub, foo("1.0.0").CSV())
@@ -275,12 +282,63 @@ spec:
 		deletes(t, broken)
 	})
 	broken.Name = "brokens.broken.example.com"
-	cluster.Rediscovered(t).AwaitCRD(t, broken.Name)
-	cluster.Rediscovered(t).Apply(t, s.namespace, "apiVersion: broken.example.com/v1beta1\nkind: Broken\nmetadata: {name: one}\n")
+	served := cluster.Rediscovered(t)
+	served.AwaitCRD(t, broken.Name)
+	old := s.csv(foo("1.0.0").CSV())
+	if err := cluster.Client.Get(t.Context(), s.key(old.Name), old); err != nil {
+		t.Fatal(err)
+	}
+	served.Apply(t, s.namespace, fmt.Sprintf(`
+apiVersion: broken.example.com/v1beta1
+kind: Broken
+metadata:
+  name: one
+  ownerReferences: [{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, name: %s, uid: %s}]
+`, old.Name, old.UID))
+	one := &unstructured.Unstructured{}
+	one.SetAPIVersion("broken.example.com/v1beta1")
+	one.SetKind("Broken")
+	one.SetNamespace(s.namespace)
+	one.SetName("one")
+	belongsTo := func(csv string) func() string {
+		return func() string {
+			if refs := one.GetOwnerReferences(); len(refs) != 1 || refs[0].Name != csv {
+				return fmt.Sprintf("its owners are %+v", refs)
+			}
+			return ""
+		}
+	}
+
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
 	s.installed(t, sub, foo("2.0.0").CSV())
-	cluster.AwaitGone(t, s.csv(foo("1.0.0").CSV()))
-	s.hasEvent(t, v1alpha1.EventNotHandedOver, "owns of Broken")
+	cluster.AwaitGone(t, old)
+	served.Await(t, one, belongsTo(foo("2.0.0").CSV()))
+
+	t.Log("The version that it is stored in is served no more.")
+	s.patch(t, broken, `{"spec":{"versions":[
+		{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}},
+		{"name":"v1beta1","served":false,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
+	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed))
+	s.installed(t, sub, renamed.CSV())
+	stays := s.csv(foo("2.0.0").CSV())
+	s.await(t, stays, func() string {
+		if stays.Status.Phase != olm.CSVPhaseDeleting || !strings.Contains(stays.Status.Message, "Broken") {
+			return fmt.Sprintf("it is %s: %s", stays.Status.Phase, stays.Status.Message)
+		}
+		return ""
+	})
+	s.hasEvent(t, v1alpha1.EventNotHandedOver, "Broken")
+	cluster.AwaitGone(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "converted-operator"}})
+	beside := s.beside(t, "unbroken")
+	other := testcatalog.Foo{Name: "unbroken", Version: "1.0.0"}
+	beside.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed), publish(t, other))
+	beside.installed(t, beside.subscribe(t, "unbroken"), other.CSV())
+
+	t.Log("It can be read again.")
+	s.patch(t, broken, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+	cluster.AwaitGone(t, stays)
+	one.SetAPIVersion("broken.example.com/v1")
+	served.Await(t, one, belongsTo(renamed.CSV()))
 }
 
 // TestRightsGone verifies that an update removes the rights that the new version does not request.

@@ -3,6 +3,7 @@
 package apierror
 
 import (
+	"context"
 	"errors"
 	"net/url"
 
@@ -12,6 +13,9 @@ import (
 // Message returns the text of an error for a condition, of at most limit bytes. A connection error is replaced by a
 // fixed text, since it contains a port that differs each time.
 func Message(err error, limit int) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the API server did not answer in time"
+	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return "the API server cannot be reached"
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/paged"
 )
 
 // accounts creates clients for the API server: the manager's own, and those that impersonate service accounts.
@@ -56,5 +58,9 @@ func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, err
 }
 
 func (a *accounts) connect(config *rest.Config) (client.WithWatch, error) {
-	return client.NewWithWatch(config, client.Options{Scheme: a.mgr.GetScheme(), Mapper: a.mgr.GetRESTMapper()})
+	out, err := client.NewWithWatch(config, client.Options{Scheme: a.mgr.GetScheme(), Mapper: a.mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, err
+	}
+	return paged.Client{WithWatch: out}, nil
 }

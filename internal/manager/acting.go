@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/operator-status/operator-status/internal/paged"
 )
 
 // LifecycleAccount is the name of the service account of the built-in loops, in the manager's namespace.
@@ -30,7 +32,7 @@ func (m actingAs) GetHTTPClient() *http.Client          { return m.cluster.GetHT
 func (m actingAs) GetConfig() *rest.Config              { return m.cluster.GetConfig() }
 func (m actingAs) GetCache() cache.Cache                { return m.cluster.GetCache() }
 func (m actingAs) GetClient() client.Client             { return m.cluster.GetClient() }
-func (m actingAs) GetAPIReader() client.Reader          { return m.cluster.GetAPIReader() }
+func (m actingAs) GetAPIReader() client.Reader          { return paged.Reader{Reader: m.cluster.GetAPIReader()} }
 func (m actingAs) GetFieldIndexer() client.FieldIndexer { return m.cluster.GetFieldIndexer() }
 
 func (m actingAs) GetEventRecorder(name string) recorder.EventRecorder {

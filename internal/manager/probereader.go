@@ -25,6 +25,7 @@ const ReaderAgent = "operator-status-probe-reader"
 // /readyz while the status of the Probe is what was last read.
 func ReadProbe(ctx context.Context, config *rest.Config, log logr.Logger, identity, plan, healthAddress string) error {
 	config = rest.CopyConfig(config)
+	config.Wrap(impatient)
 	config.UserAgent = ReaderAgent
 	reader, err := probe.NewPodReader(config, identity, plan, log)
 	if err != nil {

@@ -89,8 +89,8 @@ func cleanupRetry(csv *v1alpha1.ClusterServiceVersion, now time.Time) time.Durat
 }
 
 // deleteOperands deletes the custom resources of an operator in its target namespaces and returns those that are not
-// gone yet. It impersonates the operator, since a CSV may claim to own any kind: custom resources that its operator
-// must not delete stay.
+// gone yet, or the kind without any if they cannot be read. It impersonates the operator, since a CSV may claim to own
+// any kind: custom resources that its operator must not delete stay.
 func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]olm.ResourceList, error) {
 	kinds, err := operand.Kinds(ctx, r.Client, csv)
 	if err != nil {
@@ -120,9 +120,10 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 			continue
 		}
 		if err != nil {
-			return nil, err
+			r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
+				"Custom resources of kind %s are not deleted yet: %s", kind.GroupKind(), apierror.Message(err, maxQuoted))
 		}
-		if len(pending.Instances) > 0 {
+		if err != nil || len(pending.Instances) > 0 {
 			out = append(out, pending)
 		}
 	}
@@ -132,26 +133,34 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 var errNoAccount = errors.New("none of the operator's service accounts exists")
 
 // deleteKind deletes custom resources of a kind as the first of the operator's service accounts that may delete them.
-func (r *Reconciler) deleteKind(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, kind operand.Kind, targets []string) (olm.ResourceList, error) {
-	err := errNoAccount
+func (r *Reconciler) deleteKind(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, kind operand.Kind, targets []string) (
+	out olm.ResourceList, err error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	out = olm.ResourceList{Group: kind.Group, Kind: kind.Kind, Instances: []olm.ResourceInstance{}}
+	err = errNoAccount
 	for _, account := range csv.ServiceAccounts() {
 		as, asErr := r.As(types.NamespacedName{Namespace: csv.Namespace, Name: account})
 		if apierrors.IsNotFound(asErr) {
 			continue
 		}
 		if asErr != nil {
-			return olm.ResourceList{}, asErr
+			return out, asErr
 		}
-		var out olm.ResourceList
 		if out, err = deleteAs(ctx, as, kind, targets); !apierrors.IsForbidden(err) {
 			return out, err
 		}
 	}
-	return olm.ResourceList{}, err
+	return out, err
 }
 
+// cleanupTimeout is how long deleting the custom resources of one kind may take. What is cut short is continued by the
+// next attempt.
+const cleanupTimeout = 10 * time.Second
+
 func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets []string) (olm.ResourceList, error) {
-	out := olm.ResourceList{Group: kind.Group, Kind: kind.Kind}
+	out := olm.ResourceList{Group: kind.Group, Kind: kind.Kind, Instances: []olm.ResourceInstance{}}
 	for _, namespace := range kind.Where(targets) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -29,6 +29,7 @@ func (r *Reconciler) gone(ctx context.Context, csv types.NamespacedName) error {
 	if err := r.Reader.Get(ctx, csv, live); !apierrors.IsNotFound(err) {
 		return err // it exists: its event will enqueue it
 	}
+	r.handovers.forget(csv)
 	return r.collect(ctx, csv)
 }
 

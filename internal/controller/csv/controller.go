@@ -67,6 +67,7 @@ type Reconciler struct {
 	Now func() time.Time
 
 	written    apply.Written
+	handovers  handovers
 	controller controller.Controller
 }
 
@@ -121,11 +122,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if verdict == nil {
 		return reconcile.Result{}, failure
 	}
+	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
+		return r.retire(ctx, s, verdict)
+	}
 	if err := r.report(ctx, s, verdict); err != nil {
 		return apply.Requeue(reconcile.Result{}, err)
-	}
-	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
-		return reconcile.Result{}, r.retire(ctx, s)
 	}
 	return reconcile.Result{RequeueAfter: verdict.Again}, failure
 }

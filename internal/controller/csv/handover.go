@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,9 +21,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/install"
 )
 
 // replaced decides about a CSV that another one replaces: it stays until one of its successors has Succeeded.
@@ -76,13 +83,30 @@ func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 }
 
 // retire hands over the objects that a replaced CSV owns and deletes it. The garbage collector then deletes those that
-// were applied for it.
-func (r *Reconciler) retire(ctx context.Context, s *situation) error {
+// were applied for it. While something cannot be handed over, the CSV stays, without what would work against its heir.
+func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict) (reconcile.Result, error) {
 	heir := s.heir()
-	if heir == nil {
-		return nil
+	obstacle, err := r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, heir) })
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	if err := r.adopt(ctx, s.csv, heir); err != nil {
+	if obstacle == nil {
+		return reconcile.Result{}, r.deleteReplaced(ctx, s, verdict, heir)
+	}
+	if verdict.Again = obstacle.again; obstacle.message != "" {
+		verdict.Message += ", but not yet what cannot be handed over: " + obstacle.message
+		if err := r.report(ctx, s, verdict); err != nil {
+			return apply.Requeue(reconcile.Result{}, err)
+		}
+		if err := r.disarm(ctx, s); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: verdict.Again}, nil
+}
+
+func (r *Reconciler) deleteReplaced(ctx context.Context, s *situation, verdict *Verdict, heir *v1alpha1.ClusterServiceVersion) error {
+	if err := r.report(ctx, s, verdict); err != nil {
 		return err
 	}
 	err := r.Client.Delete(ctx, s.csv, client.Preconditions{UID: &s.csv.UID})
@@ -92,36 +116,52 @@ func (r *Reconciler) retire(ctx context.Context, s *situation) error {
 	return client.IgnoreNotFound(err)
 }
 
-// adopt hands over the objects that the operator and its users made the old CSV own. In one write, the heir replaces it
-// among the owners and becomes the controller, unless another owner is.
-func (r *Reconciler) adopt(ctx context.Context, old, heir *v1alpha1.ClusterServiceVersion) error {
-	kinds, err := r.listable()
+// handOver hands over the objects that the operator and its users made the old CSV own. It returns the first obstacle.
+func (r *Reconciler) handOver(ctx context.Context, old, heir *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
+	kinds, err := r.listable(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, kind := range kinds {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		err := r.Reader.List(ctx, list, client.InNamespace(old.Namespace))
-		switch {
-		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), apierrors.IsForbidden(err):
-			continue // the kind was removed in the meantime, or its objects cannot have owners
-		case apierrors.IsInternalError(err): // for example, a conversion webhook does not answer
-			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
-				"What ClusterServiceVersion %s owns of %s cannot be read, so that it is not handed over, and goes with it: %s", old.Name, kind.Kind,
-				apierror.Message(err, maxQuoted))
-			continue
-		case err != nil:
-			return fmt.Errorf("listing what ClusterServiceVersion %s owns: %s: %w", old.Name, kind.Kind, err)
+		err := r.adopt(ctx, kind, old, heir)
+		if apierrors.IsConflict(err) {
+			return nil, err
 		}
-		for i := range list.Items {
-			if err := r.adoptOne(ctx, &list.Items[i], old, heir); err != nil {
-				return err
-			}
+		if err != nil {
+			message := apierror.Message(err, maxQuoted)
+			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
+				"The ClusterServiceVersion stays until what it owns is handed over to %s: %s: %s", heir.Name, kind.Kind, message)
+			return &obstacle{message: kind.Kind + ": " + message}, nil
+		}
+	}
+	return nil, nil
+}
+
+// adopt hands over the objects of a kind. In one write each, the heir replaces the old CSV among the owners and becomes
+// the controller, unless another owner is.
+func (r *Reconciler) adopt(ctx context.Context, kind schema.GroupVersionKind, old, heir *v1alpha1.ClusterServiceVersion) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	err := r.Reader.List(ctx, list, client.InNamespace(old.Namespace))
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), apierrors.IsForbidden(err):
+		return nil // the kind was removed in the meantime, or its objects cannot have owners
+	case err != nil:
+		return fmt.Errorf("listing its objects: %w", err)
+	}
+	for i := range list.Items {
+		if err := r.adoptOne(ctx, &list.Items[i], old, heir); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// adoptTimeout is how long handing over the objects of one kind may take. An attempt that is cut short is continued by
+// the next one.
+const adoptTimeout = 5 * time.Second
 
 func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetadata, old, heir *v1alpha1.ClusterServiceVersion) error {
 	owners, changed := handedOver(o.OwnerReferences, old, heir)
@@ -139,6 +179,52 @@ func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetada
 		return fmt.Errorf("handing %s %s over to ClusterServiceVersion %s: %w", o.Kind, client.ObjectKeyFromObject(o), heir.Name, err)
 	}
 	return nil
+}
+
+// disarm deletes what would work against the heir while the old CSV cannot be deleted: its Deployments, and its webhooks,
+// which nothing serves without them.
+func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
+	key := client.ObjectKeyFromObject(s.csv)
+	grant, err := r.Records.Grant(ctx, key)
+	if err != nil {
+		return err
+	}
+	as := r.Client
+	if grant != nil {
+		if as, err = r.collector(grant); err != nil {
+			return err
+		}
+		for _, ref := range grant.Beyond {
+			if ref.Group != admissionregistrationv1.GroupName {
+				continue
+			}
+			if err := r.collectOne(ctx, as, key, ref); err != nil {
+				return err
+			}
+		}
+	}
+	list := &appsv1.DeploymentList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace), client.MatchingLabels(install.OwnerLabels(s.csv))); err != nil {
+		return fmt.Errorf("listing the Deployments of ClusterServiceVersion %s: %w", s.csv.Name, err)
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		if !onlyOwner(s.csv, d) || d.DeletionTimestamp != nil {
+			continue
+		}
+		err := as.Delete(ctx, d, client.Preconditions{UID: &d.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting Deployment %s of replaced ClusterServiceVersion %s: %w", d.Name, s.csv.Name, err)
+		}
+		log.FromContext(ctx).Info("Deleted Deployment of a replaced ClusterServiceVersion", "deployment", d.Name)
+	}
+	return nil
+}
+
+// onlyOwner reports whether the garbage collector would delete an object with a CSV.
+func onlyOwner(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
+	owners := o.GetOwnerReferences()
+	return len(owners) > 0 && !slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return ref.UID != csv.UID })
 }
 
 // handedOver returns owner references with the heir in place of the old CSV, as the controller unless another owner is,
@@ -165,11 +251,21 @@ func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServi
 }
 
 // madeByUs reports whether an object was applied for a CSV. The heir has applied its own objects itself; the others are
-// deleted with the old CSV.
+// deleted with the old CSV. What was only handed over by us, in an earlier update, is not ours.
 func madeByUs(o client.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == string(FieldOwner) || m.Manager == "operator-status-installplan"
+		return (m.Manager == string(FieldOwner) || m.Manager == "operator-status-installplan") && !onlyOwners(m)
 	}) || isOurKind(o)
+}
+
+// onlyOwners reports whether a manager has set nothing of an object but who owns it.
+func onlyOwners(m metav1.ManagedFieldsEntry) bool {
+	var fields map[string]map[string]any
+	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
+		return false
+	}
+	metadata := fields["f:metadata"]
+	return len(fields) == 1 && len(metadata) == 1 && metadata["f:ownerReferences"] != nil
 }
 
 // isOurKind reports whether objects of a kind belong to one CSV and are never handed over.
@@ -178,9 +274,10 @@ func isOurKind(o client.Object) bool {
 	return gvk.Group == v1alpha1.GroupVersion.Group && (gvk.Kind == "Probe" || gvk.Kind == "OperatorCondition")
 }
 
-// listable returns the namespaced kinds that can be listed and patched, each in the version that the API server
-// prefers. Groups whose discovery fails are skipped, since a broken aggregated API must not block every update.
-func (r *Reconciler) listable() ([]schema.GroupVersionKind, error) {
+// listable returns the namespaced kinds that can be listed and patched, each in the version that it is stored in, or
+// else the one that the API server prefers: to read another one, the API server may have to ask a webhook. Groups whose
+// discovery fails are skipped, since a broken aggregated API must not block every update.
+func (r *Reconciler) listable(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	lists, err := r.Discovery.ServerPreferredNamespacedResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
@@ -198,8 +295,27 @@ func (r *Reconciler) listable() ([]schema.GroupVersionKind, error) {
 			if resource.Kind == "Event" || resource.Kind == "Endpoints" {
 				continue // never owned by a CSV
 			}
-			out = append(out, gv.WithKind(resource.Kind))
+			stored, err := r.stored(ctx, gv.WithResource(resource.Name))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, stored.GroupVersion().WithKind(resource.Kind))
 		}
 	}
 	return out, nil
+}
+
+// stored returns the resource in the version that its CustomResourceDefinition stores, if that is served.
+func (r *Reconciler) stored(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	err := r.Client.Get(ctx, types.NamespacedName{Name: resource.GroupResource().String()}, crd, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return resource, client.IgnoreNotFound(err)
+	}
+	for _, version := range crd.Spec.Versions {
+		if version.Storage && version.Served {
+			resource.Version = version.Name
+		}
+	}
+	return resource, nil
 }

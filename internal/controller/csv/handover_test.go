@@ -159,14 +159,23 @@ func TestMadeByUs(t *testing.T) {
 		return out
 	}
 	config := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	set := func(fields string) *metav1.PartialObjectMetadata {
+		out := by(config, "kubectl", "operator-status-csv")
+		out.ManagedFields[1].FieldsV1 = metav1.NewFieldsV1(fields)
+		return out
+	}
 	cases := map[string]struct {
 		reason string
 		object *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"Users":     {"What a person made, the heir takes over.", by(config, "kubectl", "foo-operator"), false},
-		"Nobodys":   {"The heir also takes over an object without a field manager.", by(config), false},
-		"OfTheCSV":  {"What was applied for the old version goes with it.", by(config, "kubectl", "operator-status-csv"), true},
+		"Users":    {"What a person made, the heir takes over.", by(config, "kubectl", "foo-operator"), false},
+		"Nobodys":  {"The heir also takes over an object without a field manager.", by(config), false},
+		"OfTheCSV": {"What was applied for the old version goes with it.", by(config, "kubectl", "operator-status-csv"), true},
+		"HandedOver": {"What an earlier update handed over is handed over again: we have set nothing but its owner.",
+			set(`{"f:metadata":{"f:ownerReferences":{".":{},"k:{\"uid\":\"1\"}":{}}}}`), false},
+		"Applied":   {"Of what was applied, the owner is not all that we have set.", set(`{"f:data":{},"f:metadata":{"f:ownerReferences":{}}}`), true},
+		"Labelled":  {"Nor is it of what has no more than metadata.", set(`{"f:metadata":{"f:labels":{},"f:ownerReferences":{}}}`), true},
 		"OfThePlan": {"So does what its plan brought.", by(config, "operator-status-installplan"), true},
 		"Probe":     {"A Probe belongs to one version, whatever its field manager.", by(v1alpha1.GroupVersion.WithKind("Probe"), "kubectl"), true},
 		"OperatorCondition": {"So does an OperatorCondition, in either version.",

@@ -1,0 +1,96 @@
+// Package paged reads lists from the API server in pages, each with a deadline. A worker that lists a kind whose
+// conversion webhook does not answer, or of which there are very many objects, waits no longer than that.
+package paged
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// size is how many objects one request reads.
+	size = 500
+
+	// timeout is how long one request may take.
+	timeout = 10 * time.Second
+
+	// attempts is how often a list is begun whose pages expire before the last one is read.
+	attempts = 3
+)
+
+// Reader is a Reader of the API server whose lists are read in pages.
+type Reader struct{ client.Reader }
+
+// List reads all objects that match, or one page if options limit it. All pages are of one moment.
+func (r Reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return read(ctx, r.Reader, list, options)
+}
+
+// Client is a client of the API server whose lists are read in pages.
+type Client struct{ client.WithWatch }
+
+// List reads all objects that match, or one page if options limit it. All pages are of one moment.
+func (c Client) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return read(ctx, c.WithWatch, list, options)
+}
+
+func read(ctx context.Context, from client.Reader, list client.ObjectList, options []client.ListOption) error {
+	o := (&client.ListOptions{}).ApplyOptions(options)
+	if o.Limit > 0 {
+		return page(ctx, from, list, o)
+	}
+	o.Limit = size
+	var err error
+	for range attempts {
+		o.Continue = ""
+		if err = all(ctx, from, list, o); !apierrors.IsResourceExpired(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func all(ctx context.Context, from client.Reader, list client.ObjectList, o *client.ListOptions) error {
+	next := list.DeepCopyObject().(client.ObjectList) // of the same kind
+	if err := page(ctx, from, list, o); err != nil || list.GetContinue() == "" {
+		return err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("reading a page of a list: %w", err)
+	}
+	for o.Continue = list.GetContinue(); o.Continue != ""; o.Continue = next.GetContinue() {
+		next = next.DeepCopyObject().(client.ObjectList) // items refer to the page before
+		next.SetContinue("")
+		if err := page(ctx, from, next, o); err != nil {
+			return err
+		}
+		more, err := meta.ExtractList(next)
+		if err != nil {
+			return fmt.Errorf("reading a page of a list: %w", err)
+		}
+		items = append(items, more...)
+	}
+	list.SetContinue("")
+	list.SetRemainingItemCount(nil)
+	return set(list, items)
+}
+
+func set(list client.ObjectList, items []runtime.Object) error {
+	if err := meta.SetList(list, items); err != nil {
+		return fmt.Errorf("joining the pages of a list: %w", err)
+	}
+	return nil
+}
+
+func page(ctx context.Context, from client.Reader, list client.ObjectList, o *client.ListOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return from.List(ctx, list, o)
+}
