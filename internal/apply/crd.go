@@ -115,6 +115,16 @@ func NewDefinitions(objects []*unstructured.Unstructured) Definitions {
 	return out
 }
 
+// Named returns the CustomResourceDefinition with that name; nil if none has it.
+func (d Definitions) Named(name string) *apiextensionsv1.CustomResourceDefinition {
+	for _, crd := range d {
+		if crd.Name == name {
+			return crd
+		}
+	}
+	return nil
+}
+
 // Validate returns why a custom resource is invalid against the schema of its definition, or the empty string if it is
 // valid. Use it before the API server serves the definition. ok is false if none of the definitions defines its kind.
 func (d Definitions) Validate(o *unstructured.Unstructured) (why string, ok bool) {

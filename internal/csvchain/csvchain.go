@@ -44,11 +44,19 @@ func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1al
 }
 
 // Ran reports whether a ClusterServiceVersion has ever Succeeded. With OLM, its conditions contain its past phases.
-func Ran(csv *v1alpha1.ClusterServiceVersion) bool {
-	succeeded := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
+func Ran(csv *v1alpha1.ClusterServiceVersion) bool { return hasBeen(csv, olm.CSVPhaseSucceeded) }
+
+// Begun reports whether the installation of a ClusterServiceVersion has ever begun, so that what it replaces may not
+// run any more.
+func Begun(csv *v1alpha1.ClusterServiceVersion) bool {
+	return hasBeen(csv, olm.CSVPhaseInstallReady, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
+}
+
+func hasBeen(csv *v1alpha1.ClusterServiceVersion, phases ...olm.ClusterServiceVersionPhase) bool {
+	passed := func(t v1alpha1.ClusterServiceVersionTransition) bool { return slices.Contains(phases, t.Phase) }
 	was := func(c v1alpha1.ClusterServiceVersionCondition) bool {
-		return c.Type == "" && c.Phase == olm.CSVPhaseSucceeded
+		return c.Type == "" && slices.Contains(phases, c.Phase)
 	}
-	return csv.Status.Phase == olm.CSVPhaseSucceeded || slices.ContainsFunc(csv.Status.LastTransitions, succeeded) ||
+	return slices.Contains(phases, csv.Status.Phase) || slices.ContainsFunc(csv.Status.LastTransitions, passed) ||
 		slices.ContainsFunc(csv.Status.Conditions, was)
 }

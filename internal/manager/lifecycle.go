@@ -97,7 +97,7 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	rights := apply.NewRights(mgr)
 	plans := &installplan.Reconciler{
-		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Records: records, Trust: l.options.trust, Rights: rights,
+		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Kubernetes: asks, Records: records, Trust: l.options.trust, Rights: rights,
 		OptIns: &optin.Store{Reader: reader, Writer: c, Namespace: l.options.Namespace},
 		Live:   liveReads(mgr, l.options), ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
 	}

@@ -125,6 +125,11 @@ func (e *entry) updates(name string, version semver.Version) bool {
 	return e.names(name) || !e.Bundle.Version.LT(version) && e.skipsOver(version)
 }
 
+// overtakes reports whether the entry is a newer version than one that was never installed, or replaces or skips it.
+func (e *entry) overtakes(never Installed) bool {
+	return e.name != never.Name && (e.names(never.Name) || e.Bundle.Version.GT(never.Version))
+}
+
 func (e *entry) skipsOver(version semver.Version) bool {
 	if e.SkipRange == "" {
 		return false

@@ -108,6 +108,12 @@ func defaultChannel(pkg *catalog.Package) string {
 func (c channelOffer) candidates(in Inputs, line []*entry) ([]*entry, *Problem) {
 	var out []*entry
 	switch {
+	case in.Installed != nil && in.Running != nil:
+		for _, e := range line {
+			if !e.skipped && e.overtakes(*in.Installed) && e.updates(in.Running.Name, in.Running.Version) {
+				out = append(out, e)
+			}
+		}
 	case in.Installed != nil:
 		for _, e := range line {
 			if !e.skipped && e.updates(in.Installed.Name, in.Installed.Version) {

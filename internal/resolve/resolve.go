@@ -38,6 +38,10 @@ type Subscription struct {
 	// Installed is the ClusterServiceVersion to update: the newest of this Subscription, installed or planned. Nil
 	// means that this is the first installation.
 	Installed *Installed
+
+	// Running is the ClusterServiceVersion that runs in place of Installed, if the installation of that has never begun
+	// and it is to be skipped. An update must be able to replace Running, and must not be older than Installed.
+	Running *Installed
 }
 
 // Surroundings is the state that the Subscriptions of a namespace share, as read at one moment.

@@ -205,6 +205,12 @@ const (
 	// Remedy: create the service account, or name another in spec.serviceAccountName of the OperatorGroup. It is
 	// retried by itself.
 	PlanReasonServiceAccountMissing = "ServiceAccountMissing"
+
+	// PlanReasonRequirementsNotMet means that the plan would update an operator to a version that could not run: the
+	// cluster is too old, an API or the version of one is missing, or the version does not support the OperatorGroup.
+	// Nothing has been changed, and a version that can run is installed instead once there is one.
+	// Remedy: provide what the message names. It is retried by itself.
+	PlanReasonRequirementsNotMet = "RequirementsNotMet"
 )
 
 // Reasons of Events.
@@ -234,15 +240,17 @@ const (
 	EventUndecodable = "Undecodable"
 
 	// EventNotCleanedUp is emitted if a ClusterServiceVersion with spec.cleanup.enabled was deleted, and some custom
-	// resources remain because its operator may not delete them.
-	// Remedy: delete the custom resources yourself. They have no operator any more, so finalizers may have to be
-	// removed.
+	// resources remain because its operator may not delete them, or because they cannot be read. In the second case the
+	// operator stays, and it is tried again.
+	// Remedy: delete the custom resources yourself, unless the message says that they cannot be read. If they have no
+	// operator any more, finalizers may have to be removed.
 	EventNotCleanedUp = "NotCleanedUp"
 
-	// EventNotHandedOver is emitted if objects of a kind could not be read when a ClusterServiceVersion handed over
-	// what it owns to its replacement.
-	// Remedy: grant the permission that the message names before the next update, and create again what was deleted
-	// with the old version, unless the new one does.
+	// EventNotHandedOver is emitted if objects of a kind could not be read or changed when a replaced
+	// ClusterServiceVersion handed over what it owns to its replacement. The replaced one stays, without its
+	// Deployments, and it is tried again.
+	// Remedy: make the API server serve the kind that the message names, for example by repairing its conversion
+	// webhook.
 	EventNotHandedOver = "NotHandedOver"
 )
 

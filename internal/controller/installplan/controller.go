@@ -15,6 +15,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,9 @@ type Reconciler struct {
 	As func(types.NamespacedName) (client.Client, error)
 
 	Catalogs Catalogs
+
+	// Kubernetes asks the API server for its version.
+	Kubernetes discovery.ServerVersionInterface
 
 	// Records stores the content of plans that are being applied.
 	Records *record.Store

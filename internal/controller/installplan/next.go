@@ -170,6 +170,8 @@ func reasonOf(err error) string {
 	switch {
 	case isA[*noAccount](err):
 		return v1alpha1.PlanReasonServiceAccountMissing
+	case isA[*unmetError](err):
+		return v1alpha1.PlanReasonRequirementsNotMet
 	case apierror.Denied(err):
 		return v1alpha1.PlanReasonForbidden
 	}

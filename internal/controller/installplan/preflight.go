@@ -20,10 +20,13 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 )
 
-// preflight dry-runs, as the identity of the plan, everything that the plan writes and that the CSV controller writes
-// after it. Nothing is persisted. Objects that depend on something in the plan itself are checked as far as possible:
-// see phase.
+// preflight checks whether what the plan installs could run, and dry-runs, as the identity of the plan, everything that
+// the plan writes and that the CSV controller writes after it. Nothing is persisted. Objects that depend on something
+// in the plan itself are checked as far as possible: see phase.
 func (r *run) preflight(ctx context.Context) error {
+	if err := r.requirements(ctx); err != nil {
+		return err
+	}
 	tasks := r.tasks
 	for i := range r.content.Bundles {
 		parts, err := r.parts(i)

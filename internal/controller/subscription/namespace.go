@@ -232,6 +232,9 @@ type result struct {
 	// owners are the Subscriptions that the solution is for: several if none of them can be updated alone.
 	owners []*v1alpha1.Subscription
 
+	// skips is true if the head never ran, and the solution replaces what runs in its place, too.
+	skips bool
+
 	// wanted is true if the solution may be installed now.
 	wanted bool
 }
@@ -249,6 +252,7 @@ func (n *namespace) resolveAll() {
 		}
 		res := &result{head: n.head(sub), owners: []*v1alpha1.Subscription{sub}}
 		res.solution, res.problem = n.resolve(sub, res.head)
+		n.skip(sub, res)
 		if n.stands(sub, res.problem) {
 			continue
 		}
@@ -266,7 +270,7 @@ func (n *namespace) want(sub *v1alpha1.Subscription, res *result) {
 	if res.next == "" {
 		res.next = res.solution.Choices[0].Bundle.Name
 	}
-	if res.wanted = n.mayMoveOn(res.head) && !n.deleted(sub, res.head) && !n.writing(sub); res.wanted {
+	if res.wanted = (n.mayMoveOn(res.head) || res.skips) && !n.deleted(sub, res.head) && !n.writing(sub); res.wanted {
 		n.plan(res.solution)
 	}
 }
@@ -341,6 +345,34 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 		}
 	}
 	return resolve.Resolve(resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)})
+}
+
+// skip skips a newest CSV whose installation has never begun, if there is what updates the running one directly. As
+// nothing of the skipped one has ever run, this is safe where an update of a failed one is not.
+func (n *namespace) skip(sub *v1alpha1.Subscription, res *result) {
+	running := n.inPlaceOf(res.head)
+	if running == nil || res.problem != nil {
+		return
+	}
+	in := resolve.Inputs{Subscription: n.subscription(sub, res.head), Surroundings: n.surroundings(sub)}
+	installed := resolve.InstalledOf(running)
+	in.Running = &installed
+	if solution, problem := resolve.Resolve(in); problem == nil && len(solution.Choices) > 0 {
+		res.solution, res.skips = solution, true
+	}
+}
+
+// inPlaceOf returns the CSV that runs in place of a newest one whose installation waits, or has failed, before it began;
+// nil if there is none.
+func (n *namespace) inPlaceOf(head *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+	if head == nil || csvchain.Begun(head) || head.Status.Phase != olm.CSVPhasePending && head.Status.Phase != olm.CSVPhaseFailed {
+		return nil
+	}
+	running := csvchain.Running(n.csvs, head.Spec.Replaces)
+	if running == nil || !csvchain.Ran(running) {
+		return nil
+	}
+	return running
 }
 
 func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) resolve.Subscription {

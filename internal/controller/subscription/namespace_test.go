@@ -59,6 +59,7 @@ func offer(bundles ...string) catalog.Catalog {
 	content := &catalog.Content{Packages: map[string]*catalog.Package{}}
 	previous := map[string]string{}
 	for _, text := range bundles {
+		text, skips, _ := strings.Cut(text, " skips ")
 		name, needs, _ := strings.Cut(text, " needs ")
 		pkg, version, _ := strings.Cut(name, ".v")
 		b := &catalog.Bundle{Name: name, Package: pkg, Version: semver.MustParse(version), Properties: []property.Property{
@@ -76,6 +77,9 @@ func offer(bundles ...string) catalog.Catalog {
 			content.Packages[pkg] = p
 		}
 		p.Channels["stable"].Entries[name] = &catalog.Entry{Bundle: b, Replaces: previous[pkg]}
+		if skips != "" {
+			p.Channels["stable"].Entries[name].Skips = []string{skips}
+		}
 		previous[pkg] = name
 	}
 	return catalog.Catalog{Key: community, Healthy: true, Content: content}
@@ -733,6 +737,11 @@ func TestResolveAll(t *testing.T) {
 		out.Spec.Replaces = "foo.v1.0.0"
 		return out
 	}
+	begun := func(csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+		csv.Status.Phase = olm.CSVPhaseFailed
+		csv.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseInstalling}}
+		return csv
+	}
 	other := installed("foo", "bar", "foo.v1.0.0")
 	for name, tc := range map[string]struct {
 		reason     string
@@ -780,6 +789,25 @@ func TestResolveAll(t *testing.T) {
 			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(),
 				planned("install-1", installed("foo", "foo", ""), "Installing", "foo.v2.0.0")},
 			want: map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1, not now"},
+		},
+		"NeverRan": {
+			reason:  "What was written and never ran is skipped by what can update the running version.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0", "foo.v3.0.0 skips foo.v1.0.0"),
+			there:   []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
+			want:    map[string]string{"foo": "foo.v3.0.0>foo.v2.0.0 next foo.v3.0.0 for 1"},
+		},
+		"NeverRanNoWayAround": {
+			reason:  "Not by what can only update the version that never ran.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0", "foo.v3.0.0"),
+			there:   []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
+			want:    map[string]string{"foo": "foo.v3.0.0>foo.v2.0.0 next foo.v3.0.0 for 1, not now"},
+		},
+		"BegunButFailed": {
+			reason:  "Not if its installation had begun, since the running version may be gone.",
+			offered: offer("foo.v1.0.0", "foo.v2.0.0", "foo.v3.0.0 skips foo.v1.0.0"),
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, begun(half()),
+				planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
+			want: map[string]string{"foo": "foo.v3.0.0>foo.v2.0.0 next foo.v3.0.0 for 1, not now"},
 		},
 		"AnotherPackage": {
 			reason:  "A Subscription that is for another package now installs that, beside what it was for.",
