@@ -97,10 +97,10 @@ func run() error {
 	flag.StringVar(&o.TracingEndpoint, "tracing-endpoint", "",
 		"Collector that receives traces of updates with OTLP over gRPC, as <host>:<port>. If empty, that of OTEL_EXPORTER_OTLP_ENDPOINT, or none.")
 	flag.BoolVar(&o.TracingInsecure, "tracing-insecure", false, "Send traces without TLS.")
-	if _, err := parse(); err != nil {
+	log, err := parse()
+	if err != nil {
 		return err
 	}
-	var err error
 	if o.Lifecycle, err = lifecycle.ParseMode(*mode); err != nil {
 		return err
 	}
@@ -113,12 +113,13 @@ func run() error {
 		return fmt.Errorf("finding the cluster: %w", err)
 	}
 	saveMemory()
-	ctx := ctrl.SetupSignalHandler()
-	mgr, err := manager.New(ctx, config, o)
-	if err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+	return persist(ctrl.SetupSignalHandler(), log, o.HealthAddress, func(ctx context.Context) error {
+		mgr, err := manager.New(ctx, config, o)
+		if err != nil {
+			return err
+		}
+		return mgr.Start(ctx)
+	})
 }
 
 // parse parses the flags, with those of the log, and sets the logger.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
@@ -72,14 +71,11 @@ type deleted struct{ error }
 
 func (d *deleted) Unwrap() error { return d.error }
 
-// soon is how long a cache may take to catch up.
-const soon = 100 * time.Millisecond
-
 // Requeue returns the result of a reconcile. If an object has been changed or deleted since it was read, the cache is
-// about to have that: the reconcile is repeated soon, and is no error.
+// about to have that, unless it lags behind: the reconcile is repeated, after pauses that become longer, and is no error.
 func Requeue(result reconcile.Result, err error) (reconcile.Result, error) {
 	if Outdated(err) {
-		return reconcile.Result{RequeueAfter: soon}, nil
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would back off as well, but is logged
 	}
 	return result, err
 }

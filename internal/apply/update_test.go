@@ -76,7 +76,7 @@ func TestUpdate(t *testing.T) {
 
 func TestRequeue(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
-	later, now := reconcile.Result{RequeueAfter: time.Hour}, reconcile.Result{RequeueAfter: soon}
+	later, now := reconcile.Result{RequeueAfter: time.Hour}, reconcile.Result{Requeue: true} //nolint:staticcheck // see Requeue
 	conflict, absent := apierrors.NewConflict(pods, "a", errors.New("changed")), apierrors.NewNotFound(pods, "a")
 	cases := map[string]struct {
 		reason string

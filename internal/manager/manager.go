@@ -36,6 +36,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -242,6 +243,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
 	config.QPS = -1 // API priority and fairness limits enough
+	config.Wrap(impatient)
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -264,7 +266,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 		return nil, fmt.Errorf("registering a metric: %w", err)
 	}
 	newCache := informer.NewCache(undecodable, v1alpha1.GroupVersion.Group, platformv1alpha1.GroupVersion.Group, configv1.GroupName)
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	made, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:   scheme,
 		NewCache: newCache,
 		Cache:    cacheOptions(),
@@ -275,6 +277,8 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 			TLSOpts:        []func(*tls.Config){withoutHTTP2},
 		},
+		// A cache that cannot be filled is read again, with pauses: no controller gives up before it is.
+		Controller:                          controllerconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour},
 		HealthProbeBindAddress:              orNone(o.HealthAddress),
 		LeaderElection:                      o.LeaderElect,
 		LeaderElectionResourceLockInterface: lock,
@@ -283,6 +287,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
+	mgr := inPages{made}
 	undecodable.Recorder = mgr.GetEventRecorder(UserAgent)
 	mode := lifecycle.NewSwitch(o.Lifecycle, mgr.GetAPIReader())
 	if err := addHealthChecks(mgr, mode); err != nil {

@@ -87,6 +87,14 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	case drift.Within(fields(desired), fields(live)) && platformoperatorstatus.Controls(c.op, live):
 		return live, nil
 	}
+	var contested error
+	if live != nil && platformoperatorstatus.Controls(c.op, live) {
+		may, err := c.contests.write(desired, c.Now())
+		if !may {
+			return live, err
+		}
+		contested = err
+	}
 	out := desired.DeepCopy()
 	if !as.IsManager() {
 		platformoperatorstatus.Unblock(out)
@@ -94,7 +102,7 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	if err := as.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
 		return live, err
 	}
-	return out, nil
+	return out, contested
 }
 
 // live returns the object as it exists; nil if it is not found. The manager reads it from the watch cache if it is
@@ -255,6 +263,9 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 	}
 	if taken, ok := errors.AsType[*platformoperatorstatus.Conflict](err); ok {
 		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: taken.Message(adopterOf(o))}
+	}
+	if contested, ok := errors.AsType[*contestError](err); ok {
+		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: contested.Error()}
 	}
 	status, _ := errors.AsType[*apierrors.StatusError](err)
 	switch {

@@ -23,6 +23,7 @@ import (
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
@@ -61,6 +62,7 @@ type Reconciler struct {
 	subscriptions atomic.Bool
 
 	departures departures
+	contests   contests
 }
 
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators,verbs=get;list;watch;patch
@@ -240,8 +242,9 @@ func (c composer) compose(ctx context.Context, in *platformoperatorstatus.Inputs
 	if err := c.announce(ctx, desired); err != nil {
 		return err
 	}
+	named := map[string]string{} // the entry of each object
 	for _, d := range desired {
-		o, err := c.apply(ctx, d)
+		o, err := c.applyOnce(ctx, d, named)
 		if err != nil {
 			return fmt.Errorf("applying %s: %w", platformoperatorstatus.Title(d.Object), err)
 		}
@@ -250,6 +253,21 @@ func (c composer) compose(ctx context.Context, in *platformoperatorstatus.Inputs
 	leaving, err := c.prune(ctx, desired)
 	in.Objects = append(in.Objects, leaving...)
 	return err
+}
+
+// applyOnce applies an object unless another entry has it, too: one would overwrite the other for ever.
+func (c composer) applyOnce(ctx context.Context, d platformoperatorstatus.Desired, named map[string]string) (platformoperatorstatus.Object, error) {
+	if err := c.place(d.Object); err != nil {
+		return c.apply(ctx, d) // which reports it
+	}
+	kind := d.Object.GroupVersionKind().GroupKind().String()
+	key := kind + " " + client.ObjectKeyFromObject(d.Object).String()
+	if other, twice := named[key]; twice {
+		return platformoperatorstatus.Object{Desired: d, Problem: &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf(
+			"%s is composed as %s already: remove one of them", platformoperatorstatus.Title(d.Object), other)}}, nil
+	}
+	named[key] = d.Entry
+	return c.apply(ctx, d)
 }
 
 // kept returns the objects that the PlatformOperator created before it had to stop. They stay as they are.

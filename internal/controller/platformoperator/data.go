@@ -159,7 +159,7 @@ func (c composer) operator(ctx context.Context,
 	return sub, out, nil
 }
 
-// look adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager may not
+// look adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager cannot
 // list them, look lists as the service accounts of the CSV, which may list the operator's own kinds.
 func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data,
 	counts func(*metav1.PartialObjectMetadata) bool) error {
@@ -179,7 +179,7 @@ func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namesp
 		switch {
 		case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			return nil
-		case !apierrors.IsForbidden(err) && !apierrors.IsInternalError(err):
+		case ctx.Err() != nil:
 			return fmt.Errorf("listing %s: %w", kind.Kind, err)
 		}
 		refused = err
