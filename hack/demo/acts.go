@@ -107,7 +107,7 @@ func (s *stage) subscribe(ctx context.Context) error {
 		return err
 	}
 	s.narrator.note("The Subscription reported it %s after it was there.", duration(time.Since(began)))
-	p, err := s.awaitProbe(ctx, first, expression, "Upgradeable=True/NoResources Important=False/NothingImportant Synced=True/Synced")
+	p, err := s.awaitProbe(ctx, first, "Upgradeable=True/NoResources Important=False/NothingImportant Synced=True/Synced")
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *stage) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.awaitProbe(ctx, first, expression, migrating)
+	p, err := s.awaitProbe(ctx, first, migrating)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (s *stage) offerUpdate(ctx context.Context) error {
 	if err := s.awaitHeld(ctx); err != nil {
 		return err
 	}
-	if _, err := s.awaitProbe(ctx, first, expression, holding); err != nil {
+	if _, err := s.awaitProbe(ctx, first, holding); err != nil {
 		return err
 	}
 	if err := s.awaitReport(ctx, first, "Available=True Progressing=False Upgradeable=False"); err != nil {
@@ -195,7 +195,7 @@ func (s *stage) killAndFinish(ctx context.Context) error {
 	if _, err := s.operatorWrites(ctx, "foo-migrated.yaml"); err != nil {
 		return err
 	}
-	if _, err := s.awaitProbe(ctx, first, expression, holding); err != nil {
+	if _, err := s.awaitProbe(ctx, first, holding); err != nil {
 		return err
 	}
 	if err := s.awaitHeld(ctx); err != nil {
@@ -218,7 +218,7 @@ func (s *stage) startAgain(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := s.awaitProbe(ctx, second, expression, free); err != nil {
+	if _, err := s.awaitProbe(ctx, second, free); err != nil {
 		return err
 	}
 	if err := s.awaitReport(ctx, second, "Available=True Progressing=False Upgradeable=True"); err != nil {
@@ -234,7 +234,7 @@ func (s *stage) mistype(ctx context.Context) error {
 	if err := s.annotate(ctx, "!Migrating &&"); err != nil {
 		return err
 	}
-	p, err := s.awaitProbe(ctx, second, expression, free+" AnnotationsDiffer=True/ChangedSinceInstallation")
+	p, err := s.awaitProbe(ctx, second, free+" AnnotationsDiffer=True/ChangedSinceInstallation")
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (s *stage) mend(ctx context.Context) error {
 	if err := s.annotate(ctx, expression); err != nil {
 		return err
 	}
-	_, err := s.awaitProbe(ctx, second, expression, free)
+	_, err := s.awaitProbe(ctx, second, free)
 	return err
 }
 

@@ -115,8 +115,8 @@ func (s *stage) awaitReport(ctx context.Context, version, want string) error {
 	return err
 }
 
-// awaitProbe waits until the Probe of a version has an expression, and conditions and custom resources as in want.
-func (s *stage) awaitProbe(ctx context.Context, version, expression, want string) (*v1alpha1.Probe, error) {
+// awaitProbe waits until the Probe of a version has the author's expression, and conditions and custom resources as in want.
+func (s *stage) awaitProbe(ctx context.Context, version, want string) (*v1alpha1.Probe, error) {
 	key := csvOf(version)
 	p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	return await(ctx, s, p, fmt.Sprintf("[%s] %s", expression, want), func(p *v1alpha1.Probe) string {
