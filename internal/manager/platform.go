@@ -67,7 +67,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 // addClusterOperator adds the controller of the ClusterOperator, which the Cluster Version Operator reads.
 func addClusterOperator(mgr ctrl.Manager, installed *crdGate, inertia time.Duration) error {
 	reconciler := &clusteroperator.Reconciler{
-		Client: mgr.GetClient(), Cluster: clusteroperator.ReadCluster(mgr.GetClient(), Version), DegradedInertia: inertia, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cluster: clusteroperator.ReadCluster(mgr.GetClient(), Version), DegradedInertia: inertia, Now: time.Now,
 	}
 	c, err := reconciler.SetupWithManager(mgr)
 	if err != nil {

@@ -19,7 +19,7 @@ func BenchmarkStatus(b *testing.B) {
 	for _, many := range []int{50, 5000} {
 		for name, reason := range map[string]string{"well": platformv1alpha1.ReasonInstalled, "broken": "PackageNotFound"} {
 			b.Run(fmt.Sprintf("%d/%s", many, name), func(b *testing.B) {
-				in := clusteroperatorstatus.Inputs{Cluster: clusteroperatorstatus.Cluster{Release: "1.0.0"}, Now: metav1.Now()}
+				in := clusteroperatorstatus.Inputs{Cluster: clusteroperatorstatus.Cluster{Release: "1.0.0", Reached: true}, Now: metav1.Now()}
 				for i := range many {
 					p := platformOperator(fmt.Sprintf("po-%04d", (i*7919)%many)) // unordered, like a cache
 					installed(p, reason, "There is no package of that name in the catalog olm/operators")

@@ -78,7 +78,7 @@ func run(t testing.TB, c *testcluster.Cluster) *running {
 	}
 	r := &running{manager: mgr}
 	read := clusteroperator.ReadCluster(mgr.GetClient(), ownVersion)
-	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), DegradedInertia: 2 * time.Minute, Now: time.Now,
+	r.reconciler = &clusteroperator.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), DegradedInertia: 2 * time.Minute, Now: time.Now,
 		Cluster: func(ctx context.Context) (clusteroperatorstatus.Cluster, error) {
 			r.reckonings.Add(1)
 			if meanwhile := r.meanwhile.Swap(nil); meanwhile != nil {

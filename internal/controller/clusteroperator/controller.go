@@ -52,8 +52,12 @@ type Reconciler struct {
 
 	Now func() time.Time
 
+	// Live reads from the API server.
+	Live client.Reader
+
 	clusterOperators client.Reader
-	wrote            time.Time // losing it costs at most one write
+	wrote            time.Time                       // losing it costs at most one write
+	described        clusteroperatorstatus.Described // as does losing this
 }
 
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators;clusterversions,verbs=get;list;watch
@@ -76,24 +80,40 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("reading what ClusterOperator %s depends on: %w", co.Name, err)
 	}
 	status, lasts := clusteroperatorstatus.Compute(in)
-	return apply.Requeue(reconcile.Result{RequeueAfter: lasts}, r.write(ctx, co, status, now))
+	if !equality.Semantic.DeepEqual(status.Versions, co.Status.Versions) {
+		// The cache may be behind what the Cluster Version Operator has applied, and it goes on once it reads the version.
+		if in.Operators, err = operators(ctx, r.Live); err != nil {
+			return reconcile.Result{}, err
+		}
+		status, lasts = clusteroperatorstatus.Compute(in)
+	}
+	return apply.Requeue(reconcile.Result{RequeueAfter: lasts}, r.write(ctx, co, status, in, now))
 }
 
 // inputs reads everything that the status depends on.
 func (r *Reconciler) inputs(ctx context.Context, co *configv1.ClusterOperator, now time.Time) (clusteroperatorstatus.Inputs, error) {
-	operators := &platformv1alpha1.PlatformOperatorList{}
-	if err := r.Client.List(ctx, operators, client.UnsafeDisableDeepCopy); err != nil {
+	all, err := operators(ctx, r.Client)
+	if err != nil {
 		return clusteroperatorstatus.Inputs{}, err
 	}
 	cluster, err := r.Cluster(ctx)
 	return clusteroperatorstatus.Inputs{
-		Current: co.Status, Created: co.CreationTimestamp, Operators: operators.Items, Cluster: cluster,
-		DegradedInertia: r.DegradedInertia, Now: metav1.NewTime(now),
+		Current: co.Status, Created: co.CreationTimestamp, Operators: all, Cluster: cluster,
+		DegradedInertia: r.DegradedInertia, Described: r.described, Now: metav1.NewTime(now),
 	}, err
 }
 
+func operators(ctx context.Context, from client.Reader) ([]platformv1alpha1.PlatformOperator, error) {
+	list := &platformv1alpha1.PlatformOperatorList{}
+	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the PlatformOperators: %w", err)
+	}
+	return list.Items, nil
+}
+
 // write writes a status that changed.
-func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, status configv1.ClusterOperatorStatus, now time.Time) error {
+func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, status configv1.ClusterOperatorStatus, in clusteroperatorstatus.Inputs,
+	now time.Time) error {
 	if equality.Semantic.DeepEqual(status, co.Status) {
 		return nil
 	}
@@ -103,6 +123,10 @@ func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, st
 		return err
 	}
 	r.wrote = now
+	if i, was := clusteroperatorstatus.Find(&status, configv1.OperatorDegraded), clusteroperatorstatus.Find(&co.Status, configv1.OperatorDegraded); was < 0 ||
+		status.Conditions[i].Message != co.Status.Conditions[was].Message {
+		r.described = clusteroperatorstatus.Described{Failing: clusteroperatorstatus.Failing(in), At: now}
+	}
 	logTransitions(ctx, co.Status, status)
 	return nil
 }

@@ -62,7 +62,7 @@ func TestController(t *testing.T) {
 		p.Status.QuietSince = &metav1.Time{Time: time.Now()}
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "operator="+ownVersion,
-		"Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar, not just now but until a moment ago (PackageNotFound)")
+		"Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar (PackageNotFound)")
 	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		p.Status.FailingSince, p.Status.QuietSince, p.Status.FailingReason, p.Status.FailingMessage = nil, nil, "", ""
 	})
@@ -108,7 +108,11 @@ func TestController(t *testing.T) {
 	version.Spec.ClusterID = "3a4f8a0e-5c5c-4c5b-9f1c-8d1f6f1c2b3a"
 	c.Create(t, version)
 	complete(t, c, version, configv1.CompletedUpdate, "4.20.0")
+	await(t, c, "operator=4.20.0", "Progressing=False/PlatformOperatorsInstalled")
 	complete(t, c, version, configv1.PartialUpdate, "4.20.1")
+	await(t, c, "operator=4.20.0", "Progressing=False/PlatformOperatorsInstalled: Every PlatformOperator is installed, and none is being updated. "+
+		"Release 4.20.1 is reported once")
+	tells(t, c, version, "Working towards 4.20.1: 5 of 9 done (55% complete), waiting on platform-operators")
 	await(t, c, "operator=4.20.1", "Progressing=False/PlatformOperatorsInstalled")
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 2 PlatformOperators: foo (Installing): Waiting for foo.v2",
@@ -133,6 +137,7 @@ func TestController(t *testing.T) {
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v2 is installed")
 	})
+	tells(t, c, version, "Working towards 4.20.2: 5 of 9 done (55% complete), waiting on platform-operators")
 	await(t, c, "operator=4.20.2", "Progressing=False/PlatformOperatorsInstalled")
 
 	t.Log("a platform of nothing is well, and the object may go and come again")
@@ -162,7 +167,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	empty := fake.NewClientBuilder().WithScheme(scheme).Build()
 	got, err := clusteroperator.ReadCluster(empty, ownVersion)(t.Context())
-	if got != (clusteroperatorstatus.Cluster{Release: "4.21.0"}) || err != nil {
+	if got != (clusteroperatorstatus.Cluster{Release: "4.21.0", Reached: true}) || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -88,6 +88,11 @@ func TestInstallation(t *testing.T) {
 	patchStatus(t, c, "baz", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "baz.v1 is installed")
 	})
+	await(t, c, "operator=1.0.0", "Progressing=False/PlatformOperatorsInstalled")
+	if err := release.Check(current(t, c, co), false); err == nil {
+		t.Errorf("the update goes on before it waits here:\n%s", testcluster.Print(co))
+	}
+	tells(t, c, version, "Working towards 2.0.0: 7 of 9 done (77% complete), waiting on platform-operators")
 	await(t, c, "operator=2.0.0", "Progressing=False/PlatformOperatorsInstalled")
 	if err := release.Check(current(t, c, co), false); err != nil {
 		t.Errorf("the update goes on waiting: %v", err)
@@ -158,6 +163,15 @@ func complete(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVer
 	}
 	version.Status.Desired = configv1.Release{Version: release, Image: entry.Image}
 	version.Status.VersionHash = "hash"
+	tells(t, c, version, "Working towards "+release+": 1 of 9 done (11% complete)")
+}
+
+// tells records in the ClusterVersion what the Cluster Version Operator is doing.
+func tells(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersion, progress string) {
+	t.Helper()
+	version.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{
+		Type: configv1.OperatorProgressing, Status: configv1.ConditionTrue, Message: progress, LastTransitionTime: metav1.Now(),
+	}}
 	if err := c.Client.Status().Update(t.Context(), version); err != nil {
 		t.Fatalf("updating the ClusterVersion: %v", err)
 	}

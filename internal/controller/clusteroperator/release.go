@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
@@ -40,17 +41,42 @@ func ReadCluster(reader client.Reader, own string) func(context.Context) (cluste
 		if err != nil {
 			return clusteroperatorstatus.Cluster{}, err
 		}
-		out := clusteroperatorstatus.Cluster{Release: cmp.Or(os.Getenv(releaseVersion), own)}
+		out := clusteroperatorstatus.Cluster{Release: cmp.Or(os.Getenv(releaseVersion), own), Reached: true}
 		if version == nil {
 			return out, nil
 		}
 		out.Release = cmp.Or(os.Getenv(releaseVersion), version.Status.Desired.Version, own)
-		out.Installing = !slices.ContainsFunc(version.Status.History, func(h configv1.UpdateHistory) bool {
-			return h.State == configv1.CompletedUpdate
-		})
+		completed := slices.IndexFunc(version.Status.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate })
+		if out.Installing = completed < 0; !out.Installing {
+			out.Former = version.Status.History[completed].Version
+		}
+		out.Reached = reached(&version.Status, out.Release)
 		return out, nil
 	}
 }
+
+// reached reports whether the Cluster Version Operator has completed a release, or is on the way to it and names the
+// ClusterOperator among what it waits for. It does so in Progressing or, if there are several reasons why it does not
+// proceed, in Failing. Within a component it applies the manifests before it waits for the ClusterOperator.
+func reached(status *configv1.ClusterVersionStatus, release string) bool {
+	if len(status.History) == 0 || status.History[0].Version != release {
+		return false
+	}
+	if status.History[0].State == configv1.CompletedUpdate {
+		return true
+	}
+	return slices.ContainsFunc(status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+		tells := c.Type == configv1.OperatorProgressing || c.Type == clusterVersionFailing
+		return tells && c.Status == configv1.ConditionTrue && slices.Contains(strings.FieldsFunc(c.Message, outsideName), singleton.Name)
+	})
+}
+
+// clusterVersionFailing is the type of a condition of the ClusterVersion. The API has no constant for it.
+const clusterVersionFailing configv1.ClusterStatusConditionType = "Failing"
+
+// outsideName reports whether a character cannot be part of the name of a ClusterOperator, except for a period, which
+// also ends sentences.
+func outsideName(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') }
 
 // readClusterVersion returns nil if the cluster has no ClusterVersion.
 func readClusterVersion(ctx context.Context, reader client.Reader) (*configv1.ClusterVersion, error) {

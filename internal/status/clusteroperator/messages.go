@@ -60,12 +60,9 @@ func (o operator) whyMoving() string {
 	return o.name + " has changed and has not been reconciled since"
 }
 
+// whyFailing is the same while it fails and between its failures, so that one that flaps changes no message.
 func (o operator) whyFailing() string {
-	name := o.name
-	if !o.failsNow() {
-		name += ", not just now but until a moment ago"
-	}
-	return sentence(name, o.failingReason, o.failingMessage, "does not report why")
+	return sentence(o.name, o.failingReason, o.failingMessage, "does not report why")
 }
 
 // whyNotUpgradeable omits the blocking custom resources: readers of the ClusterOperator may not be allowed to see them.

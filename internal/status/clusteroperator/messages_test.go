@@ -41,7 +41,7 @@ func TestWholeStatus(t *testing.T) {
 		"first installation, with trouble": {
 			reason: "Available=False names whom the installation waits for, Progressing also who is being updated already.",
 			in: Inputs{
-				Cluster: Cluster{Release: "1.0.0"}, Now: now,
+				Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now,
 				Operators: []platformv1alpha1.PlatformOperator{
 					healthy("new", unread), healthy("bar", broken(noPackage)), healthy("foo"),
 					healthy("moving", withCondition("Progressing", "True/"+beingMoved)), healthy("gone", deleting),
@@ -64,7 +64,7 @@ func TestWholeStatus(t *testing.T) {
 		"later, beside what others say": {
 			reason: "What other controllers wrote to the ClusterOperator is kept, and lastTransitionTime changes only with the status.",
 			in: Inputs{
-				Cluster: Cluster{Release: "1.0.0"}, Now: now,
+				Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now,
 				Current: configv1.ClusterOperatorStatus{
 					Conditions: append(slices.Clone(later.Conditions),
 						condition("EvaluationConditionsDetected", "True", past, "a::b", "anything"),
@@ -95,7 +95,7 @@ func TestWholeStatus(t *testing.T) {
 		},
 		"later, all well": {
 			reason: "The three conditions are always set, even if there is nothing to report.",
-			in:     Inputs{Cluster: Cluster{Release: "1.0.0"}, Now: now, Current: later, Operators: []platformv1alpha1.PlatformOperator{healthy("foo")}},
+			in:     Inputs{Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now, Current: later, Operators: []platformv1alpha1.PlatformOperator{healthy("foo")}},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "True", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed"),
@@ -108,7 +108,7 @@ func TestWholeStatus(t *testing.T) {
 		},
 		"none": {
 			reason: "relatedObjects name the kind, so that a tool that collects them finds PlatformOperators created later.",
-			in:     Inputs{Cluster: Cluster{Release: "1.0.0"}, Now: now},
+			in:     Inputs{Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "True", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
@@ -136,7 +136,7 @@ func TestMany(t *testing.T) {
 	}
 	shuffled := slices.Clone(operators)
 	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	got := checked(t, Inputs{Operators: shuffled, Cluster: Cluster{Release: "1.0.0"}, Now: now})
+	got := checked(t, Inputs{Operators: shuffled, Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now})
 	for _, conditionType := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded"} {
 		texts := message(got, conditionType)
 		if !strings.HasSuffix(texts, " é…; and 4980 more: kubectl get platformoperators") {
@@ -152,7 +152,7 @@ func TestMany(t *testing.T) {
 	if n := len(got.RelatedObjects); n != 1 || got.RelatedObjects[0].Name != "" {
 		t.Errorf("%d related objects, %v first", n, got.RelatedObjects[0])
 	}
-	got = checked(t, Inputs{Operators: operators[:maxRelatedObjects], Cluster: Cluster{Release: "1.0.0"}, Now: now})
+	got = checked(t, Inputs{Operators: operators[:maxRelatedObjects], Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now})
 	if n := len(got.RelatedObjects); n != maxRelatedObjects || got.RelatedObjects[99].Name != "po-0099" {
 		t.Errorf("%d related objects, %v last", n, got.RelatedObjects[n-1])
 	}
@@ -167,7 +167,7 @@ func TestNamesOfOthers(t *testing.T) {
 	if strings.Contains(refused, "merger") || !strings.Contains(refused, "bar (CRDUpdateUnsafe)") {
 		t.Errorf("the message of a refused update names a tenant's object: %s", refused)
 	}
-	got := checked(t, Inputs{Current: later, Operators: []platformv1alpha1.PlatformOperator{op}, Cluster: Cluster{Release: "1.0.0"}, Now: now})
+	got := checked(t, Inputs{Current: later, Operators: []platformv1alpha1.PlatformOperator{op}, Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now})
 	for _, c := range got.Conditions {
 		if strings.Contains(c.Message, "merger") {
 			t.Errorf("the message of %s names a tenant's object: %s", c.Type, c.Message)

@@ -66,6 +66,8 @@ func moment(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
+func (o operator) itsName() string { return o.name }
+
 func (o operator) isInstalled() bool { return o.installed.status == metav1.ConditionTrue }
 
 // isUpdating reports whether it is installed and an update is in progress, or its changed spec may start one.

@@ -63,6 +63,7 @@ type game struct {
 	installing    bool   // during the first installation of the cluster
 	installedOnce bool   // whether all have been installed at the same moment
 	reached       string // the last release in which all were installed
+	former        string // the last release that the Cluster Version Operator has completed
 }
 
 // payload is a release, and the progress of the Cluster Version Operator in applying it.
@@ -71,6 +72,7 @@ type payload struct {
 	named   bool // whether the related objects name its PlatformOperators
 	related bool // whether the related objects are written
 	applied int
+	waits   bool // whether it has checked the ClusterOperator, and waits for it
 	done    bool
 }
 
@@ -141,7 +143,11 @@ func (g *game) step(t *testing.T) string {
 func (g *game) checkByCVO(t *testing.T) string {
 	t.Helper()
 	if err := g.cvo.Check(&g.co, g.installing); err != nil {
+		g.cvo.waits = true
 		return fmt.Sprintf(", and waits: %v", err)
+	}
+	if g.cvo.applied < len(g.cvo.Objects) {
+		t.Errorf("release %s completes before it is applied", g.release)
 	}
 	for _, name := range g.cvo.Objects {
 		i := slices.IndexFunc(g.operators, func(p platformv1alpha1.PlatformOperator) bool { return p.Name == name })
@@ -149,7 +155,7 @@ func (g *game) checkByCVO(t *testing.T) string {
 			t.Errorf("the installation of the cluster completes without %s: %+v", name, g.co.Status)
 		}
 	}
-	g.cvo.done, g.installing = true, false
+	g.cvo.done, g.installing, g.former = true, false, g.release
 	return ", and goes on"
 }
 
@@ -247,9 +253,12 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 func (g *game) inputs() Inputs {
 	return Inputs{
 		Current: g.co.Status, Created: g.co.CreationTimestamp, Operators: g.operators, Now: metav1.NewTime(g.now),
-		Cluster: Cluster{Release: g.release, Installing: g.installing}, DegradedInertia: inertia,
+		Cluster: Cluster{Release: g.release, Installing: g.installing, Reached: g.isReached(), Former: g.former}, DegradedInertia: inertia,
 	}
 }
+
+// isReached reports whether the Cluster Version Operator waits for the ClusterOperator, or no longer has to.
+func (g *game) isReached() bool { return g.cvo == nil || g.cvo.waits || g.cvo.done }
 
 func (g *game) status(t configv1.ClusterStatusConditionType) configv1.ConditionStatus {
 	if i := Find(&g.co.Status, t); i >= 0 {
@@ -264,7 +273,7 @@ func (g *game) check(t *testing.T) {
 	g.Shuffle(len(g.operators), func(i, j int) { g.operators[i], g.operators[j] = g.operators[j], g.operators[i] })
 	var lasts time.Duration
 	g.co.Status, lasts = Compute(g.inputs())
-	g.rules.Installing = g.installing
+	g.rules.Installing, g.rules.Ahead = g.installing, !g.installing && !g.isReached()
 	if err := g.rules.Observe(&g.co); err != nil {
 		t.Errorf("rules of the Cluster Version Operator: %v", err)
 	}
@@ -300,8 +309,10 @@ func (g *game) checkOnlooker(t *testing.T) {
 		holding = holding || p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
 	}
 	switch {
-	case all:
+	case all && (g.installing || !g.installedOnce):
 		g.installedOnce, g.reached = true, g.release
+	case all && !busy && g.isReached():
+		g.reached = g.release
 	case g.installing:
 		g.installedOnce, g.reached = false, ""
 	}

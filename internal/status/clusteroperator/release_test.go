@@ -19,6 +19,7 @@ func TestRelease(t *testing.T) {
 		current   configv1.ClusterOperatorStatus
 		operators []platformv1alpha1.PlatformOperator
 		release   string
+		ahead     bool
 		want      string
 		words     string // the message of Progressing
 	}{
@@ -53,11 +54,32 @@ func TestRelease(t *testing.T) {
 				"bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
 		},
 		"the next, one updating": {
-			reason:    "One that is being updated is installed.",
+			reason:    "One that is being updated is installed, and may not be what the release has it be.",
 			current:   later,
 			operators: []platformv1alpha1.PlatformOperator{healthy("bar", withCondition("Progressing", "True/"+beingMoved))}, release: "2.0.0",
-			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/PlatformOperatorsUpdating Degraded=False/AsExpected version=2.0.0",
-			words: "Waiting for 1 of 1 PlatformOperators: bar (Updating): bar.v2 is being installed",
+			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/ReleaseUpdating Degraded=False/AsExpected version=1.0.0",
+			words: "On the way from release 1.0.0 to 2.0.0. Waiting for 1 of 1 PlatformOperators: bar (Updating): bar.v2 is being installed",
+		},
+		"the next, one changed": {
+			reason:    "What a changed spec leads to is not known yet.",
+			current:   later,
+			operators: []platformv1alpha1.PlatformOperator{healthy("bar", func(p *platformv1alpha1.PlatformOperator) { p.Generation++ })}, release: "2.0.0",
+			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/ReleaseUpdating Degraded=False/AsExpected version=1.0.0",
+			words: "On the way from release 1.0.0 to 2.0.0. Waiting for 1 of 1 PlatformOperators: bar has changed and has not been reconciled since",
+		},
+		"the next, ahead": {
+			reason:  "The Cluster Version Operator has not come to this component: it may have yet to apply another PlatformOperator.",
+			current: later, ahead: true,
+			operators: []platformv1alpha1.PlatformOperator{healthy("bar")}, release: "2.0.0",
+			want:  "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled Degraded=False/AsExpected version=1.0.0",
+			words: "Every PlatformOperator is installed, and none is being updated. Release 2.0.0 is reported once the Cluster Version Operator waits for this",
+		},
+		"the next, ahead, at first": {
+			reason:  "A ClusterOperator that is created meanwhile reports the release that was completed.",
+			current: first, ahead: true,
+			operators: []platformv1alpha1.PlatformOperator{healthy("bar")}, release: "2.0.0",
+			want:  "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled Degraded=False/AsExpected version=1.0.0",
+			words: "Every PlatformOperator is installed, and none is being updated. Release 2.0.0 is reported once the Cluster Version Operator waits for this",
 		},
 		"not known, at first": {
 			reason:    "Without a version there is nothing to remember the installation by.",
@@ -75,7 +97,7 @@ func TestRelease(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: tc.release}, Now: now})
+			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: tc.release, Reached: !tc.ahead, Former: "1.0.0"}, Now: now})
 			if got := reader(got); got != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
 			}
@@ -185,7 +207,7 @@ func TestFirstInstallation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{Current: tc.current, Created: *before(tc.age), Operators: tc.operators, DegradedInertia: inertia, Now: now}
-			in.Cluster = Cluster{Release: "1.0.0", Installing: !tc.completed}
+			in.Cluster = Cluster{Release: "1.0.0", Installing: !tc.completed, Reached: tc.completed}
 			got, lasts := Compute(in)
 			if got := reader(got); got != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)

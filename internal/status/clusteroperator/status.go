@@ -21,6 +21,19 @@ type Cluster struct {
 	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion, and its
 	// history has no Completed entry.
 	Installing bool
+
+	// Reached is true if the Cluster Version Operator, on its way to Release, has applied what that has of this component
+	// and waits for it, or has completed the release. It is also true without a ClusterVersion.
+	Reached bool
+
+	// Former is the last release that was completed; empty if none was, or without a ClusterVersion.
+	Former string
+}
+
+// Described is what the message of Degraded was last written about, and when.
+type Described struct {
+	Failing string // the PlatformOperators: see Failing
+	At      time.Time
 }
 
 // Inputs holds everything that the status of the ClusterOperator depends on, as read at one moment.
@@ -38,6 +51,9 @@ type Inputs struct {
 	// DegradedInertia is how long a PlatformOperator must have been failing before the ClusterOperator is Degraded.
 	DegradedInertia time.Duration
 
+	// Described keeps the message of Degraded from changing as often as those of PlatformOperators that come and go.
+	Described Described
+
 	Now metav1.Time
 }
 
@@ -46,6 +62,9 @@ const (
 	// platform without PlatformOperators counts as installed. The Cluster Version Operator creates the ClusterOperator
 	// first, and applies the PlatformOperators of the release a moment later.
 	settleFor = 30 * time.Second
+
+	// messagePace is how long a message of Degraded stays while the same PlatformOperators are failing.
+	messagePace = 5 * time.Minute
 
 	// maxRelatedObjects is how many PlatformOperators relatedObjects names. One entry stands for all if there are more.
 	maxRelatedObjects = 100
@@ -60,6 +79,9 @@ func Compute(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 		return *out, left
 	}
 	p := look(in)
+	if left := p.untilDescribed(out); left > 0 && (p.lasts == 0 || left < p.lasts) {
+		p.lasts = left
+	}
 	for _, concern := range []func(platform, *configv1.ClusterOperatorStatus){
 		operatorVersion, // first: available and progressing read the version
 		available,
@@ -162,6 +184,9 @@ func (in Inputs) untilRelated() time.Duration {
 // operatorVersion sets the version when every PlatformOperator of the release is installed. Its presence is the only
 // record that all have been installed once. Until the first installation of the cluster has completed, one that is not
 // installed removes it: that one may have been applied after the others had installed.
+//
+// The version of another release is written only when the Cluster Version Operator has come as far as this component:
+// before that it may not have applied a PlatformOperator of the release, and would find the release completed without.
 func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
 	switch {
 	case p.Installing && (p.missing.size > 0 || p.settles):
@@ -170,11 +195,20 @@ func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
 	case p.missing.size > 0 || p.Release == "":
 		return
 	}
-	if v := written(out); v != nil {
-		v.Version = p.Release
+	v := written(out)
+	if v != nil && v.Version == p.Release {
 		return
 	}
-	out.Versions = append(out.Versions, configv1.OperandVersion{Name: platformv1alpha1.OperatorVersionName, Version: p.Release})
+	release := p.Release
+	if !p.Installing && !p.Reached {
+		release = p.Former
+	}
+	switch {
+	case v == nil && release != "": // the first installation of this component
+		out.Versions = append(out.Versions, configv1.OperandVersion{Name: platformv1alpha1.OperatorVersionName, Version: release})
+	case v != nil && release == p.Release && (p.Installing || p.moving.size == 0):
+		v.Version = release
+	}
 }
 
 // written returns the version that the Cluster Version Operator waits for; nil until all have been installed once.
@@ -214,7 +248,7 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 	switch v := written(out); {
 	case v == nil:
 		c.reason, c.message = platformv1alpha1.ClusterReasonInstalling, p.waiting(p.moving, "")
-	case p.missing.size > 0 && p.Release != "" && p.Release != v.Version:
+	case p.moving.size > 0 && p.Release != "" && p.Release != v.Version:
 		c.reason = platformv1alpha1.ClusterReasonRelease
 		c.message = fmt.Sprintf("On the way from release %s to %s. %s", v.Version, p.Release, p.waiting(p.moving, ""))
 	case p.moving.size > 0:
@@ -225,11 +259,17 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 		c = condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonInstalled,
 			"Every PlatformOperator is installed, and none is being updated"}
 	}
+	if v := written(out); c.status == metav1.ConditionFalse && p.Release != "" && p.Release != v.Version {
+		c.message += fmt.Sprintf(". Release %s is reported once the Cluster Version Operator waits for this", p.Release)
+	}
 	p.set(out, configv1.OperatorProgressing, c)
 }
 
 // degraded sets Degraded, True while a PlatformOperator has a failure of DegradedInertia that is not forgotten.
 func degraded(p platform, out *configv1.ClusterOperatorStatus) {
+	if p.untilDescribed(out) > 0 {
+		return
+	}
 	c := condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonAsExpected,
 		"No PlatformOperator has been failing for as long as " + duration.HumanDuration(p.DegradedInertia)}
 	switch {
@@ -240,6 +280,22 @@ func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 		c.reason, c.message = platformv1alpha1.ClusterReasonNone, nothingThere
 	}
 	p.set(out, configv1.OperatorDegraded, c)
+}
+
+// Failing returns the names of the PlatformOperators that make the ClusterOperator Degraded, as far as a message names
+// them.
+func Failing(in Inputs) string { return look(in).failing.list(operator.itsName) }
+
+// untilDescribed returns how long the message of Degraded stays as it is; zero or less if it may be written.
+func (p platform) untilDescribed(out *configv1.ClusterOperatorStatus) time.Duration {
+	i := Find(out, configv1.OperatorDegraded)
+	if i < 0 || out.Conditions[i].Status != configv1.ConditionTrue || p.failing.size == 0 {
+		return 0
+	}
+	if p.Described.Failing != p.failing.list(operator.itsName) {
+		return 0
+	}
+	return p.Described.At.Add(messagePace).Sub(p.Now.Time)
 }
 
 // upgradeable sets Upgradeable to False while a PlatformOperator holds updates, and to True when none does any more. A

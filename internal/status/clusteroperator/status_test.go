@@ -131,7 +131,7 @@ func TestCompute(t *testing.T) {
 			bar:    healthy("bar", failing(10*time.Minute, noPackage), quiet(time.Minute)),
 			first:  settled + fails + release, later: settled + fails + release,
 			words: texts{
-				"Degraded": "bar, not just now but until a moment ago (PackageNotFound): There is no package bar in catalog olm/operators",
+				"Degraded": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
 			},
 		},
 		"flapping, on its way just now": {
@@ -140,7 +140,7 @@ func TestCompute(t *testing.T) {
 			first:  installing + fails, later: moving + fails + release,
 			words: texts{
 				"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
-				"Degraded":    "bar, not just now but until a moment ago (PackageNotFound): There is no package bar",
+				"Degraded":    "bar (PackageNotFound): There is no package bar",
 			},
 		},
 		"flapping, bad just now": {
@@ -170,7 +170,7 @@ func TestCompute(t *testing.T) {
 				"many": {healthy("foo"), tc.bar, healthy("ape"), healthy("zoo")},
 			} {
 				t.Run(strings.Join([]string{name, moment.name, count}, "/"), func(t *testing.T) {
-					got := checked(t, Inputs{Current: moment.current, Operators: operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
+					got := checked(t, Inputs{Current: moment.current, Operators: operators, Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now})
 					statuses.Check(t, strings.TrimPrefix(t.Name(), "TestCompute/"), got)
 					want := moment.want
 					if count == "one" && tc.bar.DeletionTimestamp != nil {
@@ -208,7 +208,7 @@ func TestLasts(t *testing.T) {
 		"being deleted":      {"It no longer counts.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0"}, DegradedInertia: inertia, Now: now}
+			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0", Reached: true}, DegradedInertia: inertia, Now: now}
 			for i, others := range [][]platformv1alpha1.PlatformOperator{
 				nil, {healthy("foo"), healthy("ape", failing(time.Hour, ""))}, {healthy("foo", failing(time.Second, ""))},
 			} {
@@ -223,5 +223,42 @@ func TestLasts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDescribed verifies that Degraded is not written each time the messages of PlatformOperators that come and go change,
+// and at once if others are failing.
+func TestDescribed(t *testing.T) {
+	failing := func(name, message string) platformv1alpha1.PlatformOperator {
+		out := healthy(name)
+		out.Status.FailingSince, out.Status.FailingReason, out.Status.FailingMessage = before(time.Hour), "BundleInvalid", message
+		return out
+	}
+	one := []platformv1alpha1.PlatformOperator{failing("foo", "First.")}
+	in := Inputs{Current: later, Operators: one, Cluster: Cluster{Release: "1.0.0", Reached: true}, DegradedInertia: inertia, Now: now}
+	status, _ := Compute(in)
+	in.Current, in.Described = status, Described{Failing: Failing(in), At: now.Rfc3339Copy().Time}
+	for name, tc := range map[string]struct {
+		reason    string
+		operators []platformv1alpha1.PlatformOperator
+		after     time.Duration
+		changes   bool
+	}{
+		"Same":      {"Nothing has changed.", one, time.Minute, false},
+		"Message":   {"Another message of the same waits.", []platformv1alpha1.PlatformOperator{failing("foo", "Second.")}, time.Minute, false},
+		"Later":     {"It is written after a while.", []platformv1alpha1.PlatformOperator{failing("foo", "Second.")}, messagePace, true},
+		"Another":   {"Another one that fails is named at once.", append(one, failing("bar", "Third.")), time.Second, true},
+		"Recovered": {"So is the end.", []platformv1alpha1.PlatformOperator{healthy("foo")}, time.Second, true},
+	} {
+		in := in
+		in.Operators, in.Now.Time = tc.operators, now.Add(tc.after)
+		got, lasts := Compute(in)
+		i := Find(&got, configv1.OperatorDegraded)
+		if changes := got.Conditions[i].Message != status.Conditions[i].Message; changes != tc.changes {
+			t.Errorf("%s: Degraded is %s: %s\n%s", name, got.Conditions[i].Status, got.Conditions[i].Message, tc.reason)
+		}
+		if !tc.changes && lasts != messagePace-tc.after {
+			t.Errorf("%s: it lasts %s, and should be computed again when the message may change", name, lasts)
+		}
 	}
 }

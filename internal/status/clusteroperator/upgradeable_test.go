@@ -83,7 +83,7 @@ func TestUpgradeable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: "1.0.0"}, Now: now})
+			got := checked(t, Inputs{Current: tc.current, Operators: tc.operators, Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now})
 			texts := ""
 			if i := Find(&got, "Upgradeable"); i >= 0 {
 				texts = string(got.Conditions[i].Status) + "/" + got.Conditions[i].Reason

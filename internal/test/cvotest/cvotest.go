@@ -35,6 +35,10 @@ type Checker struct {
 	// withdraw its version and Available, since the Cluster Version Operator acts on the latest status.
 	Installing bool
 
+	// Ahead is true while the Cluster Version Operator is on the way to a release and has not come to the ClusterOperator.
+	// It may not have applied all of the component yet, so that a version that is written now may be read too early.
+	Ahead bool
+
 	previous *configv1.ClusterOperatorStatus
 }
 
@@ -135,6 +139,10 @@ func (c *Checker) transitions(before, after configv1.ClusterOperatorStatus) erro
 	}
 	for _, v := range before.Versions {
 		kept := slices.ContainsFunc(after.Versions, func(a configv1.OperandVersion) bool { return a.Name == v.Name })
+		i := slices.IndexFunc(after.Versions, func(a configv1.OperandVersion) bool { return a == v })
+		if c.Ahead && kept && i < 0 && v.Name == operatorVersion {
+			problems = append(problems, errors.New("the operator's version has changed before the Cluster Version Operator waits for it"))
+		}
 		if !kept && (!c.Installing || v.Name != operatorVersion) {
 			problems = append(problems, fmt.Errorf("version %q is gone", v.Name))
 		}
