@@ -1,0 +1,280 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/faults"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+const (
+	// servedFor is how long a no must have been served for an update not to begin. What is read just before counts.
+	servedFor = 2 * time.Second
+
+	// mostEvents limits the Events about each operator in a run, however long it is: equal ones are counted in one.
+	mostEvents = 150
+)
+
+// faultyOperator is an operator in a namespace of its own, whose custom resource says yes and no in turn.
+type faultyOperator struct {
+	stage    *stage
+	pkg      string
+	sub      *v1alpha1.Subscription
+	custom   *unstructured.Unstructured
+	offered  int // the number of versions
+	versions []testcatalog.Foo
+
+	mu      sync.Mutex
+	saysNo  bool
+	since   time.Time // when the API server acknowledged it
+	passed  int
+	refused []string // updates that began after a no that had been served for long enough
+}
+
+// TestRandomFaults verifies that no update begins after a no that the API server has served for two seconds, while random
+// faults lie between it and the managers, which are also frozen and killed; and that all is as it should be soon after the
+// faults have ended. FAULTS_FOR is how long they last, and FAULTS_SEED repeats a run.
+func TestRandomFaults(t *testing.T) {
+	lasts := 40 * time.Second
+	if text := os.Getenv("FAULTS_FOR"); text != "" {
+		var err error
+		if lasts, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("FAULTS_SEED"); text != "" {
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("FAULTS_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+
+	operators := faultyOperators(t, 4)
+	proxy := faults.New(t, cluster.Config, seed)
+	through := cluster.ThroughEach(proxy.Client(reader).Server, proxy.Client(loops).Server)
+	catalogs := "--catalog-dir=" + t.TempDir()
+	manager := through.StartManager(t, catalogs)
+	for _, o := range operators {
+		o.begin(t)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for _, o := range operators {
+		o.watch(ctx, t)
+	}
+
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		proxy.Set(randomFaults(random))
+		pause := func() { time.Sleep(time.Second + time.Duration(random.Int64N(int64(3*time.Second)))) } // faults last for a while
+		switch random.IntN(8) {
+		case 0:
+			manager.Kill(t)
+			manager = through.StartManager(t, catalogs)
+		case 1:
+			frozen := []*testcluster.Manager{manager.Reader(), manager.Loops()}[random.IntN(2)]
+			frozen.Pause(t)
+			pause()
+			frozen.Resume(t)
+		}
+		for range 3 {
+			operators[random.IntN(len(operators))].flip(t)
+			o := operators[random.IntN(len(operators))]
+			o.offerNext(t)
+			pause()
+		}
+	}
+	proxy.Set(faults.Config{})
+	manager.Kill(t) // a leader that was frozen may have ended
+	manager = through.StartManager(t, catalogs)
+	passed := 0
+	for _, o := range operators {
+		o.settle(t)
+		passed += o.passed
+		for _, why := range o.refused {
+			t.Error(why)
+		}
+	}
+	cluster.AwaitIdle(t, 3*time.Second)
+	for _, o := range operators {
+		o.checkProbe(t)
+		o.countEvents(t)
+	}
+	t.Logf("in %s of faults, %d updates have begun", lasts, passed)
+	if passed == 0 {
+		t.Error("no update began at all")
+	}
+	manager.CheckAlive(t)
+}
+
+func faultyOperators(t *testing.T, n int) []*faultyOperator {
+	t.Helper()
+	var out []*faultyOperator
+	for i := range n {
+		o := &faultyOperator{pkg: fmt.Sprintf("faulty%d", i), offered: 1}
+		for v := range 200 {
+			o.versions = append(o.versions, testcatalog.Foo{Name: o.pkg, Version: fmt.Sprintf("1.0.%d", v), Upgradeable: "!Migrating"})
+		}
+		o.stage = newStage(t, o.pkg, publish(t, o.versions[0]))
+		out = append(out, o)
+	}
+	return out
+}
+
+// begin installs the first version, and has its custom resource say no.
+func (o *faultyOperator) begin(t *testing.T) {
+	t.Helper()
+	o.sub = o.stage.subscribe(t, o.pkg)
+	o.stage.installed(t, o.sub, o.versions[0].CSV())
+	o.custom = o.stage.custom(t, o.pkg, "busy", `[{type: Migrating, status: "True"}]`)
+	o.saysNo, o.since = true, time.Now()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[0].CSV()}}
+	o.stage.await(t, probe, func() string { return holding(probe) })
+}
+
+// flip has the custom resource say the opposite.
+func (o *faultyOperator) flip(t *testing.T) {
+	t.Helper()
+	o.mu.Lock()
+	next := !o.saysNo
+	o.saysNo, o.since = false, time.Now() // while it is being written, either may be read
+	o.mu.Unlock()
+	status := metav1.ConditionFalse
+	if next {
+		status = metav1.ConditionTrue
+	}
+	says(t, o.custom, status)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.saysNo, o.since = next, time.Now()
+}
+
+// offerNext offers another version if the last one is installed.
+func (o *faultyOperator) offerNext(t *testing.T) {
+	t.Helper()
+	last := o.stage.csv(o.versions[o.offered-1].CSV())
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(last), last); err == nil && o.offered < len(o.versions) {
+		o.offered++
+		o.stage.offer(t, publish(t, o.versions[max(0, o.offered-3):o.offered]...))
+	}
+}
+
+// watch judges each update that begins by what the custom resource said then.
+func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
+	t.Helper()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterServiceVersionList"))
+	w, err := cluster.Client.Watch(ctx, list, client.InNamespace(o.stage.namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			csv, ok := e.Object.(*metav1.PartialObjectMetadata)
+			if !ok || e.Type != "ADDED" || csv.Name == o.versions[0].CSV() {
+				continue
+			}
+			o.mu.Lock()
+			o.passed++
+			if served := time.Since(o.since); o.saysNo && served > servedFor {
+				o.refused = append(o.refused, fmt.Sprintf("%s began %s after a no was served", csv.Name, served))
+			}
+			o.mu.Unlock()
+		}
+	}()
+}
+
+// settle has the custom resource allow the last update, and waits until it is installed.
+func (o *faultyOperator) settle(t *testing.T) {
+	t.Helper()
+	if o.saysNo {
+		o.flip(t)
+	}
+	o.stage.installed(t, o.sub, o.versions[o.offered-1].CSV())
+}
+
+// checkProbe compares the status of the Probe with what the custom resource says.
+func (o *faultyOperator) checkProbe(t *testing.T) {
+	t.Helper()
+	o.flip(t) // to no
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[o.offered-1].CSV()}}
+	o.stage.await(t, probe, func() string {
+		if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) || !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionSynced) {
+			return fmt.Sprintf("its conditions are %+v", probe.Status.Conditions)
+		}
+		if s := probe.Status.Summary; s == nil || s.Total != 1 || s.NotUpgradeable != 1 {
+			return fmt.Sprintf("its summary is %+v", s)
+		}
+		return ""
+	})
+	probes := &v1alpha1.ProbeList{}
+	if err := cluster.Client.List(t.Context(), probes, client.InNamespace(o.stage.namespace)); err != nil || len(probes.Items) != 1 {
+		t.Errorf("%s has %d Probes: %v", o.pkg, len(probes.Items), err)
+	}
+}
+
+func (o *faultyOperator) countEvents(t *testing.T) {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := cluster.Client.List(t.Context(), events, client.InNamespace(o.stage.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range events.Items {
+		if e.ReportingController == "operator-status" || e.Source.Component == "operator-status" {
+			n++
+		}
+	}
+	if n > mostEvents {
+		t.Errorf("%d Events about %s", n, o.pkg)
+	}
+	t.Logf("%s: %d updates, %d Events", o.pkg, o.passed, n)
+}
+
+// randomFaults returns what is wrong for a while.
+func randomFaults(random *rand.Rand) faults.Config {
+	out := faults.Config{
+		Requests: map[faults.Fault]float64{}, Watches: map[faults.Fault]float64{},
+		Longest: 2 * time.Second, WatchLife: 10 * time.Second, ConnectionLife: 20 * time.Second,
+		Behind: map[string]time.Duration{}, StaleLists: map[string]time.Duration{},
+	}
+	for _, f := range []faults.Fault{faults.TooManyRequests, faults.InternalError, faults.Unavailable, faults.Timeout, faults.Conflict, faults.Expired,
+		faults.Reset, faults.Delay, faults.Hang, faults.LostTimeout, faults.LostReset} {
+		if random.IntN(3) == 0 {
+			out.Requests[f] = 0.05 * random.Float64()
+		}
+	}
+	for _, f := range []faults.Fault{faults.TooManyRequests, faults.InternalError, faults.Expired} {
+		if random.IntN(3) == 0 {
+			out.Watches[f] = 0.2 * random.Float64()
+		}
+	}
+	resources := []string{"probes", "clusterserviceversions", "installplans", "subscriptions", "secrets", "faulty0s", "faulty1s", "faulty2s", "faulty3s"}
+	if random.IntN(2) == 0 {
+		out.Behind[resources[random.IntN(len(resources))]] = []time.Duration{time.Second, 5 * time.Second, faults.Silent}[random.IntN(3)]
+	}
+	if random.IntN(2) == 0 {
+		out.StaleLists[resources[random.IntN(len(resources))]] = 10 * time.Second
+	}
+	if random.IntN(4) == 0 {
+		out.Refused = append(out.Refused, faults.Refusal{Client: []string{reader, loops, ""}[random.IntN(3)],
+			Resource: resources[random.IntN(len(resources))], Code: []int{429, 500, 503}[random.IntN(3)], RetryAfter: 5})
+	}
+	return out
+}
