@@ -55,10 +55,10 @@ func persist(ctx context.Context, log logr.Logger, healthAddress string, run fun
 
 func nextPause(last string, ran time.Duration) time.Duration {
 	seconds, err := strconv.ParseFloat(last, 64)
-	if err != nil || seconds < 0 || ran > settled {
+	if err != nil || !(seconds > 0) || ran > settled {
 		return firstPause
 	}
-	return min(max(time.Duration(2*seconds*float64(time.Second)), firstPause), longestPause)
+	return time.Duration(min(max(2*seconds, firstPause.Seconds()), longestPause.Seconds()) * float64(time.Second))
 }
 
 // serve reports that the process is alive and not ready, for a while.
