@@ -1,0 +1,126 @@
+package olm
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/faults"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+)
+
+// TestSilentWatch verifies that OLM's InstallPlan is not approved while a custom resource says no, although the watch of its
+// kind sends nothing, so that the Probe cannot know.
+func TestSilentWatch(t *testing.T) {
+	proxy := faults.New(t, cluster.Config, 1) // the seed does not matter: nothing is random
+	reader := proxy.Client("reader")
+	cluster.ThroughEach(reader.Server, reader.Server).StartManager(t)
+	s := newStage(t, "silent", publish(t, "silent", "1.0.0"))
+	sub := s.subscribe(t, "silent", gated)
+	s.runs(t, sub, csvOf("silent", "1.0.0"))
+	example := s.migrating(t, "silent")
+	s.objects(t, csvOf("silent", "1.0.0"))
+	hasMigrated(t, example)
+	s.allows(t, csvOf("silent", "1.0.0"))
+
+	proxy.Set(faults.Config{Behind: map[string]time.Duration{"silents": faults.Silent}})
+	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"True","reason":"Test","message":""}]}}`
+	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	s.offer(t, publish(t, "silent", "1.0.0", "1.1.0"))
+	s.held(t, sub)
+	messageContains(t, sub, v1alpha1.SubscriptionUpgradeHeld, "example")
+	if s.plan(t, sub).Spec.Approved {
+		t.Error("the InstallPlan is approved although the custom resource says no")
+	}
+	s.absent(t, csvOf("silent", "1.1.0"))
+
+	proxy.Set(faults.Config{})
+	hasMigrated(t, example)
+	s.runs(t, sub, csvOf("silent", "1.1.0"))
+}
+
+// allows waits until the Probe of a version has read a custom resource, and allows the update.
+func (s *stage) allows(t *testing.T, csv string) {
+	t.Helper()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
+	cluster.Await(t, probe, func() string {
+		if !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
+			return fmt.Sprintf("%+v", probe.Status.Conditions)
+		}
+		return ""
+	})
+}
+
+// TestAnnotationLost verifies that removing the annotation of a live CustomResourceDefinition releases no update.
+func TestAnnotationLost(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "lost", publish(t, "lost", "1.0.0"))
+	sub := s.subscribe(t, "lost", gated)
+	s.runs(t, sub, csvOf("lost", "1.0.0"))
+	example := s.migrating(t, "lost")
+	s.objects(t, csvOf("lost", "1.0.0"))
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: testcatalog.Foo{Name: "lost"}.CRD()}}
+	patch := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationUpgradeable + `":null}}}`
+	if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	s.differs(t, csvOf("lost", "1.0.0"))
+	s.event(t, v1alpha1.EventAnnotationsDiffer)
+	s.offer(t, publish(t, "lost", "1.0.0", "1.1.0"))
+	s.held(t, sub)
+	s.absent(t, csvOf("lost", "1.1.0"))
+	hasMigrated(t, example)
+	s.runs(t, sub, csvOf("lost", "1.1.0"))
+}
+
+// differs waits until the Probe of a version, which says no, reports that the annotations are others.
+func (s *stage) differs(t *testing.T, csv string) {
+	t.Helper()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
+	cluster.Await(t, probe, func() string {
+		if !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionAnnotationsDiffer) ||
+			!meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
+			return fmt.Sprintf("%+v", probe.Status.Conditions)
+		}
+		return ""
+	})
+}
+
+// TestStagedRollout verifies that an update is held by the expression of the running version, while another namespace runs
+// the next version, whose CustomResourceDefinition has another.
+func TestStagedRollout(t *testing.T) {
+	cluster.StartManager(t)
+	first := testcatalog.Foo{Name: "staged", Version: "1.0.0", Upgradeable: "!Migrating"}
+	second := testcatalog.Foo{Name: "staged", Version: "1.1.0", Upgradeable: "Ready"}
+	s := newStage(t, "staged", testcatalog.Published(t, first))
+	sub := s.subscribe(t, "staged", gated)
+	s.runs(t, sub, first.CSV())
+	example := s.migrating(t, "staged")
+	s.objects(t, first.CSV())
+
+	other := &stage{namespace: cluster.Namespace(t, "staged-next"), folder: filepath.Join(t.TempDir(), "catalog")}
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: other.namespace, Name: "group"}}
+	group.Spec.TargetNamespaces = []string{other.namespace}
+	cluster.Create(t, group)
+	other.offer(t, testcatalog.Published(t, second))
+	t.Cleanup(func() { other.serveNoLonger(t) })
+	other.runs(t, other.subscribe(t, "staged"), second.CSV())
+
+	s.differs(t, first.CSV())
+	s.offer(t, testcatalog.Published(t, first, second))
+	s.held(t, sub)
+	s.absent(t, second.CSV())
+	hasMigrated(t, example)
+	s.runs(t, sub, second.CSV())
+}
