@@ -122,6 +122,7 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: ["*"]}]
 	for _, end := range badEnds {
 		namespace := cluster.Namespace(t, "bad")
 		states[namespace], states[namespace+"-installed"] = end.name, end.name
+		t.Cleanup(func() { beginDeletion(t, namespace) })
 		manifests := strings.NewReplacer("NAMESPACE", namespace, "CATALOG", s.catalog.Name).Replace(end.manifests)
 		cluster.Apply(t, namespace, manifests)
 		uninstallPlatform(t, namespace, end, states)
@@ -176,9 +177,18 @@ func uninstallPlatform(t *testing.T, namespace string, end badEnd, states map[st
 			s.patch(t, op, `{"metadata":{"annotations":{"`+platformv1alpha1.AnnotationDeleteAnyway+`":"true"}}}`)
 			deletes(t, op)
 			if name := op.Spec.Namespace; strings.HasPrefix(name, namespace) { // it may contain data, so that it stays
-				deletes(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+				beginDeletion(t, name)
 			}
 		})
+	}
+}
+
+// beginDeletion deletes a namespace without waiting for its end.
+func beginDeletion(t *testing.T, name string) {
+	t.Helper()
+	err := cluster.Client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if client.IgnoreNotFound(err) != nil {
+		t.Errorf("deleting namespace %s: %v", name, err)
 	}
 }
 

@@ -181,6 +181,7 @@ func (s *stage) beside(t *testing.T, prefix string) *stage {
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: "group"}}
 	group.Spec.TargetNamespaces = []string{out.namespace}
 	cluster.Create(t, group)
+	t.Cleanup(func() { beginDeletion(t, out.namespace) })
 	return out
 }
 
@@ -248,7 +249,13 @@ func TestReinstalled(t *testing.T) {
 
 	t.Log("the same version may be installed again")
 	s.offer(t, publish(t, versions[0]))
-	s.deletePlans(t)
+	s.await(t, sub, func() string { // a plan for the other version may be created until the catalog has been read again
+		s.deletePlans(t)
+		if sub.Status.CurrentCSV != versions[0].CSV() {
+			return "it is for " + sub.Status.CurrentCSV
+		}
+		return ""
+	})
 	s.installed(t, sub, versions[0].CSV())
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")

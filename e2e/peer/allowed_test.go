@@ -66,6 +66,7 @@ var allowed = slices.Concat(
 	of("spec.clusterIPs*", "given by the API server", "Service"),
 	of("spec.address", "each cluster has the catalog served for itself", "CatalogSource"),
 	[]allowance{{kind: "Secret", name: "grant-", reason: "what an InstallPlan has granted is kept where no tenant may write it; OLM relies on annotations"}},
+	[]allowance{{kind: "ConfigMap", name: "opt-in-", reason: "what a bundle declares is kept where no tenant may write it; OLM knows no such declaration"}},
 	left("ClusterRole", "strimzi-topic-operator"),
 	left("Role", "mongodb-enterprise-appdb"),
 	left("RoleBinding", "mongodb-enterprise-appdb"),

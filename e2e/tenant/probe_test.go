@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"fmt"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ spec:
 	modest := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "modest"}, Spec: &v1alpha1.ProbeSpec{
 		ServiceAccountName: meta.Name, ProbeResources: hostile.Spec.ProbeResources[:1],
 	}}
-	cluster.Create(t, modest)
+	cluster.Create(t, operatorOf(modest), operatorOf(absent), operatorOf(hostile), modest)
 	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })
 	before := manager.PeakMemory(t)
 	cluster.Create(t, absent)
@@ -92,7 +93,7 @@ spec:
 		out := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: &v1alpha1.ProbeSpec{
 			ServiceAccountName: account.Name, ProbeResources: []v1alpha1.ProbeResource{{Name: "deals.late.example.com", Upgradeable: expression}},
 		}}
-		cluster.Create(t, out)
+		cluster.Create(t, operatorOf(out), out)
 		return out
 	}
 	first := probe("first", "!Insolvent")
@@ -115,4 +116,13 @@ spec:
 	if got := fmt.Sprintf("%+v", late.Status); strings.Contains(got, "merger") {
 		t.Errorf("its status contains what the account may not read: %s", got)
 	}
+}
+
+// operatorOf returns the ClusterServiceVersion that a Probe is named after: without it, the Probe reads nothing.
+func operatorOf(probe *v1alpha1.Probe) *v1alpha1.ClusterServiceVersion {
+	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: probe.Namespace, Name: probe.Name}}
+	out.Spec.DisplayName = probe.Name
+	out.Spec.InstallStrategy.StrategyName = olm.InstallStrategyNameDeployment
+	out.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
+	return out
 }
