@@ -7,6 +7,7 @@ import (
 	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,8 +39,13 @@ func TestSilentWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.offer(t, publish(t, "silent", "1.0.0", "1.1.0"))
-	s.held(t, sub)
-	messageContains(t, sub, v1alpha1.SubscriptionUpgradeHeld, "example")
+	cluster.Await(t, sub, func() string { // at first by what was read, and then since the Probe may be out of date
+		c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
+		if c.Status != corev1.ConditionTrue || c.Reason != v1alpha1.ReasonProbeNotUpgradeable && c.Reason != v1alpha1.ReasonProbeNotRead {
+			return fmt.Sprintf("UpgradeHeld is %s %s: %s", c.Status, c.Reason, c.Message)
+		}
+		return ""
+	})
 	if s.plan(t, sub).Spec.Approved {
 		t.Error("the InstallPlan is approved although the custom resource says no")
 	}

@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"fmt"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"strings"
 	"testing"
@@ -118,9 +119,10 @@ spec:
 	}
 }
 
-// operatorOf returns the ClusterServiceVersion that a Probe is named after: without it, the Probe reads nothing.
+// operatorOf returns the ClusterServiceVersion that a Probe is named after, with the same target namespaces.
 func operatorOf(probe *v1alpha1.Probe) *v1alpha1.ClusterServiceVersion {
 	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: probe.Namespace, Name: probe.Name}}
+	out.Annotations = map[string]string{operatorsv1.OperatorGroupTargetsAnnotationKey: strings.Join(probe.Spec.Namespaces, ",")}
 	out.Spec.DisplayName = probe.Name
 	out.Spec.InstallStrategy.StrategyName = olm.InstallStrategyNameDeployment
 	out.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
