@@ -215,8 +215,9 @@ func (o *faultyOperator) checkProbe(t *testing.T) {
 	o.flip(t) // to no
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[o.offered-1].CSV()}}
 	o.stage.await(t, probe, func() string {
-		if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) || !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionSynced) {
-			return fmt.Sprintf("its conditions are %+v", probe.Status.Conditions)
+		conditions := probe.Status.Conditions
+		if !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionUpgradeable) || !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionSynced) {
+			return fmt.Sprintf("its conditions are %+v", conditions)
 		}
 		if s := probe.Status.Summary; s == nil || s.Total != 1 || s.NotUpgradeable != 1 {
 			return fmt.Sprintf("its summary is %+v", s)
