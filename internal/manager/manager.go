@@ -56,7 +56,7 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/lifecycle"
-	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -469,8 +469,8 @@ func newOptIns(mgr ctrl.Manager, namespace string) (optIns, error) {
 }
 
 // liveReads returns how custom resources are read when an update is about to begin.
-func liveReads(mgr ctrl.Manager, o Options) operand.Live {
-	return operand.Live{Reader: mgr.GetAPIReader(), List: watch.NewLister(mgr.GetConfig()).List, HideForeign: o.HideForeignNames}
+func liveReads(mgr ctrl.Manager, o Options) live.Probes {
+	return live.Probes{Reader: mgr.GetAPIReader(), List: watch.NewLister(mgr.GetConfig()).List, HideForeign: o.HideForeignNames}
 }
 
 // alsoWatch makes a controller also enqueue the names of changed objects of another kind.

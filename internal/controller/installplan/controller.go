@@ -24,7 +24,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/catalog/store"
-	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/record"
 )
@@ -70,7 +70,7 @@ type Reconciler struct {
 	OptIns *optin.Store
 
 	// Live reads custom resources for the decision whether an update may begin.
-	Live operand.Live
+	Live live.Probes
 
 	// ProbeReader returns the identity of the process that reads custom resources, or gate.NoReader if none does.
 	ProbeReader func(context.Context) (string, error)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -226,7 +226,7 @@ func TestDecideLive(t *testing.T) {
 				}
 			}
 			as := ""
-			r.Live = operand.Live{Reader: c, List: func(_ context.Context, request watch.Request) (watch.Snapshot, error) {
+			r.Live = live.Probes{Reader: c, List: func(_ context.Context, request watch.Request) (watch.Snapshot, error) {
 				as = request.Target.Identity.String()
 				return tc.read, tc.err
 			}}

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
-	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
@@ -38,7 +38,7 @@ type ApprovalReconciler struct {
 	OptIns *optin.Store
 
 	// Live reads custom resources for the decision whether an update may begin.
-	Live operand.Live
+	Live live.Probes
 
 	// Identity identifies this process as a reader of custom resources.
 	Identity string

@@ -1,4 +1,6 @@
-package operand
+// Package live reads the custom resources of Probes at the moment of a decision, and judges them as the status of a Probe
+// does.
+package live
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
@@ -20,9 +23,9 @@ import (
 // liveTimeout is how long reading the custom resources of one Probe may take.
 const liveTimeout = time.Minute
 
-// Live reads the custom resources of Probes at the moment of a decision, as their operators. It relies on no cache and no
+// Probes reads the custom resources of Probes at the moment of a decision, as their operators. It relies on no cache and no
 // watch.
-type Live struct {
+type Probes struct {
 	// Reader reads from the API server.
 	Reader client.Reader
 
@@ -35,8 +38,8 @@ type Live struct {
 
 // Status returns the status that a Probe has according to its custom resources as they are now. What cannot be read is
 // unknown, and the condition Synced has the reason: that is not an error.
-func (l Live) Status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (*v1alpha1.ProbeStatus, error) {
-	accounts, noIdentity, err := Accounts(ctx, l.Reader, probe, csv)
+func (l Probes) Status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (*v1alpha1.ProbeStatus, error) {
+	accounts, noIdentity, err := operand.Accounts(ctx, l.Reader, probe, csv)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +48,12 @@ func (l Live) Status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.C
 
 // StatusAs is Status for an operator that was uninstalled, and its service accounts with it. The zero account does not
 // impersonate.
-func (l Live) StatusAs(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, account types.NamespacedName) (*v1alpha1.ProbeStatus,
+func (l Probes) StatusAs(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, account types.NamespacedName) (*v1alpha1.ProbeStatus,
 	error) {
 	return l.status(ctx, probe, csv, []types.NamespacedName{account}, nil)
 }
 
-func (l Live) status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion,
+func (l Probes) status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion,
 	accounts []types.NamespacedName, noIdentity *condition.Problem) (*v1alpha1.ProbeStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
@@ -61,7 +64,7 @@ func (l Live) status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.C
 	in := probestatus.Inputs{Probe: probe.DeepCopy(), HideForeign: l.HideForeign, Now: metav1.Now()}
 	in.Probe.Status = v1alpha1.ProbeStatus{}
 	for _, spec := range probe.Spec.ProbeResources {
-		crd, problem, err := FindCRD(ctx, l.Reader, spec.CRDName())
+		crd, problem, err := operand.FindCRD(ctx, l.Reader, spec.CRDName())
 		if err != nil {
 			return nil, err
 		}
@@ -80,23 +83,23 @@ func (l Live) status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.C
 }
 
 // namespaces returns the target namespaces of a ClusterServiceVersion.
-func (l Live) namespaces(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
+func (l Probes) namespaces(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
 	group, problem, err := operatorgroup.Find(ctx, l.Reader, csv.Namespace)
 	switch {
 	case err != nil:
 		return nil, err
 	case problem != nil:
-		return AnnotatedNamespaces(csv), nil
+		return operand.AnnotatedNamespaces(csv), nil
 	}
 	return operatorgroup.Targets(ctx, l.Reader, group)
 }
 
 // resource reads the custom resources of one CustomResourceDefinition.
-func (l Live) resource(ctx context.Context, spec v1alpha1.ProbeResource, crd *apiextensions.CustomResourceDefinition,
+func (l Probes) resource(ctx context.Context, spec v1alpha1.ProbeResource, crd *apiextensions.CustomResourceDefinition,
 	namespaces []string, accounts []types.NamespacedName) probestatus.Resource {
 	out := probestatus.Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}
 	out.Expressions, out.Problems = probestatus.Parse(spec)
-	for _, target := range Targets(crd, namespaces) {
+	for _, target := range operand.Targets(crd, namespaces) {
 		snapshot, problem := l.list(ctx, out.Expressions, target, accounts)
 		if problem != nil {
 			out.Problems = append(out.Problems, *problem)
@@ -107,14 +110,14 @@ func (l Live) resource(ctx context.Context, spec v1alpha1.ProbeResource, crd *ap
 }
 
 // list reads a target as the first of the accounts that may.
-func (l Live) list(ctx context.Context, e probestatus.Expressions, target watch.Target,
+func (l Probes) list(ctx context.Context, e probestatus.Expressions, target watch.Target,
 	accounts []types.NamespacedName) (out watch.Snapshot, problem *condition.Problem) {
 	for _, account := range accounts {
 		target.Identity = account
 		out, out.Err = l.List(ctx, watch.Request{
 			Target: target, Types: e.Types(), Judge: e.Judge, Explain: e.Explain, Listed: v1alpha1.MaxStatusProbeResources,
 		})
-		if problem = ReadProblem(target, out); !apierrors.IsForbidden(out.Err) {
+		if problem = operand.ReadProblem(target, out); !apierrors.IsForbidden(out.Err) {
 			break
 		}
 	}
