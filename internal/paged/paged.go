@@ -46,28 +46,22 @@ func read(ctx context.Context, from client.Reader, list client.ObjectList, optio
 		return page(ctx, from, list, o)
 	}
 	o.Limit = size
+	empty := list.DeepCopyObject().(client.ObjectList)
 	var err error
 	for range attempts {
 		o.Continue = ""
-		if err = all(ctx, from, list, o); !apierrors.IsResourceExpired(err) {
+		if err = all(ctx, from, list, empty, o); !apierrors.IsResourceExpired(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func all(ctx context.Context, from client.Reader, list client.ObjectList, o *client.ListOptions) error {
-	next := list.DeepCopyObject().(client.ObjectList) // of the same kind
-	if err := page(ctx, from, list, o); err != nil || list.GetContinue() == "" {
-		return err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return fmt.Errorf("reading a page of a list: %w", err)
-	}
-	for o.Continue = list.GetContinue(); o.Continue != ""; o.Continue = next.GetContinue() {
-		next = next.DeepCopyObject().(client.ObjectList) // items refer to the page before
-		next.SetContinue("")
+// all reads each page into a copy of an empty list: what is decoded into a list that is not empty keeps parts of it.
+func all(ctx context.Context, from client.Reader, list, empty client.ObjectList, o *client.ListOptions) error {
+	var items []runtime.Object
+	for {
+		next := empty.DeepCopyObject().(client.ObjectList)
 		if err := page(ctx, from, next, o); err != nil {
 			return err
 		}
@@ -76,17 +70,15 @@ func all(ctx context.Context, from client.Reader, list client.ObjectList, o *cli
 			return fmt.Errorf("reading a page of a list: %w", err)
 		}
 		items = append(items, more...)
+		if o.Continue = next.GetContinue(); o.Continue != "" {
+			continue
+		}
+		list.SetResourceVersion(next.GetResourceVersion()) // the same of all pages
+		if err := meta.SetList(list, items); err != nil {
+			return fmt.Errorf("joining the pages of a list: %w", err)
+		}
+		return nil
 	}
-	list.SetContinue("")
-	list.SetRemainingItemCount(nil)
-	return set(list, items)
-}
-
-func set(list client.ObjectList, items []runtime.Object) error {
-	if err := meta.SetList(list, items); err != nil {
-		return fmt.Errorf("joining the pages of a list: %w", err)
-	}
-	return nil
 }
 
 func page(ctx context.Context, from client.Reader, list client.ObjectList, o *client.ListOptions) error {
