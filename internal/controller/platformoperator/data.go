@@ -173,9 +173,7 @@ func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 	var refused error
 	for _, as := range readers {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := c.pages(ctx, as, list, namespace, out, counts)
+		err := c.pages(ctx, as, kind, namespace, out, counts)
 		switch {
 		case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			return nil
@@ -189,11 +187,13 @@ func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namesp
 }
 
 // pages lists page by page until a page contains an object that counts.
-func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.PartialObjectMetadataList, namespace string, out *data,
+func (c composer) pages(ctx context.Context, as client.WithWatch, kind schema.GroupVersionKind, namespace string, out *data,
 	counts func(*metav1.PartialObjectMetadata) bool) error {
 	const page = 500
-	for {
-		if err := as.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(list.Continue)); err != nil {
+	for next := ""; ; {
+		list := &metav1.PartialObjectMetadataList{} // an object that is decoded over another keeps labels and owners of it
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := as.List(ctx, list, client.InNamespace(namespace), client.Limit(page), client.Continue(next)); err != nil {
 			return err
 		}
 		n := 0
@@ -205,7 +205,7 @@ func (c composer) pages(ctx context.Context, as client.WithWatch, list *metav1.P
 				n++
 			}
 		}
-		if n > 0 || list.Continue == "" {
+		if next = list.Continue; n > 0 || next == "" {
 			return nil
 		}
 	}

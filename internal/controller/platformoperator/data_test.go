@@ -1,12 +1,17 @@
 package platformoperator
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/operator-status/operator-status/internal/test/builder"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // partial returns the metadata of an object.
@@ -54,6 +59,30 @@ func TestIsUsers(t *testing.T) {
 				t.Errorf("%s got %v", tc.reason, got)
 			}
 		})
+	}
+}
+
+// twoPages lists an object of the operator on one page, and one of a user on the next. It decodes into the list that it is
+// given, as a client does.
+type twoPages struct{ client.WithWatch }
+
+func (twoPages) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	text := `{"metadata":{"continue":"next"},"items":[{"metadata":{"name":"operators","labels":{"olm.owner":"foo.v1"}}}]}`
+	if (&client.ListOptions{}).ApplyOptions(options).Continue == "next" {
+		text = `{"metadata":{},"items":[{"metadata":{"name":"users"}}]}`
+	}
+	return json.Unmarshal([]byte(text), list)
+}
+
+// TestPages verifies that an object on a later page has nothing of one on a page before, by which it would not be a user's.
+func TestPages(t *testing.T) {
+	c := composer{op: builder.PlatformOperator()}
+	var out data
+	if err := c.pages(t.Context(), twoPages{}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "foo", &out, isUsers); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.found) != 1 || out.found[0].Name != "users" || len(out.found[0].Labels) > 0 {
+		t.Errorf("found %+v; want the user's object alone", out.found)
 	}
 }
 
