@@ -42,7 +42,7 @@ func Kinds(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVer
 			return nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", owned.Name, err)
 		}
 		kind := Kind{CRD: crd.Name, Namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped}
-		if version := servedVersion(crd); version != "" {
+		if version := ServedVersion(crd); version != "" {
 			kind.GroupVersionKind = schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.Kind}
 			out = append(out, kind)
 		}

@@ -54,16 +54,16 @@ func FindCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.
 }
 
 func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
-	if servedVersion(crd) != "" && apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) {
+	if ServedVersion(crd) != "" && apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) {
 		return crd, nil, nil
 	}
 	return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
 		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
 }
 
-// servedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the
+// ServedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the
 // first served one; empty if none is served.
-func servedVersion(crd *apiextensions.CustomResourceDefinition) (out string) {
+func ServedVersion(crd *apiextensions.CustomResourceDefinition) (out string) {
 	for _, v := range crd.Spec.Versions {
 		if v.Served && (v.Storage || out == "") {
 			out = v.Name
@@ -72,10 +72,15 @@ func servedVersion(crd *apiextensions.CustomResourceDefinition) (out string) {
 	return out
 }
 
+// Serves reports whether a CustomResourceDefinition serves a version.
+func Serves(crd *apiextensions.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
+}
+
 // Targets returns what to read of a CustomResourceDefinition in namespaces, the empty one meaning all. The identities
 // are left out.
 func Targets(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
-	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: servedVersion(crd), Resource: crd.Spec.Names.Plural}
+	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: ServedVersion(crd), Resource: crd.Spec.Names.Plural}
 	if crd.Spec.Scope == apiextensions.ClusterScoped || slices.Contains(namespaces, metav1.NamespaceAll) {
 		return []watch.Target{{Resource: resource}}
 	}

@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, failure
 	}
 	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
-		return r.retire(ctx, s, verdict)
+		return apply.Requeue(r.retire(ctx, s, verdict))
 	}
 	if err := r.report(ctx, s, verdict); err != nil {
 		return apply.Requeue(reconcile.Result{}, err)

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,8 +26,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
-	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/operand"
 )
 
 // replaced decides about a CSV that another one replaces: it stays until one of its successors has Succeeded.
@@ -96,7 +97,7 @@ func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict)
 	if verdict.Again = obstacle.again; obstacle.message != "" {
 		verdict.Message += ", but not yet what cannot be handed over: " + obstacle.message
 		if err := r.report(ctx, s, verdict); err != nil {
-			return apply.Requeue(reconcile.Result{}, err)
+			return reconcile.Result{}, err
 		}
 		if err := r.disarm(ctx, s); err != nil {
 			return reconcile.Result{}, err
@@ -209,7 +210,7 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
-		if !onlyOwner(s.csv, d) || d.DeletionTimestamp != nil {
+		if !goesWith(s.csv, d) || d.DeletionTimestamp != nil {
 			continue
 		}
 		err := as.Delete(ctx, d, client.Preconditions{UID: &d.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -221,8 +222,8 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// onlyOwner reports whether the garbage collector would delete an object with a CSV.
-func onlyOwner(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
+// goesWith reports whether the garbage collector deletes an object with a CSV.
+func goesWith(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
 	owners := o.GetOwnerReferences()
 	return len(owners) > 0 && !slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return ref.UID != csv.UID })
 }
@@ -305,17 +306,13 @@ func (r *Reconciler) listable(ctx context.Context) ([]schema.GroupVersionKind, e
 	return out, nil
 }
 
-// stored returns the resource in the version that its CustomResourceDefinition stores, if that is served.
+// stored returns the resource in the version that can be read without a conversion, if its CustomResourceDefinition has one.
 func (r *Reconciler) stored(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	err := r.Client.Get(ctx, types.NamespacedName{Name: resource.GroupResource().String()}, crd, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return resource, client.IgnoreNotFound(err)
 	}
-	for _, version := range crd.Spec.Versions {
-		if version.Storage && version.Served {
-			resource.Version = version.Name
-		}
-	}
+	resource.Version = cmp.Or(operand.ServedVersion(crd), resource.Version)
 	return resource, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operand"
 )
 
 // requirements checks that the kinds that the operator owns and needs are on the cluster.
@@ -83,15 +84,12 @@ func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out o
 	} else if err != nil {
 		return out, "it is not there", nil
 	}
-	served := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
-		return v.Name == d.Version && v.Served
-	})
 	i := slices.IndexFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensions.Established
 	})
 	const notAvailable = "CRD is present but the Established condition is False (not available)"
 	switch {
-	case d.Version != "" && !served:
+	case d.Version != "" && !operand.Serves(crd, d.Version):
 		out.Message, explanation = "CRD version not served", fmt.Sprintf("it does not serve version %s", d.Version)
 	case i < 0:
 		out.Status, out.Message, explanation = olm.RequirementStatusReasonNotAvailable, notAvailable, "the API server has not established it"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/record"
 )
 
@@ -109,8 +110,7 @@ func (r *run) unserved(ctx context.Context, d olm.CRDDescription) (string, error
 			return "", fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)
 		}
 	}
-	serves := func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == d.Version && v.Served }
-	if d.Version != "" && !slices.ContainsFunc(crd.Spec.Versions, serves) {
+	if d.Version != "" && !operand.Serves(crd, d.Version) {
 		return "does not serve version " + d.Version, nil
 	}
 	return "", nil

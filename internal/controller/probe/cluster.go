@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operand"
 )
 
 // Names of field indexes of the cache.
@@ -72,10 +72,7 @@ func serves(ctx context.Context, c client.Reader, name, version string) (bool, e
 	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) &&
-		slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
-			return v.Name == version && v.Served
-		}), nil
+	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) && operand.Serves(crd, version), nil
 }
 
 // siblings returns the ClusterServiceVersions of a namespace.
