@@ -44,6 +44,9 @@ var singleton = types.NamespacedName{Name: platformv1alpha1.ClusterOperatorName}
 type Reconciler struct {
 	Client client.Client
 
+	// Live reads from the API server.
+	Live client.Reader
+
 	// Cluster returns what the ClusterVersion reports: see ReadCluster.
 	Cluster func(context.Context) (clusteroperatorstatus.Cluster, error)
 
@@ -51,9 +54,6 @@ type Reconciler struct {
 	DegradedInertia time.Duration
 
 	Now func() time.Time
-
-	// Live reads from the API server.
-	Live client.Reader
 
 	clusterOperators client.Reader
 	wrote            time.Time                       // losing it costs at most one write
@@ -123,12 +123,18 @@ func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, st
 		return err
 	}
 	r.wrote = now
-	if i, was := clusteroperatorstatus.Find(&status, configv1.OperatorDegraded), clusteroperatorstatus.Find(&co.Status, configv1.OperatorDegraded); was < 0 ||
-		status.Conditions[i].Message != co.Status.Conditions[was].Message {
+	if degradedMessage(&status) != degradedMessage(&co.Status) {
 		r.described = clusteroperatorstatus.Described{Failing: clusteroperatorstatus.Failing(in), At: now}
 	}
 	logTransitions(ctx, co.Status, status)
 	return nil
+}
+
+func degradedMessage(status *configv1.ClusterOperatorStatus) string {
+	if i := clusteroperatorstatus.Find(status, configv1.OperatorDegraded); i >= 0 {
+		return status.Conditions[i].Message
+	}
+	return ""
 }
 
 // logTransitions logs each condition whose status changed.

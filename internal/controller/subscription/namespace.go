@@ -344,7 +344,11 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 				"Subscription %s, which is older, is for package %s too: delete one of them", older.Name, sub.Spec.Package)}
 		}
 	}
-	return resolve.Resolve(resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)})
+	return resolve.Resolve(n.inputs(sub, head))
+}
+
+func (n *namespace) inputs(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) resolve.Inputs {
+	return resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)}
 }
 
 // skip skips a newest CSV whose installation has never begun, if there is what updates the running one directly. As
@@ -354,7 +358,7 @@ func (n *namespace) skip(sub *v1alpha1.Subscription, res *result) {
 	if running == nil || res.problem != nil {
 		return
 	}
-	in := resolve.Inputs{Subscription: n.subscription(sub, res.head), Surroundings: n.surroundings(sub)}
+	in := n.inputs(sub, res.head)
 	installed := resolve.InstalledOf(running)
 	in.Running = &installed
 	if solution, problem := resolve.Resolve(in); problem == nil && len(solution.Choices) > 0 {

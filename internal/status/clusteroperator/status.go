@@ -79,8 +79,11 @@ func Compute(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 		return *out, left
 	}
 	p := look(in)
-	if left := p.untilDescribed(out); left > 0 && (p.lasts == 0 || left < p.lasts) {
-		p.lasts = left
+	if left := p.untilDescribed(out); left > 0 {
+		p.described = true
+		if p.lasts == 0 || left < p.lasts {
+			p.lasts = left
+		}
 	}
 	for _, concern := range []func(platform, *configv1.ClusterOperatorStatus){
 		operatorVersion, // first: available and progressing read the version
@@ -105,7 +108,9 @@ type platform struct {
 	holding group // not upgradeable, and wanting the cluster to wait for it
 	asked   bool  // whether any wants the cluster to wait for it
 	settles bool  // none exists, but those of the release may be about to be created
-	lasts   time.Duration
+
+	described bool // whether the message of Degraded stays as it is
+	lasts     time.Duration
 }
 
 // expected returns the names of the PlatformOperators that must exist. During the first installation of the cluster,
@@ -267,7 +272,7 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 
 // degraded sets Degraded, True while a PlatformOperator has a failure of DegradedInertia that is not forgotten.
 func degraded(p platform, out *configv1.ClusterOperatorStatus) {
-	if p.untilDescribed(out) > 0 {
+	if p.described {
 		return
 	}
 	c := condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonAsExpected,
