@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -96,11 +97,6 @@ var badEnds = []badEnd{
 // TestBadEnds verifies that what only a user can mend costs at most a few requests a minute, in each of many states, and
 // that the states cost nothing else of the cluster.
 func TestBadEnds(t *testing.T) {
-	const (
-		settle   = 40 * time.Second
-		observed = 30 * time.Second
-		most     = 6 // requests in each state
-	)
 	awaitNoneEnding(t)
 	packages := []testcatalog.Package{
 		publish(t, testcatalog.Foo{Name: "badgood", Version: "1.0.0"}),
@@ -130,33 +126,66 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: ["*"]}]
 			contest(t, types.NamespacedName{Namespace: namespace + "-installed", Name: "contested"})
 		}
 	}
-	// The states last, and nothing reports that: the test observes the pauses between attempts grow.
-	time.Sleep(settle)
-	since := time.Now()
-	time.Sleep(observed)
+	awaitRare(t, states)
+	manager.CheckAlive(t)
+}
 
-	counts, examples := map[string]int{}, map[string]string{}
+// awaitRare waits until each state has had a while with only a few requests: the pauses between attempts grow, from a
+// start that depends on how fast the cluster is.
+func awaitRare(t *testing.T, states map[string]string) {
+	t.Helper()
+	const (
+		window = 40 * time.Second
+		most   = 6 // requests in the window
+		within = 6 * time.Minute
+	)
+	start, rare := time.Now(), map[string]int{}
+	for {
+		time.Sleep(window / 10) // nothing reports that requests fail to appear
+		recent := requestsIn(t, states, time.Now().Add(-window))
+		if time.Since(start) < window {
+			continue
+		}
+		busy := ""
+		for state, requests := range recent {
+			if _, ok := rare[state]; ok {
+				continue
+			}
+			if len(requests) <= most {
+				rare[state] = len(requests)
+				continue
+			}
+			busy += fmt.Sprintf("%s: %d requests:\n\t%s\n", state, len(requests), strings.Join(requests, "\n\t"))
+		}
+		if busy == "" {
+			break
+		}
+		if time.Since(start) > within {
+			t.Errorf("after %s, the last %s:\n%s", within, window, busy)
+			break
+		}
+	}
+	for _, state := range slices.Sorted(maps.Keys(rare)) {
+		t.Logf("%3d requests in %s: %s", rare[state], window, state)
+	}
+}
+
+// requestsIn returns the manager's requests since then by the state that they belong to.
+func requestsIn(t *testing.T, states map[string]string, since time.Time) map[string][]string {
+	t.Helper()
+	const noState = "no state"
+	out := map[string][]string{noState: nil}
+	for _, state := range states {
+		out[state] = nil
+	}
 	for _, r := range cluster.Requests(t, since) {
 		if !r.IsWork() {
 			continue
 		}
-		state := states[r.ObjectRef.Namespace]
-		if state == "" {
-			state = states[r.ObjectRef.Name]
-		}
-		if state == "" {
-			state = "no state"
-		}
-		counts[state]++
-		examples[state] += "\n\t" + r.String()
+		state := cmp.Or(states[r.ObjectRef.Namespace], states[r.ObjectRef.Name], noState)
+		out[state] = append(out[state], r.String())
 	}
-	for _, state := range slices.Sorted(maps.Keys(counts)) {
-		t.Logf("%3d requests in %s: %s", counts[state], observed, state)
-		if counts[state] > most {
-			t.Errorf("%s: %d requests:%s", state, counts[state], examples[state])
-		}
-	}
-	manager.CheckAlive(t)
+	return out
 }
 
 // uninstallPlatform deletes the PlatformOperators of a state with the test.
