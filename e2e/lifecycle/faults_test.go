@@ -29,7 +29,7 @@ const (
 	mostEvents, mostEventsEach = 30, 20
 )
 
-// faultyOperator is an operator in a namespace of its own, whose custom resource says yes and no in turn.
+// faultyOperator is an operator in a namespace of its own, whose custom resource blocks and allows updates in turn.
 type faultyOperator struct {
 	stage    *stage
 	pkg      string
@@ -39,8 +39,8 @@ type faultyOperator struct {
 	versions []testcatalog.Foo
 
 	mu      sync.Mutex
-	saysNo  bool
-	since   time.Time // when the API server acknowledged it
+	blocks  bool      // whether the custom resource blocks an update
+	since   time.Time // when the API server acknowledged that
 	passed  int
 	refused []string // updates that began after a no that had been served for long enough
 }
@@ -136,23 +136,23 @@ func faultyOperators(t *testing.T, n int) []*faultyOperator {
 	return out
 }
 
-// begin installs the first version, and has its custom resource say no.
+// begin installs the first version, and has its custom resource block updates.
 func (o *faultyOperator) begin(t *testing.T) {
 	t.Helper()
 	o.sub = o.stage.subscribe(t, o.pkg)
 	o.stage.installed(t, o.sub, o.versions[0].CSV())
 	o.custom = o.stage.custom(t, o.pkg, "busy", `[{type: Migrating, status: "True"}]`)
-	o.saysNo, o.since = true, time.Now()
+	o.blocks, o.since = true, time.Now()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[0].CSV()}}
 	o.stage.await(t, probe, func() string { return holding(probe) })
 }
 
-// flip has the custom resource say the opposite.
+// flip has the custom resource allow updates if it blocks them, and the reverse.
 func (o *faultyOperator) flip(t *testing.T) {
 	t.Helper()
 	o.mu.Lock()
-	next := !o.saysNo
-	o.saysNo, o.since = false, time.Now() // while it is being written, either may be read
+	next := !o.blocks
+	o.blocks, o.since = false, time.Now() // while it is being written, either may be read
 	o.mu.Unlock()
 	status := metav1.ConditionFalse
 	if next {
@@ -161,7 +161,7 @@ func (o *faultyOperator) flip(t *testing.T) {
 	says(t, o.custom, status)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.saysNo, o.since = next, time.Now()
+	o.blocks, o.since = next, time.Now()
 }
 
 // offerNext offers another version if the last one is installed.
@@ -174,7 +174,7 @@ func (o *faultyOperator) offerNext(t *testing.T) {
 	}
 }
 
-// watch judges each update that begins by what the custom resource said then.
+// watch compares the start of each update with the state of the custom resource at that time.
 func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 	t.Helper()
 	list := &metav1.PartialObjectMetadataList{}
@@ -192,7 +192,7 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 			}
 			o.mu.Lock()
 			o.passed++
-			if served := time.Since(o.since); o.saysNo && served > servedFor {
+			if served := time.Since(o.since); o.blocks && served > servedFor {
 				o.refused = append(o.refused, fmt.Sprintf("%s began %s after a no was served", csv.Name, served))
 			}
 			o.mu.Unlock()
@@ -203,16 +203,16 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 // settle has the custom resource allow the last update, and waits until it is installed.
 func (o *faultyOperator) settle(t *testing.T) {
 	t.Helper()
-	if o.saysNo {
+	if o.blocks {
 		o.flip(t)
 	}
 	o.stage.installed(t, o.sub, o.versions[o.offered-1].CSV())
 }
 
-// checkProbe compares the status of the Probe with what the custom resource says.
+// checkProbe compares the status of the Probe with the custom resource.
 func (o *faultyOperator) checkProbe(t *testing.T) {
 	t.Helper()
-	o.flip(t) // to no
+	o.flip(t) // it blocks now
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[o.offered-1].CSV()}}
 	o.stage.await(t, probe, func() string {
 		conditions := probe.Status.Conditions

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
@@ -78,16 +79,7 @@ func TestRequirementArrives(t *testing.T) {
 	s.installed(t, sub, v1.CSV())
 	s.offer(t, publish(t, v1, v2))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonRequirementsNotMet, "Kind=Arrival is not served")
-	cluster.Apply(t, "", `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: arrivals.arrives.example.com}
-spec:
-  group: arrives.example.com
-  scope: Namespaced
-  names: {plural: arrivals, singular: arrival, kind: Arrival, listKind: ArrivalList}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
-`)
+	cluster.Apply(t, "", builder.CRD("arrivals", "arrives.example.com"))
 	t.Cleanup(func() {
 		deletes(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "arrivals.arrives.example.com"}})
 	})

@@ -2,14 +2,11 @@ package olm
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
-	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,8 +16,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestSilentWatch verifies that OLM's InstallPlan is not approved while a custom resource says no, although the watch of its
-// kind sends nothing, so that the Probe cannot know.
+// TestSilentWatch verifies that OLM's InstallPlan is not approved while a custom resource blocks the update, although the
+// watch of its kind sends nothing, so the Probe cannot report it.
 func TestSilentWatch(t *testing.T) {
 	proxy := faults.New(t, cluster.Config, 1) // the seed does not matter: nothing is random
 	reader := proxy.Client("reader")
@@ -31,13 +28,10 @@ func TestSilentWatch(t *testing.T) {
 	example := s.migrating(t, "silent")
 	s.objects(t, csvOf("silent", "1.0.0"))
 	hasMigrated(t, example)
-	s.allows(t, csvOf("silent", "1.0.0"))
+	s.awaitProbe(t, csvOf("silent", "1.0.0"), "Upgradeable=True/AllUpgradeable")
 
 	proxy.Set(faults.Config{Behind: map[string]time.Duration{"silents": faults.Silent}})
-	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"True","reason":"Test","message":""}]}}`
-	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	setMigrating(t, example, metav1.ConditionTrue)
 	s.offer(t, publish(t, "silent", "1.0.0", "1.1.0"))
 	cluster.Await(t, sub, func() string { // at first by what was read, and then since the Probe may be out of date
 		c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
@@ -47,7 +41,7 @@ func TestSilentWatch(t *testing.T) {
 		return ""
 	})
 	if s.plan(t, sub).Spec.Approved {
-		t.Error("the InstallPlan is approved although the custom resource says no")
+		t.Error("the InstallPlan is approved although the custom resource blocks the update")
 	}
 	s.absent(t, csvOf("silent", "1.1.0"))
 
@@ -56,17 +50,9 @@ func TestSilentWatch(t *testing.T) {
 	s.runs(t, sub, csvOf("silent", "1.1.0"))
 }
 
-// allows waits until the Probe of a version has read a custom resource, and allows the update.
-func (s *stage) allows(t *testing.T, csv string) {
-	t.Helper()
-	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
-	cluster.Await(t, probe, func() string {
-		if !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
-			return fmt.Sprintf("%+v", probe.Status.Conditions)
-		}
-		return ""
-	})
-}
+// othersAnnotated are the conditions of a Probe that blocks an update, and whose CustomResourceDefinition has other
+// annotations than its operator was installed with.
+var othersAnnotated = []string{"AnnotationsDiffer=True/ChangedSinceInstallation", "Upgradeable=False/NotUpgradeable"}
 
 // TestAnnotationLost verifies that removing the annotation of a live CustomResourceDefinition releases no update.
 func TestAnnotationLost(t *testing.T) {
@@ -81,26 +67,13 @@ func TestAnnotationLost(t *testing.T) {
 	if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
-	s.differs(t, csvOf("lost", "1.0.0"))
+	s.awaitProbe(t, csvOf("lost", "1.0.0"), othersAnnotated...)
 	s.event(t, v1alpha1.EventAnnotationsDiffer)
 	s.offer(t, publish(t, "lost", "1.0.0", "1.1.0"))
 	s.held(t, sub)
 	s.absent(t, csvOf("lost", "1.1.0"))
 	hasMigrated(t, example)
 	s.runs(t, sub, csvOf("lost", "1.1.0"))
-}
-
-// differs waits until the Probe of a version, which says no, reports that the annotations are others.
-func (s *stage) differs(t *testing.T, csv string) {
-	t.Helper()
-	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
-	cluster.Await(t, probe, func() string {
-		if !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionAnnotationsDiffer) ||
-			!meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
-			return fmt.Sprintf("%+v", probe.Status.Conditions)
-		}
-		return ""
-	})
 }
 
 // TestStagedRollout verifies that an update is held by the expression of the running version, while another namespace runs
@@ -115,15 +88,10 @@ func TestStagedRollout(t *testing.T) {
 	example := s.migrating(t, "staged")
 	s.objects(t, first.CSV())
 
-	other := &stage{namespace: cluster.Namespace(t, "staged-next"), folder: filepath.Join(t.TempDir(), "catalog")}
-	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: other.namespace, Name: "group"}}
-	group.Spec.TargetNamespaces = []string{other.namespace}
-	cluster.Create(t, group)
-	other.offer(t, testcatalog.Published(t, second))
-	t.Cleanup(func() { other.serveNoLonger(t) })
+	other := anotherStage(t, "staged-next", testcatalog.Published(t, second))
 	other.runs(t, other.subscribe(t, "staged"), second.CSV())
 
-	s.differs(t, first.CSV())
+	s.awaitProbe(t, first.CSV(), othersAnnotated...)
 	s.offer(t, testcatalog.Published(t, first, second))
 	s.held(t, sub)
 	s.absent(t, second.CSV())

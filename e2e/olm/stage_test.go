@@ -11,7 +11,6 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +32,12 @@ const catalogName = "catalog"
 func newStage(t *testing.T, prefix string, packages ...testcatalog.Package) *stage {
 	t.Helper()
 	cluster.RemoveCRDs(t)
+	return anotherStage(t, prefix, packages...)
+}
+
+// anotherStage is newStage beside other stages of a test, whose CustomResourceDefinitions stay.
+func anotherStage(t *testing.T, prefix string, packages ...testcatalog.Package) *stage {
+	t.Helper()
 	s := &stage{namespace: cluster.Namespace(t, prefix), folder: filepath.Join(t.TempDir(), "catalog")}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -187,7 +192,12 @@ func (s *stage) migrating(t *testing.T, pkg string) *unstructured.Unstructured {
 // hasMigrated sets Migrating of a custom resource to False.
 func hasMigrated(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
-	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`
+	setMigrating(t, o, metav1.ConditionFalse)
+}
+
+func setMigrating(t *testing.T, o *unstructured.Unstructured, status metav1.ConditionStatus) {
+	t.Helper()
+	patch := `{"status":{"conditions":[{"type":"Migrating","status":"` + string(status) + `","reason":"Test","message":""}]}}`
 	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +206,14 @@ func hasMigrated(t *testing.T, o *unstructured.Unstructured) {
 // objects waits until the Probe of a version reports that it is not upgradeable.
 func (s *stage) objects(t *testing.T, csv string) {
 	t.Helper()
+	s.awaitProbe(t, csv, "Upgradeable=False/NotUpgradeable")
+}
+
+// awaitProbe waits until the Probe of a version has the conditions, each as "Type=Status/Reason".
+func (s *stage) awaitProbe(t *testing.T, csv string, conditions ...string) {
+	t.Helper()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
-	cluster.Await(t, probe, func() string {
-		if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
-			return fmt.Sprintf("%+v", probe.Status.Conditions)
-		}
-		return ""
-	})
+	cluster.Await(t, probe, func() string { return testcluster.Lacking(probe.Status.Conditions, conditions...) })
 }
 
 func (s *stage) key(name string) types.NamespacedName {

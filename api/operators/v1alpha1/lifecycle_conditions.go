@@ -242,8 +242,8 @@ const (
 	// EventNotCleanedUp is emitted if a ClusterServiceVersion with spec.cleanup.enabled was deleted, and some custom
 	// resources remain because its operator may not delete them, or because they cannot be read. In the second case the
 	// operator stays, and it is tried again.
-	// Remedy: delete the custom resources yourself, unless the message says that they cannot be read. If they have no
-	// operator any more, finalizers may have to be removed.
+	// Remedy: delete the custom resources yourself, unless the message reports that they cannot be read. If they no longer
+	// have an operator, finalizers may have to be removed.
 	EventNotCleanedUp = "NotCleanedUp"
 
 	// EventNotHandedOver is emitted if objects of a kind could not be read or changed when a replaced
