@@ -46,10 +46,10 @@ type faultyOperator struct {
 }
 
 // TestRandomFaults verifies that no update begins after a no that the API server has served for two seconds, while random
-// faults lie between it and the managers, which are also frozen and killed; and that all is as it should be soon after the
-// faults have ended. FAULTS_FOR is how long they last, and FAULTS_SEED repeats a run.
+// faults lie between it and two managers, which are also frozen, killed and cut off; and that all is as it should be soon
+// after the faults have ended. FAULTS_FOR is how long they last, and FAULTS_SEED repeats a run.
 func TestRandomFaults(t *testing.T) {
-	lasts := 40 * time.Second
+	lasts := time.Minute
 	if text := os.Getenv("FAULTS_FOR"); text != "" {
 		var err error
 		if lasts, err = time.ParseDuration(text); err != nil {
@@ -67,9 +67,7 @@ func TestRandomFaults(t *testing.T) {
 
 	operators := faultyOperators(t, 4)
 	proxy := faults.New(t, cluster.Config, seed)
-	through := cluster.ThroughEach(proxy.Client(reader).Server, proxy.Client(loops).Server)
-	catalogs := "--catalog-dir=" + t.TempDir()
-	manager := through.StartManager(t, catalogs)
+	managers := []*replica{newReplica(t, proxy), newReplica(t, proxy)}
 	for _, o := range operators {
 		o.begin(t)
 	}
@@ -81,27 +79,22 @@ func TestRandomFaults(t *testing.T) {
 
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		proxy.Set(randomFaults(random))
-		pause := func() { time.Sleep(time.Second + time.Duration(random.Int64N(int64(3*time.Second)))) } // faults last for a while
-		switch random.IntN(8) {
-		case 0:
-			manager.Kill(t)
-			manager = through.StartManager(t, catalogs)
-		case 1:
-			frozen := []*testcluster.Manager{manager.Reader(), manager.Loops()}[random.IntN(2)]
-			frozen.Pause(t)
-			pause()
-			frozen.Resume(t)
-		}
+		restore := managers[random.IntN(len(managers))].disturb(t, random)
 		for range 3 {
 			operators[random.IntN(len(operators))].flip(t)
 			o := operators[random.IntN(len(operators))]
 			o.offerNext(t)
-			pause()
+			time.Sleep(time.Second + time.Duration(random.Int64N(int64(3*time.Second)))) // faults last for a while
 		}
+		restore()
 	}
 	proxy.Set(faults.Config{})
-	manager.Kill(t) // a leader that was frozen may have ended
-	manager = through.StartManager(t, catalogs)
+	for _, m := range managers { // a leader that was frozen may have ended
+		m.manager.Kill(t)
+	}
+	for _, m := range managers {
+		m.start(t)
+	}
 	passed := 0
 	for _, o := range operators {
 		o.settle(t)
@@ -119,7 +112,60 @@ func TestRandomFaults(t *testing.T) {
 	if passed == 0 {
 		t.Error("no update began at all")
 	}
-	manager.CheckAlive(t)
+	for _, m := range managers {
+		m.manager.CheckAlive(t)
+	}
+}
+
+// replica is one of several managers, which reaches the API server through clients of its own.
+type replica struct {
+	manager  *testcluster.Manager
+	clients  []*faults.Client // of the processes of the manager
+	catalogs string           // the folder that it keeps catalogs in
+}
+
+// newReplica starts a manager that reaches the API server through a proxy.
+func newReplica(t *testing.T, proxy *faults.Proxy) *replica {
+	t.Helper()
+	r := &replica{clients: []*faults.Client{proxy.Client(reader), proxy.Client(loops)}, catalogs: t.TempDir()}
+	r.start(t)
+	return r
+}
+
+func (r *replica) start(t *testing.T) {
+	t.Helper()
+	r.manager = cluster.ThroughEach(r.clients[0].Server, r.clients[1].Server).StartManager(t, "--catalog-dir="+r.catalogs)
+}
+
+// restart kills the manager, if it has not ended already, and starts it again, as a kubelet does.
+func (r *replica) restart(t *testing.T) {
+	t.Helper()
+	r.manager.Kill(t)
+	r.start(t)
+}
+
+// disturb kills the manager, freezes one of its processes, cuts one off the API server, or does nothing. The function that
+// it returns ends that.
+func (r *replica) disturb(t *testing.T, random *rand.Rand) (restore func()) {
+	t.Helper()
+	which := random.IntN(len(r.clients))
+	switch random.IntN(8) {
+	case 0:
+		r.restart(t)
+	case 1:
+		frozen := []*testcluster.Manager{r.manager.Reader(), r.manager.Loops()}[which]
+		frozen.Pause(t)
+		return func() {
+			frozen.Resume(t)
+		}
+	case 2:
+		r.clients[which].Cut()
+		return func() {
+			r.clients[which].Mend()
+			r.restart(t) // a leader that is cut off for long ends
+		}
+	}
+	return func() {}
 }
 
 func faultyOperators(t *testing.T, n int) []*faultyOperator {
