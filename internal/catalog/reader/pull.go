@@ -54,7 +54,7 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	if p.plaintext {
 		options = append(options, name.Insecure)
 	}
-	reference, err := name.ParseReference(image, options...)
+	reference, err := catalog.ParseImage(image, options...)
 	if err != nil {
 		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
 	}

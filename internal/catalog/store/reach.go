@@ -144,7 +144,7 @@ func (r route) check(address string) error {
 	if err != nil {
 		return catalog.Errorf(v1alpha1.ReasonAddressNotAllowed, "%s is no address: %w", address, err)
 	}
-	addr := at.Addr().Unmap().WithZone("")
+	addr := embedded(at.Addr().WithZone(""))
 	if r.trusted || slices.ContainsFunc(r.Allowed, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		return nil
 	}
@@ -154,7 +154,9 @@ func (r route) check(address string) error {
 		what = "the manager's own host"
 	case addr.IsLinkLocalUnicast() || addr.IsMulticast():
 		what = "the manager's own network alone"
-	case slices.Contains(r.APIServer, addr):
+	case slices.Contains(metadata, addr):
+		what = "a cloud's metadata service"
+	case slices.ContainsFunc(r.APIServer, func(server netip.Addr) bool { return server.Unmap() == addr }):
 		what = "the API server"
 	default:
 		return nil
@@ -162,6 +164,42 @@ func (r route) check(address string) error {
 	return catalog.Errorf(v1alpha1.ReasonAddressNotAllowed,
 		"%s is an address of %s, where a catalog that is not trusted with the cluster may not point. To allow it: --catalog-allow-cidr of the manager",
 		addr, what)
+}
+
+// metadata are the addresses of metadata and configuration services of clouds that are not link-local, as most are.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
+	netip.MustParseAddr("fd20:ce::254"),    // Google
+	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
+}
+
+// carriers are the IPv6 prefixes whose addresses contain the IPv4 address that packets are forwarded to, and where in the
+// address it begins.
+var carriers = []struct {
+	prefix netip.Prefix
+	at     int
+}{
+	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible, RFC 4291
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64, RFC 6052
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // the same within a network, RFC 8215
+	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4, RFC 3056
+}
+
+// embedded returns the IPv4 address that an IPv6 address contains, or the address itself.
+func embedded(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap()
+	if addr.Is4() || addr.IsLoopback() || addr.IsUnspecified() {
+		return addr
+	}
+	for _, c := range carriers {
+		if c.prefix.Contains(addr) {
+			bytes := addr.As16()
+			return netip.AddrFrom4([4]byte(bytes[c.at : c.at+4]))
+		}
+	}
+	return addr
 }
 
 // plaintext returns an Error with reason PlaintextNotAllowed unless every catalog may connect to the host without TLS.
@@ -187,7 +225,7 @@ func (r route) plaintext(host string) error {
 // registry returns the registry of an image. Its scheme is http if it may be connected to without TLS, which is only
 // tried if TLS fails.
 func (r route) registry(image string) (name.Registry, error) {
-	reference, err := name.ParseReference(image)
+	reference, err := catalog.ParseImage(image)
 	if err != nil {
 		return name.Registry{}, err
 	}

@@ -33,18 +33,18 @@ const (
 )
 
 // policies returns the ImagePolicies that apply to an image: those whose prefix is the longest match of its repository.
-// They are sorted by name.
-func policies(all []policyv1alpha1.ImagePolicy, image string) []policyv1alpha1.ImagePolicy {
-	reference, err := name.ParseReference(image)
+// They are sorted by name. If the image or a prefix has no name that both could be compared by, it returns an Error.
+func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.ImagePolicy, error) {
+	reference, err := catalog.ParseImage(image)
 	if err != nil {
-		return nil // the pull reports it
+		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
 	}
 	var out []policyv1alpha1.ImagePolicy
 	longest := 0
 	for _, p := range all {
-		n := 0
-		for _, m := range p.Spec.MatchImages {
-			n = max(n, matches(m.Prefix, reference.Context().Name()))
+		n, err := match(p, reference.Context())
+		if err != nil {
+			return nil, catalog.Errorf(v1alpha1.ReasonImagePolicyInvalid, "ImagePolicy %s: %w", p.Name, err)
 		}
 		if n > longest {
 			out, longest = nil, n
@@ -54,22 +54,24 @@ func policies(all []policyv1alpha1.ImagePolicy, image string) []policyv1alpha1.I
 		}
 	}
 	slices.SortFunc(out, func(a, b policyv1alpha1.ImagePolicy) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return out, nil
 }
 
-// matches returns the length of the prefix if the repository has it; 0 otherwise.
-func matches(prefix, repository string) int {
-	if prefix == policyv1alpha1.AllImages {
-		return 1
+// match returns the length of the longest prefix of a policy that a repository has; 0 if it has none.
+func match(p policyv1alpha1.ImagePolicy, repository name.Repository) (int, error) {
+	longest := 0
+	for _, m := range p.Spec.MatchImages {
+		if m.Prefix == policyv1alpha1.AllImages {
+			longest = max(longest, 1)
+			continue
+		}
+		prefix, err := catalog.ParseImagePrefix(m.Prefix)
+		if err != nil {
+			return 0, fmt.Errorf("prefix %q: %w", m.Prefix, err)
+		}
+		longest = max(longest, prefix.Match(repository))
 	}
-	prefix = strings.TrimSuffix(prefix, "/")
-	if prefix == "docker.io" || strings.HasPrefix(prefix, "docker.io/") {
-		prefix = "index." + prefix // repositories are normalized this way
-	}
-	if repository == prefix || strings.HasPrefix(repository, prefix+"/") {
-		return len(prefix)
-	}
-	return 0
+	return longest, nil
 }
 
 // signing determines which signatures the ImagePolicies require.
@@ -81,7 +83,7 @@ func (s signing) of(ctx context.Context, image string) ([]policyv1alpha1.ImagePo
 	if err := s.reader.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing the ImagePolicies: %w", err)
 	}
-	return policies(list.Items, image), nil
+	return policies(list.Items, image)
 }
 
 // demand returns a hash of what the ImagePolicies require of an image; empty if none applies.

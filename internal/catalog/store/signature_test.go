@@ -52,7 +52,10 @@ func TestPolicies(t *testing.T) {
 		"short names":       {"An image without a host is Docker Hub's.", "busybox", false, []string{"hub"}},
 		"everything":        {"", "gcr.io/a/b", true, []string{"all"}},
 		"more than all":     {"", "quay.io/vendor/a", true, []string{"vendor"}},
-		"no image":          {"It cannot be pulled.", "NOT AN IMAGE", true, nil},
+		"case":              {"DNS ignores case.", "QUAY.IO/vendor/other:v1", false, []string{"vendor"}},
+		"port of TLS":       {"It is the default.", "quay.io:443/vendor/other:v1", false, []string{"vendor"}},
+		"final dot":         {"It is the same host.", "quay.io./vendor/other:v1", false, []string{"vendor"}},
+		"hub by its host":   {"Docker Hub has several.", "INDEX.docker.io/library/busybox", false, []string{"hub"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,11 +64,35 @@ func TestPolicies(t *testing.T) {
 				given = append(slices.Clip(given), imagePolicy("all", nil, policyv1alpha1.AllImages))
 			}
 			var got []string
-			for _, p := range policies(given, tt.image) {
+			applying, err := policies(given, tt.image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range applying {
 				got = append(got, p.Name)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%s\npolicies of %s: -want +got\n%s", tt.reason, tt.image, diff)
+			}
+		})
+	}
+}
+
+// TestPoliciesRefuse verifies that what no policy can be looked up for is not pulled.
+func TestPoliciesRefuse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason, prefix, image string
+		want                  string // the reason of the Error
+	}{
+		"no image":      {"It cannot be pulled.", "quay.io", "NOT AN IMAGE", v1alpha1.ReasonImagePullFailed},
+		"parent":        {"The registry may take it for another repository.", "quay.io/vendor", "quay.io/public/../vendor/a", v1alpha1.ReasonImagePullFailed},
+		"wide dots":     {"An HTTP client may take it for another host.", "quay.io/vendor", "quay。io/vendor/a", v1alpha1.ReasonImagePullFailed},
+		"unknown place": {"It is not known which images have to be signed.", "https://quay.io", "quay.io/vendor/a", v1alpha1.ReasonImagePolicyInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := policies([]policyv1alpha1.ImagePolicy{imagePolicy("p", nil, tt.prefix)}, tt.image)
+			if err == nil || catalog.AsError(err, "").Reason != tt.want {
+				t.Errorf("%s\npolicies = %v, %v; want %s", tt.reason, got, err, tt.want)
 			}
 		})
 	}

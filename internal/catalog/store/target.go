@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/catalog"
 	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
@@ -79,7 +79,7 @@ func (t *target) grpc(cs *olm.CatalogSource, template *catalogsourcestatus.Templ
 		t.image = template.Image
 	case cs.Spec.Image != "":
 		t.image = cs.Spec.Image
-		if _, err := name.ParseReference(t.image); err != nil {
+		if _, err := catalog.ParseImage(t.image); err != nil {
 			t.problem = fmt.Sprintf("spec.image is no reference of an image: %v", err)
 		}
 	case cs.Spec.Address != "":

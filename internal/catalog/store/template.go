@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/operator-status/operator-status/internal/catalog"
 	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
@@ -37,7 +37,7 @@ func templateOf(cs *olm.CatalogSource, kubernetes version.Info) *catalogsourcest
 		return value
 	})}
 	const problem = "cannot construct catalog image reference, because "
-	_, err := name.ParseReference(out.Image)
+	_, err := catalog.ParseImage(out.Image)
 	switch {
 	case len(unresolved) > 0:
 		out.Problem = fmt.Sprintf(problem+"variable(s) %s could not be resolved: the API server's version is %q", strings.Join(unresolved, ", "), kubernetes)
