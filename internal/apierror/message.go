@@ -19,5 +19,5 @@ func Message(err error, limit int) string {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return "the API server cannot be reached"
 	}
-	return messages.Clip(err.Error(), limit)
+	return messages.Clip(messages.Line(err.Error()), limit)
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -15,6 +14,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/messages"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -193,7 +193,7 @@ func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	out := gate.Evaluate(n.update(sub))
 	if !out.Held {
 		out = gate.Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-			"The update to %s is held: %s", target.Name, strings.TrimRight(target.Status.Message, ". "))}
+			"The update to %s is held%s", target.Name, messages.Quote(target.Status.Message))}
 	}
 	out.Approved = true
 	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are in place already, "+

@@ -6,15 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/archive"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Version of the program, set by the build.
@@ -37,7 +41,9 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 func Run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	root := command(streams)
+	width := columns(streams.Out)
+	streams.Out, streams.ErrOut = safe(streams.Out), safe(streams.ErrOut)
+	root := command(streams, width)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var code exit
@@ -67,8 +73,12 @@ type options struct {
 	warned    []string         // what the user has been warned of
 }
 
-func command(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &options{IOStreams: streams, width: columns(streams.Out), flags: genericclioptions.NewConfigFlags(true)}
+// safe returns a writer of what a terminal only shows: what is printed quotes statuses and archives, whose authors may have
+// fewer rights than who reads them. None of the commands prints anything else.
+func safe(out io.Writer) io.Writer { return transform.NewWriter(out, runes.Map(messages.Safe)) }
+
+func command(streams genericiooptions.IOStreams, width uint) *cobra.Command {
+	o := &options{IOStreams: streams, width: width, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
 		Use:   "kubectl-operator_status", // which completion is for
 		Short: "Show whether operators run and are up to date, and what blocks them",

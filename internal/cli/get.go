@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // kindOperator identifies what get prints as JSON or YAML. The cluster has no such kind.
@@ -284,11 +284,29 @@ func asObject(op inventory.Operator) unstructured.Unstructured {
 	if len(blockers) > 0 {
 		object["blockers"] = blockers
 	}
+	shown(object)
 	return unstructured.Unstructured{Object: object}
 }
 
+// shown replaces each text in a value by one that is safe to show. YAML has no way to write some of the others.
+func shown(value any) any {
+	switch v := value.(type) {
+	case string:
+		return messages.Line(v)
+	case []any:
+		for i := range v {
+			v[i] = shown(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = shown(v[key])
+		}
+	}
+	return value
+}
+
 func blockerObject(b inventory.Blocker) map[string]any {
-	out := map[string]any{"impact": string(b.Impact), "by": b.By, "reason": b.Reason, "cause": strings.TrimSpace(b.Cause)}
+	out := map[string]any{"impact": string(b.Impact), "by": b.By, "reason": b.Reason, "cause": b.Cause}
 	if !b.Since.IsZero() {
 		out["since"] = b.Since.UTC().Format(time.RFC3339)
 	}

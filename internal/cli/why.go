@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 func whyCommand(o *options) *cobra.Command {
@@ -63,7 +64,7 @@ func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
 	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
 	for _, b := range op.Blockers {
 		fmt.Fprintf(out, "\n%s\n", wrapped(heading(b, now), "", width))
-		fmt.Fprintln(out, wrapped(strings.TrimRight(strings.TrimSpace(b.Cause), "."), "  ", width))
+		fmt.Fprintln(out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", width))
 		for _, s := range b.Steps {
 			fmt.Fprintf(out, "  %s:\n    %s\n", s.To, s.Command)
 		}
@@ -72,11 +73,11 @@ func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
 
 // heading returns what blocks, since when, and the reason of the condition that reports it.
 func heading(b inventory.Blocker, now time.Time) string {
-	out := fmt.Sprintf("%s by %s", b.Impact, b.By)
+	out := fmt.Sprintf("%s by %s", b.Impact, messages.Line(b.By))
 	if a := age(b.Since, now); a != "" {
 		out += ", for " + a
 	}
-	return out + " (" + b.Reason + ")"
+	return out + " (" + messages.Line(b.Reason) + ")"
 }
 
 // wrapped indents a text, and breaks it into lines of a width if that is not 0.

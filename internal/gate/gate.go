@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
@@ -95,7 +96,7 @@ func Evaluate(in Inputs) Decision {
 	if override != nil && override.Status != metav1.ConditionTrue { // as in OLM, also if it is Unknown
 		return Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
 			"The update to %s is held: spec.overrides of OperatorCondition %s sets Upgradeable=%s%s. It continues when that is removed or set to True",
-			in.Target, nameOf(in.OperatorCondition), override.Status, quote(override.Message))}
+			in.Target, nameOf(in.OperatorCondition), override.Status, messages.Quote(override.Message))}
 	}
 	objections := objectionsOf(in)
 	if len(objections) == 0 {
@@ -154,7 +155,7 @@ func ProbeObjection(in Inputs) *condition.Problem {
 	switch {
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
 		return &condition.Problem{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: fmt.Sprintf(
-			"Probe %s reports Upgradeable=False%s", nameOf(probe), quote(upgradeable.Message))}
+			"Probe %s reports Upgradeable=False%s", nameOf(probe), messages.Quote(upgradeable.Message))}
 	case writtenByOperator(probe):
 		if upgradeable != nil || !in.OptedIn {
 			return nil
@@ -177,7 +178,7 @@ func ProbeObjection(in Inputs) *condition.Problem {
 	}
 	out := notRead("waiting to read what Probe %s watches", nameOf(probe))
 	if synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced); synced != nil && synced.Status == metav1.ConditionFalse {
-		out.Message += quote(synced.Message)
+		out.Message += messages.Quote(synced.Message)
 	}
 	return out
 }
@@ -201,9 +202,9 @@ func (in Inputs) liveObjection() *condition.Problem {
 		return nil
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
 		return &condition.Problem{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: fmt.Sprintf(
-			"%s, but its custom resources do not allow it%s", in.unaware(), quote(upgradeable.Message))}
+			"%s, but its custom resources do not allow it%s", in.unaware(), messages.Quote(upgradeable.Message))}
 	case synced != nil && synced.Status != metav1.ConditionTrue:
-		return notRead("the custom resources of %s cannot be read now%s", in.subject(), quote(synced.Message))
+		return notRead("the custom resources of %s cannot be read now%s", in.subject(), messages.Quote(synced.Message))
 	default:
 		return notRead("the custom resources of %s cannot be read now", in.subject())
 	}
@@ -235,7 +236,7 @@ func (in Inputs) contradicts() bool {
 // podProblem returns why the pod of a Probe is not ready, as the end of a sentence; empty if that is not known.
 func podProblem(probe *v1alpha1.Probe) string {
 	if c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionPodReady); c != nil && c.Status == metav1.ConditionFalse {
-		return quote(c.Message)
+		return messages.Quote(c.Message)
 	}
 	return ""
 }
@@ -270,7 +271,7 @@ func operatorObjection(oc *operatorsv2.OperatorCondition) *condition.Problem {
 		return nil
 	}
 	return &condition.Problem{Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-		"OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), quote(c.Message))}
+		"OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), messages.Quote(c.Message))}
 }
 
 // overrideOf returns an administrator's override in the OperatorCondition; nil if there is none.
@@ -326,14 +327,6 @@ func command(in Inputs) string {
 }
 
 func nameOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
-
-// quote formats a message as the end of a sentence; empty if the message is.
-func quote(message string) string {
-	if message = strings.TrimRight(message, ". \n"); message != "" {
-		return ": " + message
-	}
-	return ""
-}
 
 func sentences(problems []condition.Problem) string {
 	out := make([]string, 0, len(problems))

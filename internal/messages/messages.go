@@ -4,6 +4,7 @@ package messages
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -23,8 +24,26 @@ func Clip(text string, limit int) string {
 	return text[:cut] + ellipsis
 }
 
-// Line returns text on one line, with each sequence of white space replaced by a space.
-func Line(text string) string { return strings.Join(strings.Fields(text), " ") }
+// Line returns text that somebody else wrote on one line, with each sequence of white space replaced by a space, and safe
+// to show: see Safe.
+func Line(text string) string { return strings.Map(Safe, strings.Join(strings.Fields(text), " ")) }
+
+// Quote returns a message that somebody else wrote, on one line, as the end of a sentence; empty if the message is.
+func Quote(message string) string {
+	if message = strings.TrimRight(Line(message), ". "); message != "" {
+		return ": " + message
+	}
+	return ""
+}
+
+// Safe returns a character to be shown, or the replacement character instead of one that controls a terminal or the
+// direction of text, or is invisible. Tabs and ends of lines are safe, carriage returns are not.
+func Safe(r rune) rune {
+	if r == '\t' || r == '\n' || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
+		return r
+	}
+	return utf8.RuneError
+}
 
 // List joins the first items, as many as most allows, and appends how many more there are.
 func List(items []string, most int, separator string) string {

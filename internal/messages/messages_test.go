@@ -38,3 +38,21 @@ func TestListAndSize(t *testing.T) {
 		}
 	}
 }
+
+func TestLineAndQuote(t *testing.T) {
+	for _, tc := range []struct{ reason, text, line, quote string }{
+		{"White space is a space.", "a\t b\r\nc\u2028d", "a b c d", ": a b c d"},
+		{"A sentence ends once.", "It waits. \n", "It waits.", ": It waits"},
+		{"Nothing is quoted as nothing.", " .\n", ".", ""},
+		{"Nothing controls a terminal.", "a\x1b[2Jb\x07\x9bc\x00", "a\uFFFD[2Jb\uFFFD\uFFFDc\uFFFD", ": a\uFFFD[2Jb\uFFFD\uFFFDc\uFFFD"},
+		{"Nothing turns text around, or hides in it.", "a\u202eb\u200bc\u2066", "a\uFFFDb\uFFFDc\uFFFD", ": a\uFFFDb\uFFFDc\uFFFD"},
+		{"All scripts are shown.", "Größe 大小 حجم 😀", "Größe 大小 حجم 😀", ": Größe 大小 حجم 😀"},
+	} {
+		if got := messages.Line(tc.text); got != tc.line {
+			t.Errorf("%s\nLine(%q) = %q, want %q", tc.reason, tc.text, got, tc.line)
+		}
+		if got := messages.Quote(tc.text); got != tc.quote {
+			t.Errorf("%s\nQuote(%q) = %q, want %q", tc.reason, tc.text, got, tc.quote)
+		}
+	}
+}

@@ -178,7 +178,7 @@ func leavingBecause(op *v1alpha1.PlatformOperator, reason, message string, now m
 // set sets a condition. Its lastTransitionTime changes only with its status.
 func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
 	c.ObservedGeneration, c.LastTransitionTime = in.Operator.Generation, in.Now
-	c.Message = messages.Clip(cmp.Or(c.Message, fmt.Sprintf("%s is %s, without a message", c.Type, c.Status)), maxMessage)
+	c.Message = messages.Clip(cmp.Or(messages.Line(c.Message), fmt.Sprintf("%s is %s, without a message", c.Type, c.Status)), maxMessage)
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 

@@ -15,6 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // catalogHealth lists the CatalogSources whose health is known. Their LastUpdated changes only with the health.
@@ -106,7 +107,7 @@ func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 			return
 		}
 		c.Reason = v1alpha1.ReasonCatalogSourceUnreadable
-		c.Message = fmt.Sprintf("CatalogSource %s cannot be read: %s%s", name, health.Reason, quote(health.Message))
+		c.Message = fmt.Sprintf("CatalogSource %s cannot be read: %s%s", name, health.Reason, messages.Quote(health.Message))
 	case spec.CatalogSourceNamespace != namespace && in.GlobalNamespace != "" && spec.CatalogSourceNamespace != in.GlobalNamespace:
 		c.Reason = v1alpha1.ReasonCatalogSourceNotVisible
 		c.Message = fmt.Sprintf("CatalogSource %s is not visible in this namespace: spec.sourceNamespace must be %s", name, either(namespace, in.GlobalNamespace))

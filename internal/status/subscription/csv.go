@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // csvNames sets the target ClusterServiceVersion, and the last one that Succeeded.
@@ -138,7 +138,7 @@ func phaseMessage(csv *v1alpha1.ClusterServiceVersion) string {
 	if csv.Status.Reason != "" {
 		out += fmt.Sprintf(" (%s)", csv.Status.Reason)
 	}
-	return out + quote(csv.Status.Message)
+	return out + messages.Quote(csv.Status.Message)
 }
 
 // phase returns the phase of a ClusterServiceVersion for messages.
@@ -150,11 +150,3 @@ func phase(csv *v1alpha1.ClusterServiceVersion) string {
 }
 
 func nameOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
-
-// quote returns another object's message as the end of a sentence.
-func quote(message string) string {
-	if message = strings.TrimRight(message, ". \n"); message != "" {
-		return ": " + message
-	}
-	return ""
-}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // installPlanRef refers to the InstallPlan of the target, in the new field and the old. A reference to a deleted plan
@@ -36,7 +37,7 @@ func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	message := "" // like OLM, which sets none if the reason is the phase of the plan
 	if reason != string(plan.Status.Phase) {
-		message = fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
+		message = fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, messages.Quote(plan.Status.Message))
 	}
 	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason, message)
 }
@@ -50,7 +51,7 @@ func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	alarm(in, out, v1alpha1.SubscriptionInstallPlanFailed,
 		cmp.Or(string(plan.Status.GetCondition(olm.InstallPlanInstalled).Reason), v1alpha1.ReasonInstallPlanFailed),
-		fmt.Sprintf("InstallPlan %s for %s failed%s", nameOf(plan), out.CurrentCSV, quote(failure(plan))))
+		fmt.Sprintf("InstallPlan %s for %s failed%s", nameOf(plan), out.CurrentCSV, messages.Quote(failure(plan))))
 }
 
 // installPlanMissing sets InstallPlanMissing if the InstallPlan in the status was deleted before the target was

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // state sets OLM's fields state and reason, for the consoles and scripts that read no others.
@@ -93,7 +94,7 @@ func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	case out.UpToDate:
 		return ""
 	case plan != nil && !whole(plan):
-		return fmt.Sprintf("Waiting for InstallPlan %s, which installs %s%s", nameOf(plan), out.CurrentCSV, quote(plan.Status.Message))
+		return fmt.Sprintf("Waiting for InstallPlan %s, which installs %s%s", nameOf(plan), out.CurrentCSV, messages.Quote(plan.Status.Message))
 	case target != nil && !succeeded(target):
 		return fmt.Sprintf("Waiting for %s, which is %s", title(target), phaseMessage(target))
 	case in.Resolution == nil || !isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid):

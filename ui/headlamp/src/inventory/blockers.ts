@@ -38,6 +38,12 @@ const toUpdateAnyway = 'To update anyway';
 /** Separates the cause of a hold from the command that overrides it. */
 const anyway = `. ${toUpdateAnyway}: `;
 
+/** Overrides that a gate describes: the only ones that are shown. A message also quotes what others wrote. */
+const annotates =
+  /^kubectl annotate subscription -n ([a-z0-9-]+) ([a-z0-9.-]+) operatorstatus\.io\/allow-upgrade=[a-z0-9.-]+( --overwrite)?$/;
+const sets =
+  /^set Upgradeable=True in spec\.overrides of OperatorCondition [a-z0-9-]+\/[a-z0-9.-]+$/;
+
 /** The conditions of a Subscription that a user has to end, in the order of their stages. */
 const broken = [
   'CatalogSourceInvalid',
@@ -162,43 +168,46 @@ function distinct(blockers: Blocker[]): Blocker[] {
   return out;
 }
 
-/** Returns the object that a condition of a Subscription is about, and a command that shows it. */
-function origin(sub: Subscription, type: string): { by: string; step: Step } {
-  const show = (kind: string, resource: string, namespace = '', name = '') => ({
-    by: `${kind} ${namespace}/${name}`,
-    step: { to: 'To see why', command: `kubectl describe ${resource} -n ${namespace} ${name}` },
-  });
-  const namespace = sub.metadata.namespace;
-  const { spec, status } = sub;
-  switch (type) {
-    case 'CatalogSourceInvalid':
-      if (spec) {
-        return show('CatalogSource', 'catalogsource', spec.sourceNamespace, spec.source);
-      }
-      break;
-    case 'InstallPlanFailed':
-    case 'InstallPlanMissing':
-    case 'BundleUnpackFailed':
-      if (status?.installPlanRef) {
-        return show('InstallPlan', 'installplan', namespace, status.installPlanRef.name);
-      }
-      break;
-    case 'InstalledCSVFailed':
-      return show('ClusterServiceVersion', 'clusterserviceversion', namespace, status?.currentCSV);
-    case 'InstalledCSVMissing':
-      return show(
-        'ClusterServiceVersion',
-        'clusterserviceversion',
-        namespace,
-        status?.installedCSV
-      );
-  }
-  return show('Subscription', 'subscription.operators.coreos.com', namespace, sub.metadata.name);
+/** Whether a text may be the name of an object. A status can contain any other text, which does not belong into a command. */
+function isName(text: string | undefined): text is string {
+  return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text ?? '');
 }
 
-/** Cuts a text at the first occurrence of a separator. */
-function cut(text: string, separator: string): [string, string] {
-  const at = text.indexOf(separator);
+/**
+ * Returns the object that a condition of a Subscription is about, and a command that shows it. It is the Subscription itself
+ * if that names no other.
+ */
+function origin(sub: Subscription, type: string): { by: string; step: Step } {
+  const { spec, status } = sub;
+  const { namespace } = sub.metadata;
+  const itself = [
+    'Subscription',
+    'subscription.operators.coreos.com',
+    namespace,
+    sub.metadata.name,
+  ];
+  const csv = ['ClusterServiceVersion', 'clusterserviceversion', namespace];
+  const plan = ['InstallPlan', 'installplan', namespace, status?.installPlanRef?.name];
+  const others: Record<string, (string | undefined)[]> = {
+    CatalogSourceInvalid: ['CatalogSource', 'catalogsource', spec?.sourceNamespace, spec?.source],
+    InstallPlanFailed: plan,
+    InstallPlanMissing: plan,
+    BundleUnpackFailed: plan,
+    InstalledCSVFailed: [...csv, status?.currentCSV],
+    InstalledCSVMissing: [...csv, status?.installedCSV],
+  };
+  const other = others[type];
+  const about = other && isName(other[2]) && isName(other[3]) ? other : itself;
+  const [kind, resource, inNamespace, name] = about;
+  return {
+    by: `${kind} ${inNamespace}/${name}`,
+    step: { to: 'To see why', command: `kubectl describe ${resource} -n ${inNamespace} ${name}` },
+  };
+}
+
+/** Cuts a text at the last occurrence of a separator. */
+function cutLast(text: string, separator: string): [string, string] {
+  const at = text.lastIndexOf(separator);
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
 }
 
@@ -208,7 +217,7 @@ function held(
   n: Namespace,
   csv: ClusterServiceVersion | undefined
 ): Blocker {
-  const [why, rest] = cut(c.message ?? '', anyway);
+  const [why, override] = cutLast(c.message ?? '', anyway);
   const out: Blocker = {
     ...cause(c),
     impact: 'Held',
@@ -233,29 +242,48 @@ function held(
         });
     }
   }
-  let [command] = cut(rest, '. ');
-  if (command.startsWith('set ') && csv) {
-    command =
-      `kubectl patch operatorcondition ${where} --type=merge -p ` +
-      `'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`;
-  }
+  const command = commandOf(override.split('. ')[0], n, csv);
   if (command) {
     out.steps.push({ to: toUpdateAnyway, command });
   }
   return out;
 }
 
+/** Returns the command for an override that a gate describes; nothing for any other text. */
+function commandOf(
+  override: string,
+  n: Namespace,
+  csv: ClusterServiceVersion | undefined
+): string | undefined {
+  const match = annotates.exec(override);
+  if (
+    match &&
+    n.subscriptions.some(s => s.metadata.namespace === match[1] && s.metadata.name === match[2])
+  ) {
+    return override;
+  }
+  if (csv && sets.test(override)) {
+    return (
+      `kubectl patch operatorcondition -n ${csv.metadata.namespace} ${csv.metadata.name} --type=merge -p ` +
+      `'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`
+    );
+  }
+  return undefined;
+}
+
 /** Returns the command that shows the first custom resource that blocks a Probe. */
 function waitedFor(probe: Probe | undefined): Step[] {
-  const r = probe?.status?.probeResources?.find(r => r.blocking && r.name);
+  const r = probe?.status?.probeResources?.find(
+    r => r.blocking && isName(r.name) && isName(r.resource)
+  );
   if (!r) {
     return [];
   }
-  const where = r.namespace ? ` -n ${r.namespace}` : '';
+  const where = isName(r.namespace) ? ` -n ${r.namespace}` : '';
   return [
     {
       to: 'To see what it waits for',
-      command: `kubectl get ${r.resource ?? ''}${where} ${r.name} -o yaml`,
+      command: `kubectl get ${r.resource}${where} ${r.name} -o yaml`,
     },
   ];
 }

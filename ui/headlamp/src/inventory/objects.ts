@@ -171,9 +171,10 @@ export function nameOf(object: { metadata: Metadata }): string {
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
-/** Returns a message as the end of a sentence; empty if the message is. */
+/** Returns a message on one line, as the end of a sentence; empty if the message is. */
 export function quote(message: string | undefined): string {
-  const text = (message ?? '').replace(/[. \n]+$/, '');
+  const line = (message ?? '').trim().split(/\s+/).join(' ');
+  const text = line.replace(/[\p{Cc}\p{Cf}]/gu, '\uFFFD').replace(/[. ]+$/, '');
   return text ? `: ${text}` : '';
 }
 
