@@ -36,7 +36,7 @@ func (m actingAs) GetAPIReader() client.Reader          { return paged.Reader{Re
 func (m actingAs) GetFieldIndexer() client.FieldIndexer { return m.cluster.GetFieldIndexer() }
 
 func (m actingAs) GetEventRecorder(name string) recorder.EventRecorder {
-	return m.cluster.GetEventRecorder(name)
+	return notes{m.cluster.GetEventRecorder(name)}
 }
 
 func (m actingAs) GetEventRecorderFor(name string) record.EventRecorder {

@@ -8,6 +8,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/operator-status/operator-status/internal/paged"
 )
@@ -58,7 +59,11 @@ func (d *deadlined) Close() error {
 	return d.ReadCloser.Close()
 }
 
-// inPages is a manager whose controllers read lists from the API server in pages.
+// inPages is a manager whose controllers read lists from the API server in pages, and record Events that it accepts.
 type inPages struct{ ctrl.Manager }
 
 func (m inPages) GetAPIReader() client.Reader { return paged.Reader{Reader: m.Manager.GetAPIReader()} }
+
+func (m inPages) GetEventRecorder(name string) recorder.EventRecorder {
+	return notes{m.Manager.GetEventRecorder(name)}
+}

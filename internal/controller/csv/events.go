@@ -5,7 +5,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/messages"
 )
 
 type phaseEvent struct {
@@ -29,11 +28,8 @@ func phaseEvents(before, after *v1alpha1.ClusterServiceVersionStatus) []phaseEve
 	if after.Phase == olm.CSVPhaseFailed {
 		kind = corev1.EventTypeWarning
 	}
-	return append(out, phaseEvent{kind, string(after.Reason), messages.Clip(after.Message, longestNote)})
+	return append(out, phaseEvent{kind, string(after.Reason), after.Message})
 }
-
-// longestNote is the maximum length of an Event's note, in bytes.
-const longestNote = 1024
 
 // announce emits the Events for a status that has been written.
 func (r *Reconciler) announce(before, after *v1alpha1.ClusterServiceVersion) {
