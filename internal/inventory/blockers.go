@@ -76,6 +76,7 @@ var broken = []v1alpha1.SubscriptionConditionType{
 	v1alpha1.SubscriptionResolutionFailed,
 	v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed),
 	v1alpha1.SubscriptionInstallPlanFailed,
+	v1alpha1.SubscriptionInstallPlanPending,
 	v1alpha1.SubscriptionInstallPlanMissing,
 	v1alpha1.SubscriptionInstalledCSVMissing,
 	v1alpha1.SubscriptionInstalledCSVFailed,
@@ -87,7 +88,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	for _, t := range broken {
 		c := status.GetCondition(t)
 		switch {
-		case c.Status != corev1.ConditionTrue:
+		case c.Status != corev1.ConditionTrue || t == v1alpha1.SubscriptionInstallPlanPending && subscriptionstatus.GoesOn(c.Reason):
 		case t == v1alpha1.SubscriptionResolutionFailed:
 			out = append(out, unresolvable(sub, c, n)...)
 		default:
@@ -186,7 +187,8 @@ func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (s
 		if sub.Spec != nil {
 			named("CatalogSource", "catalogsource", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
 		}
-	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
+	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.SubscriptionInstallPlanMissing,
+		v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
 		if sub.Status.InstallPlanRef != nil {
 			named("InstallPlan", "installplan", sub.Namespace, sub.Status.InstallPlanRef.Name)
 		}

@@ -174,6 +174,20 @@ func TestOperators(t *testing.T) {
 				Steps:    []string{"To see why: kubectl describe probe -n default foo.v1"},
 			},
 		},
+		"Unmet": {
+			reason: "The new version cannot run here, until a user changes that.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2",
+					condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionFalse, v1alpha1.ReasonNewestDoesNotRun, "foo.v2 cannot run here"),
+					condition(v1alpha1.SubscriptionInstallPlanPending, corev1.ConditionTrue, v1alpha1.PlanReasonRequirementsNotMet, "foo.v2 cannot run here"))},
+				CatalogSources: []olm.CatalogSource{catalog()}, ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
+			},
+			want: brief{
+				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Update: "foo.v2", Since: 1000,
+				Blockers: []string{"Broken by InstallPlan default/install-1: RequirementsNotMet"},
+				Steps:    []string{"To see why: kubectl describe installplan -n default install-1"},
+			},
+		},
 		"Unresolvable": {
 			reason: "Nothing is installed, since OLM cannot resolve it.",
 			in: Cluster{

@@ -202,7 +202,7 @@ func installed(in Inputs, out *olm.InstallPlanStatus) {
 		status = corev1.ConditionTrue
 	}
 	if in.Result.Phase == olm.InstallPlanPhaseFailed {
-		p.Message += progress(p.Reason, out.Plan) + ". Mend the cause, then delete this InstallPlan to have it made again"
+		p.Message = strings.TrimRight(p.Message, ". ") + progress(p.Reason, out.Plan) + ". Mend the cause, then delete this InstallPlan to have it made again"
 	}
 	out.Phase, out.Message = in.Result.Phase, p.Message
 	set(in, out, olm.InstallPlanInstalled, status, p)

@@ -27,19 +27,20 @@ func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
 	if out := first(status, problemConditions); out != nil {
 		return out
 	}
-	if out := first(status, []v1alpha1.SubscriptionConditionType{v1alpha1.SubscriptionInstallPlanPending}); out != nil && !goesOn[out.Reason] {
+	if out := first(status, []v1alpha1.SubscriptionConditionType{v1alpha1.SubscriptionInstallPlanPending}); out != nil && !GoesOn(out.Reason) {
 		return out
 	}
 	return nil
 }
 
-// goesOn are the reasons of InstallPlanPending for a plan that is being applied or only needs approval.
-var goesOn = map[string]bool{
-	v1alpha1.ReasonInstallPlanNotYetReconciled:      true,
-	string(olm.InstallPlanPhasePlanning):            true,
-	string(olm.InstallPlanPhaseRequiresApproval):    true,
-	string(olm.InstallPlanPhaseInstalling):          true,
-	string(v1alpha1.SubscriptionInstallPlanPending): true, // an older OLM sets no reason
+// GoesOn reports whether a reason of InstallPlanPending means that the plan is being applied or only needs approval.
+func GoesOn(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonInstallPlanNotYetReconciled, string(olm.InstallPlanPhasePlanning), string(olm.InstallPlanPhaseRequiresApproval),
+		string(olm.InstallPlanPhaseInstalling), string(v1alpha1.SubscriptionInstallPlanPending), "": // an older OLM sets no reason
+		return true
+	}
+	return false
 }
 
 // WaitOf returns what a Subscription waits for although nothing is wrong; nil if it does not wait.

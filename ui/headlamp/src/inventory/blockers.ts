@@ -51,10 +51,21 @@ const broken = [
   'ResolutionFailed',
   'BundleUnpackFailed',
   'InstallPlanFailed',
+  'InstallPlanPending',
   'InstallPlanMissing',
   'InstalledCSVMissing',
   'InstalledCSVFailed',
 ];
+
+/** Reasons of InstallPlanPending for a plan that is being applied or only needs approval. An older OLM sets none. */
+const goesOn = new Set([
+  '',
+  'InstallPlanNotYetReconciled',
+  'Planning',
+  'RequiresApproval',
+  'Installing',
+  'InstallPlanPending',
+]);
 
 export function blockersOf(
   sub: Subscription,
@@ -65,7 +76,7 @@ export function blockersOf(
   const out: Blocker[] = [];
   for (const type of broken) {
     const c = find(conditions, type);
-    if (c?.status !== 'True') {
+    if (c?.status !== 'True' || (type === 'InstallPlanPending' && goesOn.has(c.reason ?? ''))) {
       continue;
     }
     out.push(...(type === 'ResolutionFailed' ? unresolvable(sub, c, n) : [brokenBy(sub, c)]));
@@ -191,6 +202,7 @@ function origin(sub: Subscription, type: string): { by: string; step: Step } {
   const others: Record<string, (string | undefined)[]> = {
     CatalogSourceInvalid: ['CatalogSource', 'catalogsource', spec?.sourceNamespace, spec?.source],
     InstallPlanFailed: plan,
+    InstallPlanPending: plan,
     InstallPlanMissing: plan,
     BundleUnpackFailed: plan,
     InstalledCSVFailed: [...csv, status?.currentCSV],
