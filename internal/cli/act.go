@@ -190,7 +190,8 @@ func hold(ctx context.Context, w writer, op inventory.Operator, message string) 
 
 func release(ctx context.Context, w writer, op inventory.Operator) error {
 	err := w.override(ctx, op, "released", "not changed: no override holds its updates", func(condition *operatorsv2.OperatorCondition) bool {
-		if !meta.IsStatusConditionFalse(condition.Spec.Overrides, operatorsv2.Upgradeable) {
+		before := meta.FindStatusCondition(condition.Spec.Overrides, operatorsv2.Upgradeable)
+		if before == nil || before.Status == metav1.ConditionTrue { // Unknown holds, too
 			return false
 		}
 		return meta.RemoveStatusCondition(&condition.Spec.Overrides, operatorsv2.Upgradeable)
