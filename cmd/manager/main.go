@@ -83,7 +83,8 @@ func run() error {
 	flag.StringVar(&o.DefaultCatalog, "default-catalog", "",
 		"Default catalog of PlatformOperators, as <namespace>/<name>; "+manager.DefaultCatalog+" in the global catalog namespace if empty.")
 	flag.StringVar(&o.DefaultResourcesAccount, "default-resources-account", "",
-		"Default service account that applies spec.resources of PlatformOperators, as <namespace>/<name>. If empty, the manager applies them itself, except RBAC objects.")
+		"Default service account that applies spec.resources of PlatformOperators, as <namespace>/<name>. If empty, "+
+			manager.ComposerAccount+" in the manager's namespace applies them, except RBAC objects.")
 	flag.StringVar(&o.ReservedNamespaces, "reserved-namespaces", manager.DefaultReservedNamespaces,
 		"Namespaces that PlatformOperators cannot install into, in addition to the manager's own: a list of names and patterns.")
 	flag.BoolVar(&o.HideForeignNames, "hide-foreign-names", false,

@@ -150,6 +150,8 @@ func TestNamesAccount(t *testing.T) {
 		"channel": {"That is none of the account's.", mayNot, "installer", func(op *platformv1alpha1.PlatformOperator) { op.Spec.Package.Channel = "beta" }, nil},
 		"manager": {"The manager would name it on behalf of any author.", as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager"),
 			"", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, refused},
+		"composer": {"So would the account as which it applies them.", as(t, "system:serviceaccount:operator-status-system:operator-status-composer"),
+			"", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" }, []string{"forbidden"}},
 		"no more": {"Without the account there is nothing to be had of it.", mayNot, "installer",
 			func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "" }, nil},
 		"created": {"It is no matter how it comes to be.", mayNot, "-", func(op *platformv1alpha1.PlatformOperator) { op.Spec.ServiceAccountName = "installer" },
@@ -178,7 +180,7 @@ func TestNamesAccount(t *testing.T) {
 	}
 }
 
-// composesAll lets the manager write every kind in spec.resources.
+// composesAll allows every kind in spec.resources of PlatformOperators that name no account.
 func composesAll(t *testing.T) {
 	t.Helper()
 	all := &rbacv1.ClusterRole{
@@ -189,8 +191,8 @@ func composesAll(t *testing.T) {
 	t.Cleanup(func() { deletes(t, all) })
 }
 
-// TestResourcesOfManager verifies that a user who may write PlatformOperators can neither grant rights through the
-// manager, even if the manager may write every kind, nor make it name an account on another PlatformOperator.
+// TestResourcesOfManager verifies that a user who may write PlatformOperators can neither grant rights through them, even
+// if every kind is allowed, nor have an account named on another PlatformOperator.
 func TestResourcesOfManager(t *testing.T) {
 	composesAll(t)
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -219,6 +221,51 @@ func TestResourcesOfManager(t *testing.T) {
 	absent(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "takeover"}})
 	absent(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}})
 	absent(t, &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-inner"}})
+}
+
+// TestResourcesOfOthers verifies that a user who may write PlatformOperators reaches by spec.resources neither what the
+// manager writes itself, such as the Subscriptions and OperatorGroups of others, nor reserved namespaces.
+func TestResourcesOfOthers(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace, victim := cluster.Namespace(t, "reaching"), cluster.Namespace(t, "victim")
+	attacker := author(t, namespace, namespace)
+	const composer = "system:serviceaccount:operator-status-system:operator-status-composer"
+	refusesResource(t, attacker, namespace, "subscription", `{apiVersion: operators.coreos.com/v1alpha1, kind: Subscription, metadata: {name: held, namespace: `+victim+`,
+  annotations: {operatorstatus.io/allow-upgrade: foo.v2}}, spec: {name: foo, source: catalog, sourceNamespace: olm}}`,
+		platformv1alpha1.ReasonForbidden, "Subscription "+victim+"/held", composer, "operatorstatus.io/aggregate-to-compose")
+	refusesResource(t, attacker, namespace, "group", `{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: second, namespace: `+victim+`}, spec: {}}`,
+		platformv1alpha1.ReasonForbidden, "OperatorGroup "+victim+"/second", composer)
+	refusesResource(t, attacker, namespace, "namespace", `{apiVersion: v1, kind: Namespace, metadata: {name: `+victim+`-more}}`, platformv1alpha1.ReasonForbidden, composer)
+	absent(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "held"}})
+	absent(t, &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "second"}})
+	absent(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: victim + "-more"}})
+}
+
+// refusesResource has an author write a PlatformOperator with a resource, and waits until that is refused.
+func refusesResource(t *testing.T, by client.Client, namespace, name, manifest, reason string, words ...string) {
+	t.Helper()
+	op := composing(t, namespace+"-"+name, namespace, "", manifest)
+	op.Spec.Resources[0].Name = "reached"
+	if err := by.Create(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deletes(t, op) })
+	synced(t, op, reason, words...)
+}
+
+// TestResourcesReserved verifies that spec.resources reach no reserved namespace, even if every kind is allowed.
+func TestResourcesReserved(t *testing.T) {
+	composesAll(t)
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace := cluster.Namespace(t, "reserved")
+	attacker := author(t, namespace, namespace)
+	for name, reserved := range map[string]string{"system": "kube-system", "managers": "operator-status-system"} {
+		refusesResource(t, attacker, namespace, name, `{apiVersion: v1, kind: ConfigMap, metadata: {name: reached, namespace: `+reserved+`}}`,
+			platformv1alpha1.ReasonNamespaceReserved, "ConfigMap "+reserved+"/reached", "--reserved-namespaces")
+		absent(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: reserved, Name: "reached"}})
+	}
+	refusesResource(t, attacker, namespace, "labels", `{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, labels: {reached: "true"}}}`,
+		platformv1alpha1.ReasonNamespaceReserved, "Namespace kube-system")
 }
 
 // TestResourcesOfAccount verifies that objects are applied and deleted with the rights of the service account only.

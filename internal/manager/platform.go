@@ -19,13 +19,18 @@ import (
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
+// ComposerAccount is the name of the service account that applies `spec.resources` of PlatformOperators unless another is
+// chosen for it, in the manager's namespace.
+const ComposerAccount = "operator-status-composer"
+
 // addPlatform adds the controllers that install PlatformOperators and summarize them in the ClusterOperator.
 func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *accounts, o Options) error {
 	catalog, err := namespacedName(o.DefaultCatalog)
 	if err != nil {
 		return fmt.Errorf("reading the default catalog: %w", err)
 	}
-	var account types.NamespacedName
+	composer := types.NamespacedName{Namespace: o.Namespace, Name: ComposerAccount}
+	account := composer
 	if o.DefaultResourcesAccount != "" {
 		if account, err = namespacedName(o.DefaultResourcesAccount); err != nil {
 			return fmt.Errorf("reading the default service account of resources: %w", err)
@@ -45,7 +50,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	}
 	reconciler := &platformoperator.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog,
-		DefaultAccount: apply.Identity(account), Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
+		Composer: apply.Identity(composer), DefaultAccount: apply.Identity(account), Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {

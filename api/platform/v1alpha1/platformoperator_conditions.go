@@ -47,9 +47,10 @@ const (
 	// give the object or the PlatformOperator another name.
 	ReasonConflict = "Conflict"
 
-	// ReasonNamespaceReserved means that the namespace is reserved by the manager's --reserved-namespaces.
-	// Remedy: set spec.namespace to another namespace in a new PlatformOperator. A cluster admin can change the
-	// manager's --reserved-namespaces.
+	// ReasonNamespaceReserved means that the namespace of the operator, or of an object in `resources` that is applied as no
+	// account of the author's choice, is reserved by the manager's --reserved-namespaces.
+	// Remedy: set spec.namespace to another namespace in a new PlatformOperator, or metadata.namespace of the object. A
+	// cluster admin can change the manager's --reserved-namespaces.
 	ReasonNamespaceReserved = "NamespaceReserved"
 
 	// ReasonApplyFailed means that the API server rejects an object. The message quotes the error.
@@ -63,12 +64,12 @@ const (
 
 	// ReasonForbidden means that the manager, or the service account for `resources`, may not read, apply or delete an
 	// object. The message explains how to allow it.
-	// Remedy: grant the permission to the service account, or to the manager by a ClusterRole with the label in the
-	// message. It is retried within 30 seconds.
+	// Remedy: grant the permission to the service account, by a ClusterRole with the label in the message if it has one.
+	// It is retried within 30 seconds.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonServiceAccountRequired means that `resources` contains an RBAC object, which is only applied as a service
-	// account. The message explains where to name one.
+	// account that was chosen for it. The message explains where to name one.
 	// Remedy: name a service account that may apply the object in spec.serviceAccountName. A cluster admin can set the
 	// manager's --default-resources-account.
 	ReasonServiceAccountRequired = "ServiceAccountRequired"

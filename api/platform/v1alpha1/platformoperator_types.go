@@ -107,7 +107,7 @@ type PlatformOperatorSpec struct {
 	// ServiceAccountName is the name of the service account, in the namespace that the operator is installed in, that
 	// reads, applies and deletes the objects in `resources`. To set it, or to change `resources` while it is set, a
 	// user needs permission to impersonate it. If omitted, it is the account of the manager's
-	// --default-resources-account, or the manager itself, which does not apply RBAC objects.
+	// --default-resources-account, or that of compose-role, which does not apply RBAC objects.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,10 @@ func identityOf(op *v1alpha1.PlatformOperator, otherwise apply.Identity) apply.I
 type actor struct {
 	apply.Identity
 
+	// shared is true if the author of the PlatformOperator did not name the account, so that every author has the objects
+	// of `spec.resources` applied as it.
+	shared bool
+
 	// missing is true if the service account does not exist. The clients are then the manager's, which applies nothing
 	// in its place and deletes only objects whose UID it recorded.
 	missing bool
@@ -38,17 +43,25 @@ type actor struct {
 	writer client.Client
 }
 
-// refuses returns why the actor does not apply an object; nil if it may try. The manager may have every permission, so
-// granting RBAC on behalf of the author of a PlatformOperator would make that author a cluster admin.
-func (a actor) refuses(o *unstructured.Unstructured) *condition.Problem {
+// refuses returns why the actor does not apply an object; nil if it may try. An account that all authors of PlatformOperators
+// share may have more permissions than they: it neither grants them, nor writes where they must not install either.
+func (c composer) refuses(a actor, o *unstructured.Unstructured) *condition.Problem {
+	namespace := o.GetNamespace()
+	if o.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Namespace") {
+		namespace = o.GetName()
+	}
 	switch {
 	case a.missing:
 		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountMissing, Message: fmt.Sprintf(
 			"%s is not applied, since %s does not exist: create it, or name another in spec.serviceAccountName", platformoperatorstatus.Title(o), a.Identity)}
-	case a.IsManager() && o.GroupVersionKind().Group == rbacv1.GroupName:
+	case a.Identity == c.Composer && o.GroupVersionKind().Group == rbacv1.GroupName:
 		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountRequired, Message: fmt.Sprintf(
-			"%s is not applied, since objects of RBAC are only applied as a service account: name one that may in spec.serviceAccountName, "+
-				"or have a cluster admin start the manager with --default-resources-account", platformoperatorstatus.Title(o))}
+			"%s is not applied, since objects of RBAC are only applied as a service account that was chosen for it: name one that may in "+
+				"spec.serviceAccountName, or have a cluster admin start the manager with --default-resources-account", platformoperatorstatus.Title(o))}
+	case a.shared && c.Reserved.Has(namespace):
+		return &condition.Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
+			"%s is not applied, since namespace %s is reserved: choose another, name an account that may in spec.serviceAccountName, "+
+				"or remove the namespace from --reserved-namespaces of the manager", platformoperatorstatus.Title(o), namespace)}
 	}
 	return nil
 }
@@ -63,8 +76,8 @@ func (a actor) permits() string {
 	switch {
 	case a.missing:
 		return fmt.Sprintf("It is done as the manager, since %s does not exist", a.Identity)
-	case a.IsManager():
-		return fmt.Sprintf("To allow it, label a ClusterRole that does with %s=true", v1alpha1.LabelAggregateToCompose)
+	case a.shared:
+		return fmt.Sprintf("To allow it, label a ClusterRole that does with %s=true, or bind a role that does to %s", v1alpha1.LabelAggregateToCompose, a.Identity)
 	}
 	return fmt.Sprintf("To allow it, bind a role that does to %s", a.Identity)
 }
@@ -72,12 +85,11 @@ func (a actor) permits() string {
 // actor returns the actor that reads, applies and deletes the object of an entry in `status.resources`.
 func (c composer) actor(entry string) (actor, error) {
 	out := c.itself()
-	identity := identityOf(c.op, c.DefaultAccount)
-	if platformoperatorstatus.IsComposed(entry) || identity.IsManager() {
+	if platformoperatorstatus.IsComposed(entry) {
 		return out, nil
 	}
-	out.Identity = identity
-	as, err := c.As(identity.Account())
+	out.Identity, out.shared = identityOf(c.op, c.DefaultAccount), c.op.Spec.ServiceAccountName == ""
+	as, err := c.As(out.Account())
 	switch {
 	case apierrors.IsNotFound(err):
 		out.missing = true

@@ -32,8 +32,7 @@ func TestIdentityOf(t *testing.T) {
 		otherwise apply.Identity
 		want      string
 	}{
-		"Manager": {"Nothing else is named.", nil, apply.Identity{}, "the manager"},
-		"Default": {"So the flag has it.", nil, fallback, "service account platform/composer"},
+		"Default": {"Nothing else is named.", nil, fallback, "service account platform/composer"},
 		"Named":   {"The spec overrides the flag.", []builder.Change{as("installer")}, fallback, "service account foo/installer"},
 		"Namespace": {"It is in the namespace that the operator is installed in.", []builder.Change{as("installer"), builder.InNamespaceBar}, fallback,
 			"service account bar/installer"},
@@ -47,25 +46,42 @@ func TestIdentityOf(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	account := apply.Identity{Namespace: "foo", Name: "installer"}
+	composerAccount := apply.Identity{Namespace: "operators", Name: "composer"}
+	composes := actor{Identity: composerAccount, shared: true}
+	byDefault := actor{Identity: apply.Identity{Namespace: "platform", Name: "default"}, shared: true}
+	account := actor{Identity: apply.Identity{Namespace: "foo", Name: "installer"}}
+	missing := account
+	missing.missing = true
 	for name, tc := range map[string]struct {
 		reason  string
 		as      actor
-		kind    string
+		object  string
 		want    string
 		message []string
 	}{
-		"Manager": {"It applies what it may.", actor{}, "v1 ConfigMap", "", nil},
-		"Role": {"It may grant everything.", actor{}, "rbac.authorization.k8s.io/v1 Role", "ServiceAccountRequired",
+		"Composer": {"It applies what it may.", composes, "v1 ConfigMap foo/x", "", nil},
+		"Role": {"It may hold more than the author.", composes, "rbac.authorization.k8s.io/v1 Role foo/x", "ServiceAccountRequired",
 			[]string{"Role foo/x", "spec.serviceAccountName", "--default-resources-account"}},
-		"Binding":     {"In whatever version.", actor{}, "rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding", "ServiceAccountRequired", nil},
-		"AccountRole": {"The API server lets an account grant what it has.", actor{Identity: account}, "rbac.authorization.k8s.io/v1 Role", "", nil},
-		"Missing": {"The manager does not stand in for it.", actor{Identity: account, missing: true}, "v1 ConfigMap", "ServiceAccountMissing",
+		"Binding": {"In whatever version.", composes, "rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding x", "ServiceAccountRequired", nil},
+		"Reserved": {"Authors may not install there either.", composes, "v1 ConfigMap kube-system/x", "NamespaceReserved",
+			[]string{"ConfigMap kube-system/x", "--reserved-namespaces"}},
+		"ReservedNamespace": {"Nor change the namespace.", composes, "v1 Namespace kube-system", "NamespaceReserved", []string{"Namespace kube-system"}},
+		"SameName":          {"Other kinds may have its name.", composes, "v1 PersistentVolume kube-system", "", nil},
+		"Default":           {"A cluster admin has chosen it.", byDefault, "rbac.authorization.k8s.io/v1 Role foo/x", "", nil},
+		"DefaultReserved":   {"Though for every author.", byDefault, "v1 ConfigMap kube-system/x", "NamespaceReserved", nil},
+		"Account":           {"The API server lets an account grant what it has.", account, "rbac.authorization.k8s.io/v1 Role foo/x", "", nil},
+		"AccountReserved":   {"The author may act as the account, and its rights decide.", account, "v1 ConfigMap kube-system/x", "", nil},
+		"Missing": {"The manager does not stand in for it.", missing, "v1 ConfigMap foo/x", "ServiceAccountMissing",
 			[]string{"ConfigMap foo/x", "service account foo/installer", "create it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			version, kind, _ := strings.Cut(tc.kind, " ")
-			got := tc.as.refuses(platformoperatorstatus.NewObject(version, kind, "foo", "x"))
+			fields := strings.Fields(tc.object)
+			namespace, object, namespaced := strings.Cut(fields[2], "/")
+			if !namespaced {
+				namespace, object = "", namespace
+			}
+			c := composer{Reconciler: &Reconciler{Composer: composerAccount, Reserved: platformoperatorstatus.Reserved{"kube-*", "operators"}}}
+			got := c.refuses(tc.as, platformoperatorstatus.NewObject(fields[0], fields[1], namespace, object))
 			if got == nil {
 				got = &condition.Problem{}
 			}
@@ -118,8 +134,8 @@ func TestLacksRight(t *testing.T) {
 		"Grants": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("it is attempting to grant RBAC permissions not currently held")),
 			condition.Problem{Reason: "Forbidden",
 				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: it is attempting to grant RBAC permissions not currently held. To allow it, bind a role that does to service account foo/installer`}},
-		"Manager": {actor{}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
-			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, label a ClusterRole that does with operatorstatus.io/aggregate-to-compose=true`}},
+		"Shared": {actor{Identity: account, shared: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
+			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, label a ClusterRole that does with operatorstatus.io/aggregate-to-compose=true, or bind a role that does to service account foo/installer`}},
 		"Missing": {actor{Identity: account, missing: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot delete it")),
 			condition.Problem{Reason: "Forbidden",
 				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot delete it. It is done as the manager, since service account foo/installer does not exist`}},

@@ -42,7 +42,7 @@ func (c composer) apply(ctx context.Context, d platformoperatorstatus.Desired) (
 		return out, err
 	}
 	if err = c.place(d.Object); err == nil {
-		if out.Problem = as.refuses(d.Object); out.Problem != nil {
+		if out.Problem = c.refuses(as, d.Object); out.Problem != nil {
 			return out, nil
 		}
 		out.Unwatched = !c.watch(ctx, as, d.Object.GroupVersionKind())

@@ -47,7 +47,11 @@ type Reconciler struct {
 	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; zero is the manager.
+	// Composer is the account that applies `spec.resources` unless another is chosen for it. It may do what ClusterRoles
+	// labelled for it allow.
+	Composer apply.Identity
+
+	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; usually the Composer.
 	DefaultAccount apply.Identity
 
 	// Reserved matches the namespaces that no PlatformOperator may install in.
