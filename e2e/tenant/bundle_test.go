@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/install"
 )
 
 // TestBundle verifies that a bundle from a tenant's own catalog is not installed without a service account, and with
@@ -74,6 +79,16 @@ webhooks: []
 				out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}}
 				out.SetName(n.user)
 				return out
+			},
+		},
+		"probe": {
+			reason: "A Probe reads custom resources as any account of its namespace.",
+			objects: func(*tenant) []string {
+				return []string{"{apiVersion: operators.coreos.com/v1alpha1, kind: Probe, metadata: {name: spy}, spec: {serviceAccountName: strong, probeResources: []}}"}
+			},
+			words: []string{"probes"},
+			made: func(n *tenant) client.Object {
+				return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "spy"}}
 			},
 		},
 	} {
@@ -191,6 +206,63 @@ spec:
 			t.Errorf("the tenant reads %q in\n%s", secret, got)
 		}
 	}
+}
+
+// TestTakenOver verifies that an object of others, which a tenant's account could patch, is not deleted with the operator
+// by the manager once the account is gone.
+func TestTakenOver(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	class := func(name string) *schedulingv1.PriorityClass {
+		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 10}
+	}
+	n := newTenant(t, "taker", "weak")
+	ofOthers, own := class(n.namespace+"-shared"), class(n.namespace+"-own")
+	cluster.Create(t, ofOthers)
+	trust(t, n.namespace, "weak")
+	manifest := func(c *schedulingv1.PriorityClass) string {
+		return fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: 10}", c.Name)
+	}
+	sub := n.offers(t, manifest(ofOthers), manifest(own))
+	cluster.Await(t, sub, func() string {
+		if sub.Status.InstalledCSV != "evil.v1.0.0" {
+			return "it is not installed: " + sub.Status.Message
+		}
+		return ""
+	})
+	in := metav1.ObjectMeta{Namespace: n.namespace}
+	deletes(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: "weak"}})
+	deletes(t, sub)
+	deletes(t, &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: "evil.v1.0.0"}})
+	cluster.AwaitGone(t, own) // it was created for the operator
+	cluster.AwaitIdle(t, 2*time.Second)
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(ofOthers), ofOthers); err != nil {
+		t.Errorf("the PriorityClass of others: %v", err)
+	}
+}
+
+// TestLabelledRole verifies that a ClusterRole that somebody labels as one of an OperatorGroup is not deleted with that.
+func TestLabelledRole(t *testing.T) {
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t, "labelled"), Name: "group"}}
+	cluster.Create(t, group)
+	important := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "important-" + group.Namespace, Labels: install.GroupLabels(group)}}
+	important.Labels[install.LabelManaged] = "true"
+	cluster.Create(t, important)
+	var own []client.Object
+	for _, name := range install.GroupRoleNames(group) {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		cluster.Await(t, role, func() string { return "" })
+		own = append(own, role)
+	}
+	deletes(t, group)
+	for _, role := range own {
+		cluster.AwaitGone(t, role)
+	}
+	cluster.AwaitIdle(t, 2*time.Second)
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(important), important); err != nil {
+		t.Errorf("the ClusterRole of others: %v", err)
+	}
+	deletes(t, important)
 }
 
 // TestForgedPlan verifies that a status that a user with every right in a namespace writes to an InstallPlan is not

@@ -111,8 +111,17 @@ func GroupLabels(group metav1.Object) map[string]string {
 	return ownerLabels(group, operatorsv1.OperatorGroupKind)
 }
 
-func groupRoleName(group *operatorsv1.OperatorGroup, level string) string {
-	suffix := "." + level + "-" + base62([]byte(group.Namespace+"/"+group.Name+"/"+level))
-	prefix := "olm.og." + group.Name
+// GroupRoleNames returns the names of the ClusterRoles of an OperatorGroup.
+func GroupRoleNames(group metav1.Object) []string {
+	var out []string
+	for _, level := range accessLevels {
+		out = append(out, groupRoleName(group, level.name))
+	}
+	return out
+}
+
+func groupRoleName(group metav1.Object, level string) string {
+	suffix := "." + level + "-" + base62([]byte(group.GetNamespace()+"/"+group.GetName()+"/"+level))
+	prefix := "olm.og." + group.GetName()
 	return prefix[:min(len(prefix), validation.DNS1123SubdomainMaxLength-len(suffix))] + suffix
 }

@@ -1,8 +1,10 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,21 +42,45 @@ type Reference struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid,omitempty"` // empty until it is known
+
+	// Created is true if the object did not exist before it was written for the CSV, or one that it replaces. Another
+	// user's object may have been taken over otherwise, which only an identity that may delete it deletes.
+	Created bool `json:"created,omitempty"`
+}
+
+// is reports whether two references name the same object.
+func (r Reference) is(other Reference) bool {
+	return r.Group == other.Group && r.Version == other.Version && r.Kind == other.Kind && r.Namespace == other.Namespace && r.Name == other.Name
 }
 
 // Remember adds a reference, or sets the UID of an existing one.
 func (g *Grant) Remember(ref Reference) {
+	i := slices.IndexFunc(g.Beyond, ref.is)
+	if i < 0 {
+		g.Beyond = append(g.Beyond, ref)
+		return
+	}
+	known := &g.Beyond[i]
+	if known.UID != "" && ref.UID != "" && known.UID != ref.UID { // it is another object since
+		known.Created = ref.Created
+	}
+	known.UID = cmp.Or(ref.UID, known.UID)
+}
+
+// Wrote reports whether an object with that UID is recorded as written for the CSV, or was about to be created for it.
+func (g *Grant) Wrote(ref Reference, uid types.UID) bool {
+	i := slices.IndexFunc(g.Beyond, ref.is)
+	return i >= 0 && (g.Beyond[i].UID == uid || g.Beyond[i].UID == "" && g.Beyond[i].Created)
+}
+
+// Inherit takes over from the grant of the CSV that is replaced which of the objects were created.
+func (g *Grant) Inherit(replaced *Grant) {
 	for i := range g.Beyond {
-		known := g.Beyond[i]
-		known.UID = ""
-		if bare := (Reference{ref.Group, ref.Version, ref.Kind, ref.Namespace, ref.Name, ""}); known == bare {
-			if ref.UID != "" {
-				g.Beyond[i].UID = ref.UID
-			}
-			return
+		at := slices.IndexFunc(replaced.Beyond, g.Beyond[i].is)
+		if at >= 0 && g.Beyond[i].UID == replaced.Beyond[at].UID && replaced.Beyond[at].Created {
+			g.Beyond[i].Created = true
 		}
 	}
-	g.Beyond = append(g.Beyond, ref)
 }
 
 // KeepGrant stores the grant of a CSV.

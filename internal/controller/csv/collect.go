@@ -42,14 +42,8 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 		return err
 	}
 	if grant != nil {
-		as, err := r.collector(grant)
-		if err != nil {
+		if err := r.collectRecorded(ctx, csv, grant, func(record.Reference) bool { return true }); err != nil {
 			return err
-		}
-		for _, ref := range grant.Beyond {
-			if err := r.collectOne(ctx, as, csv, ref); err != nil {
-				return err
-			}
 		}
 	}
 	if err := r.unconvert(ctx, csv); err != nil {
@@ -59,6 +53,28 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 		return r.collectWebhooks(ctx, csv)
 	}
 	return r.Records.DropGrant(ctx, csv)
+}
+
+// collectRecorded deletes the objects outside its namespace that a grant records for a CSV, as far as which selects them.
+func (r *Reconciler) collectRecorded(ctx context.Context, csv types.NamespacedName, grant *record.Grant, which func(record.Reference) bool) error {
+	as, missing, err := r.collector(grant)
+	if err != nil {
+		return err
+	}
+	for _, ref := range grant.Beyond {
+		switch {
+		case !which(ref):
+			continue
+		case !ref.Created && (missing || ref.UID == ""): // the account, or a label, may have given an object of others to the CSV
+			log.FromContext(ctx).Info("Left object of a deleted ClusterServiceVersion, since it was not created for it, and nobody is known who may delete it",
+				"kind", ref.Kind, "name", ref.Name, "as", grant.Identity.String())
+			continue
+		}
+		if err := r.collectOne(ctx, as, csv, ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // webhookKinds returns the kinds that an operator that was applied by hand may have outside its namespace.
@@ -89,17 +105,17 @@ func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedNa
 	return nil
 }
 
-// collector returns a client that acts as the identity that the operator was installed as. If that service account no
-// longer exists it is the manager, which deletes only objects that we recorded.
-func (r *Reconciler) collector(grant *record.Grant) (client.Client, error) {
+// collector returns a client that acts as the identity that the operator was installed as. If that service account is
+// missing it is the manager, which deletes only objects that were created for the CSV.
+func (r *Reconciler) collector(grant *record.Grant) (as client.Client, missing bool, err error) {
 	if grant.Identity.IsManager() {
-		return r.Client, nil
+		return r.Client, false, nil
 	}
-	as, err := r.As(grant.Identity.Account())
+	as, err = r.As(grant.Identity.Account())
 	if apierrors.IsNotFound(err) {
-		return r.Client, nil
+		return r.Client, true, nil
 	}
-	return as, err
+	return as, false, err
 }
 
 // collectOne deletes an object that was written for a CSV, if it has the recorded UID and still belongs to the CSV.

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +36,14 @@ func TestCollect(t *testing.T) {
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "gone", UID: "uid-2"},
 		}}
 	}
-	account := recorded("uid-1")
-	account.Identity = apply.Identity{Namespace: "default", Name: "installer"}
+	as := func(account string, grant *record.Grant) *record.Grant {
+		grant.Identity = apply.Identity{Namespace: "default", Name: account}
+		return grant
+	}
+	created := func(grant *record.Grant) *record.Grant {
+		grant.Beyond[0].Created = true
+		return grant
+	}
 	cases := map[string]struct {
 		reason string
 		role   *rbacv1.ClusterRole
@@ -45,7 +53,9 @@ func TestCollect(t *testing.T) {
 		stays  bool
 	}{
 		"Gone":       {reason: "The garbage collector does not take what is cluster-scoped.", role: brought(), grant: recorded("uid-1")},
-		"WithoutUID": {reason: "We may have been cut off before the UID was known.", role: brought(), grant: recorded("")},
+		"WithoutUID": {reason: "We may have been cut off before the UID was known.", role: brought(), grant: created(recorded(""))},
+		"LabelledMeanwhile": {reason: "An object of others that was there before has the label, and was never written.", role: brought(), grant: recorded(""),
+			stays: true},
 		"NotYetSeen": {reason: "An InstallPlan has just applied both, and the role reached the cache first.", role: brought(), grant: recorded("uid-1"),
 			live: []client.Object{owner}, stays: true},
 		"Another": {reason: "An object by that name that was created since is another one.", role: brought(), grant: recorded("uid-0"), stays: true},
@@ -54,15 +64,17 @@ func TestCollect(t *testing.T) {
 		"Labelled": {reason: "A label that a tenant put on an object does not have it deleted: nothing was recorded.", role: brought(), stays: true,
 			grant: &record.Grant{Plan: "install-1"}},
 		"NoRecord":      {reason: "Nor without a record.", role: brought(), stays: true},
-		"AsAccount":     {reason: "The account that installed it deletes it.", role: brought(), grant: account},
-		"AccountIsGone": {reason: "Where that is gone the manager does, by the UID.", role: brought(), grant: account, noOne: true},
+		"AsAccount":     {reason: "The account that installed it deletes it.", role: brought(), grant: as("installer", recorded("uid-1"))},
+		"AccountIsGone": {reason: "Where that is gone the manager deletes what was created.", role: brought(), grant: as("installer", created(recorded("uid-1"))), noOne: true},
+		"TakenOver": {reason: "The account may have patched an object of others, without the right to delete it.", role: brought(),
+			grant: as("installer", recorded("uid-1")), noOne: true, stays: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, tc.role)
-			var as []types.NamespacedName
+			var acted []types.NamespacedName
 			r.As = func(account types.NamespacedName) (client.Client, error) {
-				as = append(as, account)
+				acted = append(acted, account)
 				if tc.noOne {
 					return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, account.Name)
 				}
@@ -83,8 +95,8 @@ func TestCollect(t *testing.T) {
 			if gone := apierrors.IsNotFound(err); gone == tc.stays {
 				t.Errorf("%s\nthe role is gone: %t", tc.reason, gone)
 			}
-			if want := tc.grant != nil && !tc.grant.Identity.IsManager(); (len(as) > 0) != want {
-				t.Errorf("%s\nacted as %v", tc.reason, as)
+			if want := tc.grant != nil && !tc.grant.Identity.IsManager(); (len(acted) > 0) != want {
+				t.Errorf("%s\nacted as %v", tc.reason, acted)
 			}
 			if left, err := r.Records.Grant(t.Context(), client.ObjectKeyFromObject(owner)); err != nil || (left != nil) != (len(tc.live) > 0) {
 				t.Errorf("%s\nwhat is left of the record is %v, %v", tc.reason, left, err)
@@ -138,6 +150,56 @@ func TestCollectWebhooks(t *testing.T) {
 				if gone := apierrors.IsNotFound(err); gone == tc.stays {
 					t.Errorf("%s\n%s: it is gone: %t", tc.reason, how, gone)
 				}
+			}
+		})
+	}
+}
+
+// TestPrune verifies that what a CSV no longer consists of is deleted, and nothing of others that has its labels: anybody
+// who may patch an object can label it.
+func TestPrune(t *testing.T) {
+	owner := csv("v1")
+	owner.UID = "csv-uid"
+	meta := func(namespace string, owners ...metav1.OwnerReference) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: "former", UID: "uid-1", Labels: install.OwnerLabels(owner), OwnerReferences: owners,
+			Annotations: map[string]string{install.AnnotationApplied: "hash"}}
+	}
+	role := record.Reference{Group: rbacv1.GroupName, Version: "v1", Kind: "Role", Namespace: "other", Name: "former"}
+	recorded := func(uid types.UID, created bool) *record.Grant {
+		ref := role
+		ref.UID, ref.Created = uid, created
+		return &record.Grant{Plan: "install-1", Beyond: []record.Reference{ref}}
+	}
+	cases := map[string]struct {
+		reason string
+		object client.Object
+		grant  *record.Grant
+		stays  bool
+	}{
+		"Owned":    {reason: "The CSV has no such Deployment any more.", object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace, install.OwnerReference(owner))}},
+		"Labelled": {reason: "A label is no proof.", object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace)}, stays: true},
+		"Former": {reason: "An owner of that name was another one.", stays: true,
+			object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace, metav1.OwnerReference{Name: owner.Name, Kind: "ClusterServiceVersion", UID: "before"})}},
+		"Elsewhere": {reason: "No Deployment is in another namespace.", object: &appsv1.Deployment{ObjectMeta: meta("other")}, grant: recorded("uid-1", true), stays: true},
+		"Secret":    {reason: "Nor is a Secret.", object: &corev1.Secret{ObjectMeta: meta("other")}, grant: recorded("uid-1", true), stays: true},
+		"Recorded":  {reason: "It was written in a former target namespace.", object: &rbacv1.Role{ObjectMeta: meta("other")}, grant: recorded("uid-1", false)},
+		"CutOff":    {reason: "It was created, and the UID never recorded.", object: &rbacv1.Role{ObjectMeta: meta("other")}, grant: recorded("", true)},
+		"Another":   {reason: "One that was made since is another's.", object: &rbacv1.Role{ObjectMeta: meta("other")}, grant: recorded("uid-0", true), stays: true},
+		"Unknown": {reason: "It was there before, and never written.", object: &rbacv1.Role{ObjectMeta: meta("other")}, grant: recorded("", false),
+			stays: true},
+		"ClusterRole": {reason: "A label of a cluster-scoped object is no proof either.", object: &rbacv1.ClusterRole{ObjectMeta: meta("")}, grant: recorded("uid-1", true),
+			stays: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := reconciler(t, tc.object)
+			s := &situation{csv: owner, grant: tc.grant, installer: func() (client.Client, error) { return r.Client, nil }}
+			if err := r.prune(t.Context(), s, install.Rendered{}); err != nil {
+				t.Fatal(err)
+			}
+			err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.object), tc.object)
+			if gone := apierrors.IsNotFound(err); gone == tc.stays {
+				t.Errorf("%s\nit is gone: %t", tc.reason, gone)
 			}
 		})
 	}

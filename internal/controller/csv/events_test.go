@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,14 +46,5 @@ func TestPhaseEvents(t *testing.T) {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// TestLongestNote verifies that notes are no longer than the API server accepts.
-func TestLongestNote(t *testing.T) {
-	after := v1alpha1.ClusterServiceVersionStatus{}
-	after.Phase, after.Message = "Failed", strings.Repeat("é", 600)
-	if got := phaseEvents(&v1alpha1.ClusterServiceVersionStatus{}, &after)[0].message; len(got) > 1024 {
-		t.Errorf("%d bytes", len(got))
 	}
 }

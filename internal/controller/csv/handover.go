@@ -28,6 +28,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/record"
 )
 
 // replaced decides about a CSV that another one replaces: it stays until one of its successors has Succeeded.
@@ -192,16 +193,12 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	}
 	as := r.Client
 	if grant != nil {
-		if as, err = r.collector(grant); err != nil {
+		if as, _, err = r.collector(grant); err != nil {
 			return err
 		}
-		for _, ref := range grant.Beyond {
-			if ref.Group != admissionregistrationv1.GroupName {
-				continue
-			}
-			if err := r.collectOne(ctx, as, key, ref); err != nil {
-				return err
-			}
+		isWebhook := func(ref record.Reference) bool { return ref.Group == admissionregistrationv1.GroupName }
+		if err := r.collectRecorded(ctx, key, grant, isWebhook); err != nil {
+			return err
 		}
 	}
 	list := &appsv1.DeploymentList{}

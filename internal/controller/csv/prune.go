@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +47,7 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
-			if !install.IsRendered(o) || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil {
+			if !install.IsRendered(o) || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil || !r.isOurs(s, o) {
 				return nil
 			}
 			return r.deletePruned(ctx, s, o.DeepCopyObject().(client.Object))
@@ -55,6 +56,18 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 		}
 	}
 	return nil
+}
+
+// isOurs reports whether an object with the labels of a CSV really is one of its objects: anybody who may patch an object can
+// label it. The garbage collector deletes one with an owner reference with the CSV in any case; others are recorded.
+func (r *Reconciler) isOurs(s *situation, o client.Object) bool {
+	if s.grant == nil && o.GetNamespace() == "" {
+		return r.Trust.All // a webhook of a CSV that was applied by hand
+	}
+	if o.GetNamespace() == s.csv.Namespace {
+		return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == s.csv.UID })
+	}
+	return s.grant != nil && s.grant.Wrote(referenceTo(r.Client.Scheme(), o), o.GetUID())
 }
 
 func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Object) error {
@@ -83,9 +96,13 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 			continue
 		}
 		ref := referenceTo(r.Client.Scheme(), o.Object)
-		if actual, err := r.actual(ctx, o.Object); err != nil {
+		actual, err := r.actual(ctx, o.Object)
+		switch {
+		case err != nil:
 			return err
-		} else if actual != nil && slices.Contains(install.Owners(actual), client.ObjectKeyFromObject(s.csv)) {
+		case actual == nil:
+			ref.Created = true
+		case slices.Contains(install.Owners(actual), client.ObjectKeyFromObject(s.csv)):
 			ref.UID = actual.GetUID()
 		}
 		grant.Remember(ref)

@@ -132,7 +132,7 @@ func (r *run) dryRun(ctx context.Context, t task, object *unstructured.Unstructu
 	writer := apply.Writer{Client: r.as, Owner: FieldOwner}
 	switch {
 	case t.isNew():
-		if object.GetKind() == "Probe" {
+		if t.declared {
 			return nil
 		}
 		return client.IgnoreAlreadyExists(r.as.Create(ctx, object.DeepCopy(), FieldOwner, client.DryRunAll))

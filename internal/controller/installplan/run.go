@@ -10,10 +10,12 @@ import (
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -174,16 +176,20 @@ func (r *run) write(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
+	creates, err := r.creates(ctx, object)
+	if err != nil {
+		return err
+	}
 	switch {
-	case object.GetKind() == "Probe" && t.isNew():
-		return client.IgnoreAlreadyExists(r.Client.Create(ctx, object, client.FieldOwner(annotations.FieldOwner))) // Probes are the manager's
+	case t.declared: // the manager keeps it, whatever the account may do
+		return client.IgnoreAlreadyExists(r.Client.Create(ctx, object, client.FieldOwner(annotations.FieldOwner)))
 	case t.isNew():
 		return client.IgnoreAlreadyExists(r.as.Create(ctx, object, FieldOwner))
 	case t.right:
 		if err := (apply.Writer{Client: r.as, Owner: install.FieldOwner}).Apply(ctx, object); err != nil {
 			return err
 		}
-		r.remember(t, object)
+		r.remember(t, object, creates)
 		return nil
 	}
 	if err := (apply.Writer{Client: r.as, Owner: FieldOwner}).Apply(ctx, object); err != nil {
@@ -192,20 +198,36 @@ func (r *run) write(ctx context.Context, t task) error {
 	if object.GetKind() == v1alpha1.ClusterServiceVersionKind { // alone in its phase
 		r.owners[t.bundle.Name] = ownerReference(object)
 	}
-	r.remember(t, object)
+	r.remember(t, object, creates)
 	return nil
 }
 
-// remember records an object outside the plan's namespace that has to be deleted with its CSV.
-func (r *run) remember(t task, object *unstructured.Unstructured) {
-	if object.GetNamespace() == r.plan.Namespace || object.GetLabels()[install.LabelOwnerKind] != v1alpha1.ClusterServiceVersionKind {
+// isBeyond reports whether an object outside the plan's namespace has to be deleted with its CSV.
+func (r *run) isBeyond(object *unstructured.Unstructured) bool {
+	return object.GetNamespace() != r.plan.Namespace && object.GetLabels()[install.LabelOwnerKind] == v1alpha1.ClusterServiceVersionKind
+}
+
+// creates reports whether an object that has to be deleted with its CSV does not exist yet.
+func (r *run) creates(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	if !r.isBeyond(object) {
+		return false, nil
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(object.GroupVersionKind())
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(object), live)
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+}
+
+// remember records an object that has to be deleted with its CSV, and whether it was created for it.
+func (r *run) remember(t task, object *unstructured.Unstructured, created bool) {
+	if !r.isBeyond(object) {
 		return
 	}
 	gvk := object.GroupVersionKind()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.beyond[t.bundle.Name] = append(r.beyond[t.bundle.Name], record.Reference{
-		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Created: created,
 	})
 }
 
@@ -255,11 +277,31 @@ func (r *run) grant(ctx context.Context) error {
 		for _, ref := range r.beyond[b.Name] {
 			grant.Remember(ref)
 		}
+		if err := r.inherit(ctx, grant, b, csv.typed); err != nil {
+			return err
+		}
 		slices.SortFunc(grant.Beyond, func(a, b record.Reference) int {
 			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
 		if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(csv.typed), grant); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// inherit takes over which objects were created for the CSV that is replaced, or by an earlier attempt.
+func (r *run) inherit(ctx context.Context, grant *record.Grant, b *record.Bundle, csv *v1alpha1.ClusterServiceVersion) error {
+	for _, name := range []string{b.Replaces, csv.Name} {
+		if name == "" {
+			continue
+		}
+		before, err := r.Records.Grant(ctx, types.NamespacedName{Namespace: csv.Namespace, Name: name})
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			grant.Inherit(before)
 		}
 	}
 	return nil

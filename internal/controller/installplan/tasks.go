@@ -36,6 +36,9 @@ type task struct {
 	// that it is exactly what the CSV controller keeps.
 	right bool
 
+	// declared is true if the object is the Probe that the bundle's annotations ask for. A Probe among its manifests is not.
+	declared bool
+
 	// rendered is true if the plan only dry-runs the object, since the CSV controller writes it.
 	rendered bool
 }
@@ -91,7 +94,7 @@ func bundleTasks(b *record.Bundle, planName string, in Scope) ([]task, error) {
 		out = append(out, task{bundle: b, csv: csv.typed, object: o, right: true, phase: phase{b.Name, rankOf(b, o)}})
 	}
 	if p := probeOf(csv.typed, b); p != nil {
-		out = append(out, task{bundle: b, csv: csv.typed, object: p, phase: phase{b.Name, rankProbe}})
+		out = append(out, task{bundle: b, csv: csv.typed, object: p, declared: true, phase: phase{b.Name, rankProbe}})
 	}
 	slices.SortStableFunc(out, func(x, y task) int { return cmp.Compare(x.phase.rank, y.phase.rank) })
 	return out, nil

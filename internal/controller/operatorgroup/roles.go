@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -54,15 +55,19 @@ func (r *Reconciler) apply(ctx context.Context, role *rbacv1.ClusterRole) error 
 }
 
 // collect deletes the ClusterRoles of a deleted OperatorGroup. The garbage collector cannot: a cluster-scoped object
-// cannot have a namespaced owner.
+// cannot have a namespaced owner. Anybody who may patch a ClusterRole can label it as one of these: their names count, too.
 func (r *Reconciler) collect(ctx context.Context, group types.NamespacedName) error {
 	gone := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
 	list := &rbacv1.ClusterRoleList{}
 	if err := r.Client.List(ctx, list, client.MatchingLabels(install.GroupLabels(gone))); err != nil {
 		return fmt.Errorf("listing the ClusterRoles of OperatorGroup %s, which is gone: %w", group, err)
 	}
+	names := install.GroupRoleNames(gone)
 	for i := range list.Items {
 		role := &list.Items[i]
+		if !slices.Contains(names, role.Name) {
+			continue
+		}
 		if err := r.Client.Delete(ctx, role, client.Preconditions{UID: &role.UID}); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting ClusterRole %s: %w", role.Name, err)
 		}

@@ -1,0 +1,43 @@
+package record
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func ref(name string, uid types.UID, created bool) Reference {
+	return Reference{Version: "v1", Kind: "PriorityClass", Name: name, UID: uid, Created: created}
+}
+
+func TestRemember(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason      string
+		known, next Reference
+		want        []Reference
+	}{
+		"Another":  {"Both are kept.", ref("a", "1", true), ref("b", "2", false), []Reference{ref("a", "1", true), ref("b", "2", false)}},
+		"Written":  {"What was about to be created has its UID now.", ref("a", "", true), ref("a", "1", false), []Reference{ref("a", "1", true)}},
+		"Again":    {"What was created stays so, though it exists when it is written again.", ref("a", "1", true), ref("a", "1", false), []Reference{ref("a", "1", true)}},
+		"Intent":   {"The UID is not forgotten.", ref("a", "1", false), ref("a", "", true), []Reference{ref("a", "1", false)}},
+		"Replaced": {"Another object by that name was not created.", ref("a", "1", true), ref("a", "2", false), []Reference{ref("a", "2", false)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			grant := Grant{Beyond: []Reference{tc.known}}
+			grant.Remember(tc.next)
+			if diff := cmp.Diff(tc.want, grant.Beyond); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestInherit(t *testing.T) {
+	grant := Grant{Beyond: []Reference{ref("same", "1", false), ref("recreated", "2", false), ref("adopted", "3", false), ref("new", "4", true)}}
+	grant.Inherit(&Grant{Beyond: []Reference{ref("same", "1", true), ref("recreated", "0", true), ref("adopted", "3", false)}})
+	want := []Reference{ref("same", "1", true), ref("recreated", "2", false), ref("adopted", "3", false), ref("new", "4", true)}
+	if diff := cmp.Diff(want, grant.Beyond); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
