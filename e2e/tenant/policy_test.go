@@ -233,3 +233,28 @@ func TestManagerIsolates(t *testing.T) {
 		t.Errorf("the manager does not delete the Deployment of a Probe: %v", err)
 	}
 }
+
+// TestBecomesCopy verifies that nobody makes an installed ClusterServiceVersion look like a copy of OLM's, whose update no
+// Probe would hold.
+func TestBecomesCopy(t *testing.T) {
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t, "copied"), Name: "foo"}}
+	csv.Spec.DisplayName, csv.Spec.InstallStrategy.StrategyName = "foo", olm.InstallStrategyNameDeployment
+	csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
+	cluster.Create(t, csv)
+	for name, tc := range map[string]struct {
+		reason, patch string
+		want          bool
+	}{
+		"label":     {"OLM labels its copies.", `{"metadata":{"labels":{"olm.copiedFrom":"elsewhere"}}}`, false},
+		"namespace": {"It names the original's namespace on them, too.", `{"metadata":{"annotations":{"olm.operatorNamespace":"elsewhere"}}}`, false},
+		"own":       {"An original has its own.", `{"metadata":{"annotations":{"olm.operatorNamespace":"` + csv.Namespace + `"}}}`, true},
+		"other":     {"Other labels are a user's.", `{"metadata":{"labels":{"team":"a"}}}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := cluster.Client.Patch(t.Context(), csv.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(tc.patch)))
+			if tc.want && err != nil || !tc.want && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "olm.copiedFrom")) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
