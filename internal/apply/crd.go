@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,13 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // CheckCRD returns why a CustomResourceDefinition must not replace the existing one, or the empty string if it may.
 // Every version in status.storedVersions must stay, and every existing custom resource must be valid against the new
-// schemas. Custom resources are listed with the permissions of c, since the answer quotes them.
-func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
+// schemas. Custom resources are listed with the permissions of c. The answer names the first that would not be, if named
+// allows it, and the field, but never its value: who reads the answer may not be allowed to read the custom resource.
+func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstructured, named func(types.NamespacedName) bool) (string, error) {
 	actual := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, types.NamespacedName{Name: object.GetName()}, actual); err != nil {
 		return "", client.IgnoreNotFound(err)
@@ -34,11 +37,12 @@ func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstruc
 			return fmt.Sprintf("it has no version %s, in which custom resources are stored (status.storedVersions)", stored), nil
 		}
 	}
-	return invalidated(ctx, c, actual, desired)
+	return invalidated(ctx, c, actual, desired, named)
 }
 
 // invalidated describes the first custom resource that the new schemas would make invalid.
-func invalidated(ctx context.Context, c client.Reader, actual, desired *apiextensionsv1.CustomResourceDefinition) (string, error) {
+func invalidated(ctx context.Context, c client.Reader, actual, desired *apiextensionsv1.CustomResourceDefinition,
+	named func(types.NamespacedName) bool) (string, error) {
 	for _, before := range actual.Spec.Versions {
 		i := slices.IndexFunc(desired.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == before.Name })
 		if i < 0 || !before.Served || sameSchema(before, desired.Spec.Versions[i]) {
@@ -49,8 +53,14 @@ func invalidated(ctx context.Context, c client.Reader, actual, desired *apiexten
 			return fmt.Sprintf("the schema of version %s: %v", before.Name, err), nil
 		}
 		kind := schema.GroupVersionKind{Group: actual.Spec.Group, Version: before.Name, Kind: actual.Spec.Names.Kind}
-		if why, err := firstInvalid(ctx, c, kind, validate); why != "" || err != nil {
-			return why, err
+		invalid, why, err := firstInvalid(ctx, c, kind, validate)
+		switch {
+		case err != nil:
+			return "", err
+		case why != "" && named(invalid):
+			return fmt.Sprintf("%s %s would be invalid: %s", kind.Kind, strings.TrimPrefix(invalid.String(), "/"), why), nil
+		case why != "":
+			return fmt.Sprintf("a %s of others would be invalid: %s", kind.Kind, why), nil
 		}
 	}
 	return "", nil
@@ -72,28 +82,38 @@ func validator(v apiextensionsv1.CustomResourceDefinitionVersion) (validation.Sc
 	return out, err
 }
 
-func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, validate validation.SchemaValidator) (string, error) {
+// firstInvalid returns the first custom resource that is invalid, and why.
+func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, validate validation.SchemaValidator) (types.NamespacedName, string, error) {
 	if validate == nil {
-		return "", nil
+		return types.NamespacedName{}, "", nil
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	for {
-		err := c.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue()))
+	for next := ""; ; {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := c.List(ctx, list, client.Limit(pageSize), client.Continue(next))
 		if apierrors.IsNotFound(err) {
-			return "", nil // not served yet, so no custom resource exists
+			return types.NamespacedName{}, "", nil // not served yet, so no custom resource exists
 		} else if err != nil {
-			return "", fmt.Errorf("listing the %s: %w", kind.Kind, err)
+			return types.NamespacedName{}, "", fmt.Errorf("listing the %s: %w", kind.Kind, err)
 		}
 		for i := range list.Items {
 			if errs := validation.ValidateCustomResource(nil, list.Items[i].Object, validate); len(errs) > 0 {
-				return fmt.Sprintf("%s %s would be invalid: %s", kind.Kind, client.ObjectKeyFromObject(&list.Items[i]), errs[0]), nil
+				return client.ObjectKeyFromObject(&list.Items[i]), withoutValue(errs[0]), nil
 			}
 		}
-		if list.GetContinue() == "" {
-			return "", nil
+		if next = list.GetContinue(); next == "" {
+			return types.NamespacedName{}, "", nil
 		}
 	}
+}
+
+// withoutValue describes what is wrong with a field without quoting its value.
+func withoutValue(e *field.Error) string {
+	out := fmt.Sprintf("%s: %s", e.Field, e.Type)
+	if value := fmt.Sprint(e.BadValue); e.Detail != "" && (value == "" || !strings.Contains(e.Detail, value)) {
+		out += ": " + e.Detail
+	}
+	return out
 }
 
 // Definitions holds the CustomResourceDefinitions of a plan by the kind that they define.

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -96,12 +98,12 @@ func TestCheckCRD(t *testing.T) {
 			actual: foos(version("v1", 2)), there: []client.Object{foo("default", "small", 2)}, desired: foos(version("v1", 1)), lists: 1},
 		"Narrower": {reason: "One that would be invalid is named, with what is wrong with it.",
 			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "large", 9), foo("default", "small", 1)}, desired: foos(version("v1", 2)), lists: 1,
-			want: `Foo default/small would be invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 2`},
+			want: `Foo default/small would be invalid: spec.size: Invalid value: spec.size in body should be greater than or equal to 2`},
 		"NarrowerThanAny": {reason: "Where there are no custom resources, none becomes invalid.",
 			actual: foos(version("v1", 1)), desired: foos(version("v1", 2)), lists: 1},
 		"NarrowerInAnyNamespace": {reason: "The definition is that of every namespace.",
 			actual: foos(version("v1", 1)), there: []client.Object{foo("elsewhere", "small", 1)}, desired: foos(version("v1", 2)), lists: 1,
-			want: `Foo elsewhere/small would be invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 2`},
+			want: `Foo elsewhere/small would be invalid: spec.size: Invalid value: spec.size in body should be greater than or equal to 2`},
 		"Described": {reason: "Words break nothing.",
 			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(described(version("v1", 1))), lists: 1},
 		"StoredVersionDropped": {reason: "What is stored could not be read any more.",
@@ -120,7 +122,7 @@ func TestCheckCRD(t *testing.T) {
 			actual: foos(version("v1", 1)), there: []client.Object{foo("default", "small", 1)}, desired: foos(without(version("v1", 1)))},
 		"SchemaAdded": {reason: "A first schema is checked like any other.",
 			actual: foos(without(version("v1", 1))), there: []client.Object{foo("default", "small", 1)}, desired: foos(version("v1", 2)), lists: 1,
-			want: `Foo default/small would be invalid: spec.size: Invalid value: 1: spec.size in body should be greater than or equal to 2`},
+			want: `Foo default/small would be invalid: spec.size: Invalid value: spec.size in body should be greater than or equal to 2`},
 		"NotServedYet": {reason: "Of a kind that the API server does not serve yet there is none.",
 			actual: foos(version("v1", 1)), desired: foos(version("v1", 2)), listing: gone, lists: 1},
 		"CannotList": {reason: "What cannot be checked is not applied, but tried again.",
@@ -140,7 +142,7 @@ func TestCheckCRD(t *testing.T) {
 				}
 				return c.List(ctx, list, options...)
 			}}, there...)
-			got, err := CheckCRD(t.Context(), c, inJSON(t, tc.desired))
+			got, err := CheckCRD(t.Context(), c, inJSON(t, tc.desired), all)
 			if !errors.Is(err, tc.fails) || (err != nil) != (tc.fails != nil) {
 				t.Fatalf("%s\nerror %v; want %v", tc.reason, err, tc.fails)
 			}
@@ -171,7 +173,7 @@ func TestCheckCRDPages(t *testing.T) {
 		pages++
 		return nil
 	}}, foos(version("v1", 1)))
-	got, err := CheckCRD(t.Context(), c, inJSON(t, foos(version("v1", 2))))
+	got, err := CheckCRD(t.Context(), c, inJSON(t, foos(version("v1", 2))), all)
 	if err != nil || !strings.HasPrefix(got, "Foo default/small would be invalid") || pages != 3 {
 		t.Errorf("%q, %v after %d pages; want the one on the last of 3", got, err, pages)
 	}
@@ -181,7 +183,7 @@ func TestCheckCRDPages(t *testing.T) {
 func TestCheckCRDGarbage(t *testing.T) {
 	bad := object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"}}`)
 	bad.Object["spec"] = "none"
-	got, err := CheckCRD(t.Context(), cluster(t, interceptor.Funcs{}, foos(version("v1", 1))), bad)
+	got, err := CheckCRD(t.Context(), cluster(t, interceptor.Funcs{}, foos(version("v1", 1))), bad, all)
 	if err != nil || !strings.HasPrefix(got, "it is no CustomResourceDefinition: ") {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -216,5 +218,49 @@ func TestDefinitions(t *testing.T) {
 		if namespaced, ok := d.Namespaced(kind); [2]bool{namespaced, ok} != want {
 			t.Errorf("%s: namespaced %t, known %t", kind, namespaced, ok)
 		}
+	}
+}
+
+// all names all custom resources.
+func all(types.NamespacedName) bool { return true }
+
+// TestCheckCRDReveals verifies that the answer never quotes the value of a field, and names only what may be named.
+func TestCheckCRDReveals(t *testing.T) {
+	const secret = "hunter2"
+	schemas := map[string]string{
+		"Enum":    `{"type": "string", "enum": ["x"]}`,
+		"Pattern": `{"type": "string", "pattern": "^x$"}`,
+		"Length":  `{"type": "string", "maxLength": 2}`,
+		"Format":  `{"type": "string", "format": "date"}`,
+		"Type":    `{"type": "integer"}`,
+		"Object":  `{"type": "object", "required": ["x"]}`,
+	}
+	for name, schema := range schemas {
+		t.Run(name, func(t *testing.T) {
+			versioned := func(schema string) *apiextensions.CustomResourceDefinition {
+				v := version("v1", 1)
+				password := apiextensions.JSONSchemaProps{}
+				if err := json.Unmarshal([]byte(schema), &password); err != nil {
+					t.Fatal(err)
+				}
+				spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+				spec.Properties["password"] = password
+				return foos(v)
+			}
+			resource := foo("victim", "prod", 1)
+			if err := unstructured.SetNestedField(resource.Object, secret, "spec", "password"); err != nil {
+				t.Fatal(err)
+			}
+			c := cluster(t, interceptor.Funcs{}, versioned(`{"type": "string"}`), resource)
+			got, err := CheckCRD(t.Context(), c, inJSON(t, versioned(schema)), func(o types.NamespacedName) bool { return o.Namespace == "default" })
+			if err != nil || !strings.HasPrefix(got, "a Foo of others would be invalid: spec.password: ") {
+				t.Errorf("%q, %v", got, err)
+			}
+			for _, word := range []string{secret, "prod", "victim"} {
+				if strings.Contains(got, word) {
+					t.Errorf("%q reveals %s", got, word)
+				}
+			}
+		})
 	}
 }

@@ -98,7 +98,7 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 		Impact: inventory.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name,
 		Steps: []inventory.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
 	}
-	why, err := apply.CheckCRD(ctx, c, object)
+	why, err := apply.CheckCRD(ctx, c, object, func(types.NamespacedName) bool { return true })
 	if err != nil {
 		return nil, err
 	}

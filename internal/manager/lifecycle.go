@@ -99,7 +99,7 @@ func (l *loops) start(ctx context.Context) error {
 	plans := &installplan.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Kubernetes: asks, Records: records, Trust: l.options.trust, Rights: rights,
 		OptIns: &optin.Store{Reader: reader, Writer: c, Namespace: l.options.Namespace},
-		Live:   liveReads(mgr, l.options), ProbeReader: l.probeReader, Recorder: recorder, Now: time.Now,
+		Live:   liveReads(mgr, l.options), ProbeReader: l.probeReader, HideForeignNames: l.options.HideForeignNames, Recorder: recorder, Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{

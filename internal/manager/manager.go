@@ -137,7 +137,7 @@ type Options struct {
 	// ProbeReaderImage is the image of the pods of Probes with isolation Pod; that of the manager's own pod if empty.
 	ProbeReaderImage string
 
-	// HideForeignNames makes the status of a Probe count custom resources outside its namespace without naming them.
+	// HideForeignNames makes statuses count custom resources outside their namespace without naming them.
 	HideForeignNames bool
 
 	// TracingEndpoint is the <host>:<port> of a collector that receives traces of updates with OTLP over gRPC. If it is

@@ -72,6 +72,9 @@ type Reconciler struct {
 	// Live reads custom resources for the decision whether an update may begin.
 	Live live.Probes
 
+	// HideForeignNames is true if custom resources outside the namespace of a plan must not be named in its status.
+	HideForeignNames bool
+
 	// ProbeReader returns the identity of the process that reads custom resources, or gate.NoReader if none does.
 	ProbeReader func(context.Context) (string, error)
 

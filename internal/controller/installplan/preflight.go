@@ -106,7 +106,9 @@ func (r *run) check(ctx context.Context, t task) error {
 		}
 	}
 	if object.GetKind() == kindCRD {
-		why, err := apply.CheckCRD(ctx, r.as, object)
+		why, err := apply.CheckCRD(ctx, r.as, object, func(o types.NamespacedName) bool {
+			return !r.HideForeignNames || o.Namespace == r.plan.Namespace
+		})
 		if apierrors.IsForbidden(err) {
 			// If the identity may neither read nor write the definition, report the write, since that permission has to
 			// be granted first.

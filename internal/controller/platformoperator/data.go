@@ -245,6 +245,10 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 	}
 	var parts []string
 	for _, kind := range kinds {
+		if kind == "Secret" { // more users may read PlatformOperators than list Secrets
+			parts = append(parts, fmt.Sprintf("Secrets of namespace %s", op.GetNamespaceToInstallIn()))
+			continue
+		}
 		parts = append(parts, kind+" "+named(byKind[kind]))
 	}
 	if d.unread != "" {

@@ -114,6 +114,12 @@ func TestDataMessage(t *testing.T) {
 			"Those that are not named are counted.", data{found: many[:7]},
 			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04, and 2 more",
 		},
+		"Secrets": {
+			"Who may read this may not be allowed to list Secrets.", data{found: []found{
+				{PartialObjectMetadata: partial("v1", "ConfigMap", "foo", "c")}, {PartialObjectMetadata: partial("v1", "Secret", "foo", "s")},
+			}},
+			"ConfigMap foo/c; Secrets of namespace foo",
+		},
 		"Unread": {
 			"What cannot be read may be there.", data{unread: "Foo.foo.example.com cannot be listed: forbidden"},
 			"Foo.foo.example.com cannot be listed: forbidden",
