@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -36,6 +38,9 @@ type registry struct {
 
 	// barred is the reason why the route rejected the connection; nil if it did not.
 	barred atomic.Pointer[catalog.Error]
+
+	// answered is true once the server has answered the last request.
+	answered atomic.Bool
 }
 
 func (s *session) registry() *registry {
@@ -49,6 +54,8 @@ func (r *registry) dial() (*grpc.ClientConn, error) {
 		grpc.WithContextDialer(r.connect),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithUserAgent("operator-status"),
+		grpc.WithStatsHandler(answers{&r.answered}),
+		grpc.WithMaxHeaderListSize(longestHeaders),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(2*r.limits.Bundle))), // a message contains the ClusterServiceVersion twice
 	)
 	if err != nil {
@@ -56,6 +63,28 @@ func (r *registry) dial() (*grpc.ClientConn, error) {
 	}
 	return out, nil
 }
+
+// longestHeaders limits the headers of a response, in bytes. The message of an error is one of them.
+const longestHeaders = 16 << 10
+
+// answers notes whether a server has answered the last request. Its errors look like those of the connection otherwise.
+type answers struct{ answered *atomic.Bool }
+
+func (a answers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	a.answered.Store(false)
+	return ctx
+}
+
+func (a answers) HandleRPC(_ context.Context, s stats.RPCStats) {
+	switch s.(type) {
+	case *stats.InHeader, *stats.InTrailer:
+		a.answered.Store(true)
+	}
+}
+
+func (answers) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (answers) HandleConn(context.Context, stats.ConnStats) {}
 
 func (r *registry) connect(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := r.dialer.connect(ctx, sandbox.Address{Host: r.address, Plaintext: r.plaintext, Protocols: []string{"h2"}})
@@ -96,6 +125,8 @@ func (r *registry) list(ctx context.Context, registry *client.Client) (*catalog.
 	return packages(ctx, registry, b, channels)
 }
 
+// failure returns why a registry cannot be read. It never quotes what the server has sent: the address may be one that only
+// the manager reaches.
 func (r *registry) failure(ctx context.Context, err error) error {
 	switch answer, barred := status.Convert(err), r.barred.Load(); {
 	case barred != nil:
@@ -105,11 +136,21 @@ func (r *registry) failure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer in time: %w", r.address, ctx.Err())
 	case answer.Code() == codes.Unimplemented:
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: %s", r.address, answer.Message())
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry", r.address)
+	case strings.HasPrefix(answer.Message(), unexpectedStatus):
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: it answers with HTTP status %s", r.address,
+			httpStatus.FindString(answer.Message()[len(unexpectedStatus):]))
+	case r.answered.Load():
+		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: it answers with the error %s", r.address, answer.Code())
 	default:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: %s", r.address, unwrapped(answer.Message()))
 	}
 }
+
+// unexpectedStatus begins gRPC's message about a response by HTTP alone.
+const unexpectedStatus = "unexpected HTTP status code received from server: "
+
+var httpStatus = regexp.MustCompile(`^[0-9]{3}`)
 
 // unwrapped returns the message of a gRPC connection error without gRPC's prefixes.
 func unwrapped(message string) string {

@@ -1,13 +1,20 @@
 package reader
 
 import (
+	"fmt"
+	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"github.com/operator-framework/operator-registry/alpha/property"
 	"github.com/operator-framework/operator-registry/pkg/api"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/operator-status/operator-status/internal/catalog"
 	"github.com/operator-status/operator-status/internal/test/catalogtest"
@@ -119,5 +126,65 @@ func TestGRPCCycle(t *testing.T) {
 	_, err := newPackage(d.DeclarativeConfig)
 	if err == nil || err.Error() != "channel stable: its bundles replace each other in a circle: a → b → a" {
 		t.Errorf("A registry that does not check its graphs cannot make the resolver go in circles: %v", err)
+	}
+}
+
+// listen returns a listener on a free port.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	out, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// serveError serves gRPC on l, and answers each request with an error.
+func serveError(t *testing.T, l net.Listener, err error) {
+	t.Helper()
+	s := grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return err }))
+	go func() { _ = s.Serve(l) }() // until Stop
+	t.Cleanup(s.Stop)
+}
+
+// serveHTML serves HTML on l, by HTTP/2 without TLS.
+func serveHTML(t *testing.T, l net.Listener, code int, html string) {
+	t.Helper()
+	s := &http.Server{Protocols: &http.Protocols{}, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; "+html)
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte("<html>" + html + "</html>"))
+	})}
+	s.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = s.Serve(l) }() // until Close
+	t.Cleanup(func() { _ = s.Close() })
+}
+
+// TestGRPCQuotesNothing verifies that what a server sends gets into no status: it may be one that only the manager reaches.
+func TestGRPCQuotesNothing(t *testing.T) {
+	const secret = "hunter2"
+	evil := "connection error: desc = \"" + secret + "\" \x1b[2J"
+	cases := map[string]struct {
+		reason string
+		serve  func(net.Listener)
+		want   string
+	}{
+		"Error":         {"Its message is the server's.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, evil)) }, "cannot be read: it answers with the error Unknown"},
+		"Unavailable":   {"Also if it looks like one of the connection.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unavailable, evil)) }, "it answers with the error Unavailable"},
+		"Unimplemented": {"It is another service.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unimplemented, evil)) }, "is no operator registry"},
+		"Huge": {"A message has no length that would be too long for a status.",
+			func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, strings.Repeat(secret, 1<<19))) }, "the registry at"},
+		"HTML":     {"A page is no answer.", func(l net.Listener) { serveHTML(t, l, http.StatusOK, secret) }, "is no operator registry: it answers with HTTP status 200"},
+		"NotFound": {"Nor is that there is none.", func(l net.Listener) { serveHTML(t, l, http.StatusNotFound, secret) }, "is no operator registry"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t)
+			tc.serve(l)
+			_, err := ask(t, catalog.Request{Limits: catalog.DefaultLimits, Address: l.Addr().String(), Plaintext: true})
+			if err == nil || !strings.Contains(fmt.Sprint(err), tc.want) || strings.Contains(fmt.Sprint(err), secret) || len(fmt.Sprint(err)) > 300 {
+				t.Errorf("%s\ngot %.300v; want %q", tc.reason, err, tc.want)
+			}
+		})
 	}
 }
