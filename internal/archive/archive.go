@@ -25,9 +25,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Archive holds the objects of an archive: that of a must-gather, of `kubectl operator-status gather`, or any other folder
@@ -43,16 +46,32 @@ type Archive struct {
 	notes []string
 
 	scheme  *runtime.Scheme
+	limits  limits
+	files   int   // that were read
+	parsed  int64 // bytes of manifests
+	values  int   // that they have
 	objects map[schema.GroupVersionKind]map[types.NamespacedName]client.Object
 }
 
-// maxFile is the size of the largest file that is read, in bytes.
-const maxFile = 256 << 20
+// limits of an archive, which may be made by anybody: a few bytes of it can stand for very many.
+type limits struct {
+	file   int64 // bytes of a file; a larger one is skipped
+	nodes  int   // lines and values of a file in YAML, each of which takes far more memory than text; one with more is skipped
+	files  int   // files with manifests
+	parsed int64 // bytes of manifests of kinds that are read
+	values int   // nodes of all of them
+}
+
+var defaultLimits = limits{file: 64 << 20, nodes: 2_000_000, files: 200_000, parsed: 512 << 20, values: 10_000_000}
 
 // Open reads the objects of the kinds in a scheme from a folder, or from a tar file that may be compressed by gzip. An
 // archive with none of them is an error.
 func Open(name string, scheme *runtime.Scheme) (*Archive, error) {
-	out := &Archive{scheme: scheme, objects: map[schema.GroupVersionKind]map[types.NamespacedName]client.Object{}}
+	return open(name, scheme, defaultLimits)
+}
+
+func open(name string, scheme *runtime.Scheme, l limits) (*Archive, error) {
+	out := &Archive{scheme: scheme, limits: l, objects: map[schema.GroupVersionKind]map[types.NamespacedName]client.Object{}}
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -145,11 +164,14 @@ func wanted(name string) bool {
 }
 
 func (a *Archive) readFile(name string, size int64, content io.Reader) error {
-	if size > maxFile {
-		a.skip(name, fmt.Errorf("it has %d bytes, more than %d", size, maxFile))
+	if a.files++; a.files > a.limits.files {
+		return fmt.Errorf("it has more than %d files: extract those that matter into a folder, and read that", a.limits.files)
+	}
+	if size > a.limits.file {
+		a.skip(name, fmt.Errorf("it has %s, more than %s", messages.Size(size), messages.Size(a.limits.file)))
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(content, maxFile))
+	text, err := io.ReadAll(io.LimitReader(content, a.limits.file))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -159,9 +181,30 @@ func (a *Archive) readFile(name string, size int64, content io.Reader) error {
 	case path.Base(name) == Notes:
 		a.notes = strings.Split(string(text), "\n")
 	case a.relevant(text):
+		n := nodes(text)
+		if n > a.limits.nodes {
+			a.skip(name, fmt.Errorf("it has %d values, more than %d", n, a.limits.nodes))
+			return nil
+		}
+		if a.parsed, a.values = a.parsed+int64(len(text)), a.values+n; a.parsed > a.limits.parsed || a.values > a.limits.values {
+			return fmt.Errorf("it has more than %s of manifests, or %d values in them: extract the namespaces that matter into a folder, and read that",
+				messages.Size(a.limits.parsed), a.limits.values)
+		}
 		a.readManifests(name, text)
 	}
 	return nil
+}
+
+// nodes returns about how many values a text in YAML or JSON has.
+func nodes(text []byte) int {
+	out := 0
+	for _, b := range text {
+		switch b {
+		case '\n', ',', '[', '{':
+			out++
+		}
+	}
+	return out
 }
 
 // readTimestamp reads the time of a must-gather, which is that of its last line. Go's printed times have a monotonic part.
@@ -236,6 +279,10 @@ func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKi
 	}
 	if err := json.Unmarshal(document, o); err != nil {
 		a.skip(name, fmt.Errorf("%s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err))
+		return
+	}
+	if len(validation.IsDNS1123Subdomain(o.GetName())) > 0 || o.GetNamespace() != "" && len(validation.IsDNS1123Label(o.GetNamespace())) > 0 {
+		a.skip(name, fmt.Errorf("%s %q is no name that an API server accepts", gvk.Kind, client.ObjectKeyFromObject(o)))
 		return
 	}
 	if a.objects[gvk] == nil {

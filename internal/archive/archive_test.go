@@ -1,7 +1,9 @@
 package archive
 
 import (
+	"archive/tar"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,5 +196,125 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if !a.Taken.Equal(taken) {
 		t.Errorf("it was taken at %s, want %s", a.Taken, taken)
+	}
+}
+
+// TestLimits verifies that an archive that would take too much memory is refused, or its file skipped, with what to do.
+func TestLimits(t *testing.T) {
+	const head = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\n"
+	fine := head + "metadata: {namespace: a, name: fine}\nspec: {name: foo, source: b, sourceNamespace: c}\n"
+	small := limits{file: 1 << 20, nodes: 1000, files: 20, parsed: 2 << 20, values: 5000}
+	aliases := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+string(c-1)+",", 9), ","))
+	}
+	several := func(n int, text string) map[string]string {
+		out := map[string]string{}
+		for i := range n {
+			out[fmt.Sprintf("b%03d.yaml", i)] = text
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason  string
+		files   map[string]string
+		refused string // a part of the error
+		skipped string // a part of the note
+	}{
+		"Fine":    {"It has what it should.", nil, "", ""},
+		"Large":   {"A file is skipped.", several(1, head+"x: "+strings.Repeat("x", 1<<20)), "", "it has 1MiB, more than 1MiB"},
+		"List":    {"Each value of YAML takes far more memory than its text.", several(1, head+"x:\n"+strings.Repeat("- a\n", 2000)), "", "values, more than 1000"},
+		"Flow":    {"In either style.", several(1, head+"x: "+strings.Repeat("[", 2000)), "", "values, more than 1000"},
+		"Aliases": {"Some lines stand for very many.", several(1, aliases+head), "", "excessive aliasing"},
+		"Files":   {"Each takes time.", several(30, "a: b"), "more than 20 files", ""},
+		"Values":  {"Or of many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or 5000 values", ""},
+		"Names":   {"A name is part of commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is no name`},
+		"NoName":  {"An object without one is none.", several(1, head), "", "is no name"},
+		"Much":    {"Many files of some size are much.", several(15, head+"x: "+strings.Repeat("x", 200<<10)), "more than 2MiB of manifests", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			for file, text := range tc.files {
+				write(t, folder, file, text)
+			}
+			write(t, folder, "a.yaml", fine)
+			got, err := open(folder, testScheme(t), small)
+			if tc.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.refused) || !strings.Contains(err.Error(), "into a folder") {
+					t.Errorf("%s\n%v; want %q", tc.reason, err, tc.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if skipped := strings.Join(got.Skipped, "\n"); (skipped == "") != (tc.skipped == "") || !strings.Contains(skipped, tc.skipped) {
+				t.Errorf("%s\nskipped %q; want %q", tc.reason, skipped, tc.skipped)
+			}
+			list := &v1alpha1.SubscriptionList{}
+			if err := got.List(t.Context(), list); err != nil || len(list.Items) != 1 {
+				t.Errorf("%d Subscriptions, %v", len(list.Items), err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, folder, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLinks verifies that nothing outside a folder or a tar file is read or written, whatever its names and links are.
+func TestLinks(t *testing.T) {
+	subscription := func(name string) string {
+		return "{apiVersion: operators.coreos.com/v1alpha1, kind: Subscription, metadata: {namespace: a, name: " + name + "}, spec: {name: foo}}"
+	}
+	outside := t.TempDir()
+	write(t, outside, "outside.yaml", subscription("outside"))
+	folder := t.TempDir()
+	write(t, folder, "a.yaml", subscription("inside"))
+	for link, to := range map[string]string{"b.yaml": filepath.Join(outside, "outside.yaml"), "up": outside, "zero.yaml": "/dev/zero"} {
+		if err := os.Symlink(to, filepath.Join(folder, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text bytes.Buffer
+	files := tar.NewWriter(&text)
+	for _, h := range []tar.Header{
+		{Name: "a.yaml", Typeflag: tar.TypeReg, Size: int64(len(subscription("inside")))},
+		{Name: "b.yaml", Typeflag: tar.TypeSymlink, Linkname: filepath.Join(outside, "outside.yaml")},
+		{Name: "c.yaml", Typeflag: tar.TypeLink, Linkname: filepath.Join(outside, "outside.yaml")},
+		{Name: "d.yaml", Typeflag: tar.TypeFifo},
+		{Name: filepath.Join("..", filepath.Base(outside), "written.yaml"), Typeflag: tar.TypeReg, Size: 1},
+	} {
+		if err := files.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size == 1 {
+			_, _ = files.Write([]byte("x"))
+		} else if h.Size > 0 {
+			_, _ = files.Write([]byte(subscription("inside")))
+		}
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "archive.tar")
+	write(t, filepath.Dir(name), filepath.Base(name), text.String())
+	for _, from := range []string{folder, name} {
+		got, err := Open(from, testScheme(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := &v1alpha1.SubscriptionList{}
+		if err := got.List(t.Context(), list); err != nil || len(list.Items) != 1 || list.Items[0].Name != "inside" {
+			t.Errorf("%s has %+v, %v", from, list.Items, err)
+		}
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("outside are %v, %v", entries, err)
 	}
 }

@@ -1,8 +1,13 @@
 package archive
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"io"
 	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -29,6 +34,10 @@ func redact(value any) any {
 		return redactObject(value)
 	case []any:
 		for i := range value {
+			if before, isText := value[max(i-1, 0)].(string); isText && i > 0 && secretFlag.MatchString(before) {
+				value[i] = redacted // --token and its value are two arguments
+				continue
+			}
 			value[i] = redact(value[i])
 		}
 	case string:
@@ -71,18 +80,54 @@ func redactVariables(value any) any {
 	return variables
 }
 
-// redactManifest redacts an object that is the JSON of a field, as in the steps of an InstallPlan.
+// redactManifest redacts an object that is the JSON of a field, as in the steps of an InstallPlan. It may be compressed.
 func redactManifest(value any) any {
 	text, isText := value.(string)
-	var o map[string]any
-	if !isText || json.Unmarshal([]byte(text), &o) != nil {
+	if !isText {
 		return redact(value)
 	}
-	out, err := json.Marshal(redactObject(o))
-	if err != nil {
-		return redacted // what was JSON before is JSON
+	if content, ok := unzipped(text); ok {
+		out, ok := redactJSON(content)
+		if !ok {
+			return redacted // it cannot be seen what it is
+		}
+		return zipped(out)
 	}
-	return string(out)
+	if out, ok := redactJSON([]byte(text)); ok {
+		return string(out)
+	}
+	return redact(value)
+}
+
+// redactJSON redacts an object in JSON. It reports false for any other text.
+func redactJSON(text []byte) ([]byte, bool) {
+	var o map[string]any
+	if json.Unmarshal(text, &o) != nil {
+		return nil, false
+	}
+	out, err := json.Marshal(redactObject(o))
+	return out, err == nil
+}
+
+// longestManifest limits a manifest that is decompressed, in bytes. An object of the API server is smaller.
+const longestManifest = 16 << 20
+
+// unzipped decodes a text in base64 that is compressed by gzip. It reports false for any other text.
+func unzipped(text string) ([]byte, bool) {
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
+	if err != nil {
+		return nil, false
+	}
+	out, err := io.ReadAll(io.LimitReader(z, longestManifest))
+	return out, err == nil
+}
+
+func zipped(text []byte) string {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(text) // a buffer takes everything
+	_ = z.Close()
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
 // secrets are the forms of credentials in text, with what replaces each.
@@ -90,13 +135,17 @@ var secrets = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(?i)((?:password|passwd|token|secret|api[-_]?key|authorization)["']?(?:=|: ?)["']?(?:bearer |basic )?)[^\s"',;}&]+`), "${1}" + redacted},
+	{regexp.MustCompile(`(?i)((?:password|passwd|passphrase|token|secret|(?:api|access|private)[-_]?key|credentials?|authorization)\\*["']?(?:=|: ?)\\*["']?(?:bearer |basic )?)[^\s"'\\,;}&]+`), "${1}" + redacted},
+	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), redacted},
 	{regexp.MustCompile(`://[^/\s:@]+:[^/\s@]+@`), "://" + redacted + "@"},
 	{regexp.MustCompile(`\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*`), redacted}, // JSON web tokens
 }
 
 // secretField matches the names of fields with a secret. The names of Secrets are none.
-var secretField = regexp.MustCompile(`(?i)(password|passwd|token|api_?key|access_?key)$`)
+var secretField = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|(api|access|private)_?key|client_?secret|credentials?)$`)
+
+// secretFlag matches the flags whose value, in the next argument, is a secret.
+var secretFlag = regexp.MustCompile(`(?i)^--?[\w-]*(password|passwd|passphrase|token|secret|key|credentials?)$`)
 
 // RedactText removes credentials from a text, such as a line of a log.
 func RedactText(text string) string {

@@ -37,6 +37,25 @@ func TestRedact(t *testing.T) {
 				{"resource":{"name":"kept","manifest":"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"kept\"},\"data\":{\"a\":\"hunter2\"}}"}},
 				{"resource":{"manifest":"{\"kind\":\"Deployment\",\"metadata\":{\"name\":\"kept\"},\"spec\":{\"env\":[{\"name\":\"a\",\"value\":\"hunter2\"}]}}"}}]}}`,
 		},
+		"TwoArguments": {
+			"A flag and its value may be two arguments.",
+			`{"kind":"Deployment","spec":{"args":["--kept","kept","--auth-token","hunter2","-password","hunter2","kept"]}}`,
+		},
+		"EscapedJSON": {
+			"A field may be JSON in text, in text.",
+			`{"kind":"ConfigMap","data":{"kept":"{\"kept\":1,\"password\":\"hunter2\",\"more\":\"{\\\"token\\\":\\\"hunter2\\\"}\"}"}}`,
+		},
+		"PrivateKey": {
+			"Keys have a form of their own.",
+			`{"kind":"ConfigMap","data":{"kept":"-----BEGIN RSA PRIVATE KEY-----\nhunter2\nhunter2\n-----END RSA PRIVATE KEY-----\nkept"}}`,
+		},
+		"CutKey": {
+			"Though they may be cut off.", `{"kind":"ConfigMap","data":{"kept":"-----BEGIN PRIVATE KEY-----\nhunter2"}}`,
+		},
+		"MoreFields": {
+			"Secrets have many names, and the names of Secrets are none.",
+			`{"kind":"PlatformOperator","spec":{"clientSecret":"hunter2","passphrase":"hunter2","privateKey":"hunter2","imagePullSecret":"kept","secretName":"kept"}}`,
+		},
 		"Fields": {
 			"A custom resource that is composed may have a password as a field.",
 			`{"kind":"PlatformOperator","spec":{"resources":[{"kind":"Database","metadata":{"name":"kept"},"spec":{"adminPassword":"hunter2","apiKey":"hunter2"}}]}}`,
@@ -80,5 +99,17 @@ func TestRedactText(t *testing.T) {
 		if got := RedactText(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestRedactCompressed verifies that a compressed manifest is redacted, too, and stays one.
+func TestRedactCompressed(t *testing.T) {
+	manifest := func(text string) string { return redactManifest(zipped([]byte(text))).(string) }
+	got, ok := unzipped(manifest(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kept"},"data":{"a":"hunter2"}}`))
+	if want := `{"apiVersion":"v1","data":{},"kind":"Secret","metadata":{"name":"kept"}}`; !ok || string(got) != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	if got := manifest("hunter2"); got != redacted {
+		t.Errorf("what is no object is %s", got)
 	}
 }

@@ -134,6 +134,8 @@ func (o *options) gather(ctx context.Context, name string, lines int64, now time
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s written: %s\n", name, g.summary())
+	fmt.Fprintln(o.ErrOut, "Credentials in the fields, flags and forms that are known are replaced by REDACTED. Other texts, such as messages and logs, "+
+		"are as they were: look through them before you share the archive.")
 	return nil
 }
 
