@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
@@ -59,16 +60,26 @@ func (r *Reconciler) groupConflict(ctx context.Context, s *situation) (*Verdict,
 	return nil, nil
 }
 
-// precedes reports whether, of two CSVs that own the same kind, other stays. The older one stays, unless one has been
-// rejected and the other has not: a running operator is not stopped because another one may now run.
+// precedes reports whether, of two CSVs that own the same kind, other stays. The older one stays, unless only one of them
+// runs: a running operator is not stopped because another one may now run. One that cannot run stops none either, or
+// anybody could keep an operator from being installed by claiming its kinds.
 func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
 	switch {
 	case operatorgroup.InConflict(other) && operatorgroup.Member(csv):
 		return false
 	case operatorgroup.InConflict(csv) && operatorgroup.Member(other):
 		return true
+	case csvchain.Begun(other) != csvchain.Begun(csv):
+		return csvchain.Begun(other)
+	case isUnmet(other):
+		return false
 	}
 	return olderThan(other, csv)
+}
+
+// isUnmet reports whether a CSV has never run, and cannot, since its requirements are not met.
+func isUnmet(csv *v1alpha1.ClusterServiceVersion) bool {
+	return csv.Status.Phase == olm.CSVPhasePending && !csvchain.Begun(csv)
 }
 
 // overlaps reports whether the operators of two namespaces watch a common namespace. An operator without an
@@ -233,11 +244,11 @@ var groupMoved = predicate.Funcs{
 }
 
 // ownershipEnded is a predicate for events after which other CSVs may own the kinds of a CSV. A new CSV is the youngest
-// and takes nothing from others.
+// and takes nothing from others. One whose requirements turn out to be unmet does not either.
 var ownershipEnded = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*v1alpha1.ClusterServiceVersion), e.ObjectNew.(*v1alpha1.ClusterServiceVersion)
-		return !slices.Equal(crdsOf(before), crdsOf(after))
+		return !slices.Equal(crdsOf(before), crdsOf(after)) || isUnmet(after) && !isUnmet(before)
 	},
 }

@@ -84,6 +84,19 @@ func TestOwnerConflict(t *testing.T) {
 			csv:    mine(refused), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), refused)}, group: targets(),
 			want: conflict("other/w1"),
 		},
+		"ElsewherePending": {
+			reason: "One that cannot run keeps nobody from it: anybody may claim a kind.",
+			csv:    mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), phase(olm.CSVPhasePending))}, group: targets(),
+		},
+		"YoungerRuns": {
+			reason: "What could not run before does not stop a younger one that does.",
+			csv:    mine(created(1), phase(olm.CSVPhasePending)), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), phase(olm.CSVPhaseSucceeded))},
+			group: targets(), want: conflict("other/w1"),
+		},
+		"OlderHasNotBegun": {
+			reason: "An older one that begins now does not stop what runs.",
+			csv:    mine(phase(olm.CSVPhaseSucceeded)), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: targets(),
+		},
 		"ElsewhereKeptOut": {
 			reason: "One that may not run, since its static OperatorGroup does not list its kind, is no rival.",
 			csv:    mine(), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos))}, group: static("other", 1, ""),
