@@ -235,7 +235,8 @@ func TestResourcesOfOthers(t *testing.T) {
 		platformv1alpha1.ReasonForbidden, "Subscription "+victim+"/held", composer, "operatorstatus.io/aggregate-to-compose")
 	refusesResource(t, attacker, namespace, "group", `{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: second, namespace: `+victim+`}, spec: {}}`,
 		platformv1alpha1.ReasonForbidden, "OperatorGroup "+victim+"/second", composer)
-	refusesResource(t, attacker, namespace, "namespace", `{apiVersion: v1, kind: Namespace, metadata: {name: `+victim+`-more}}`, platformv1alpha1.ReasonForbidden, composer)
+	refusesResource(t, attacker, namespace, "namespace", `{apiVersion: v1, kind: Namespace, metadata: {name: `+victim+`-more}}`,
+		platformv1alpha1.ReasonForbidden, composer)
 	absent(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "held"}})
 	absent(t, &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: "second"}})
 	absent(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: victim + "-more"}})

@@ -83,7 +83,8 @@ func validator(v apiextensionsv1.CustomResourceDefinitionVersion) (validation.Sc
 }
 
 // firstInvalid returns the first custom resource that is invalid, and why.
-func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, validate validation.SchemaValidator) (types.NamespacedName, string, error) {
+func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, validate validation.SchemaValidator) (
+	types.NamespacedName, string, error) {
 	if validate == nil {
 		return types.NamespacedName{}, "", nil
 	}

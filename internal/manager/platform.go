@@ -50,7 +50,8 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	}
 	reconciler := &platformoperator.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Live: live, As: as.watching, Watches: watches, DefaultCatalog: catalog,
-		Composer: apply.Identity(composer), DefaultAccount: apply.Identity(account), Reserved: append(reserved, o.Namespace), DegradedInertia: o.DegradedInertia, Now: time.Now,
+		Composer: apply.Identity(composer), DefaultAccount: apply.Identity(account), Reserved: append(reserved, o.Namespace),
+		DegradedInertia: o.DegradedInertia, Now: time.Now,
 	}
 	kind := platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind)
 	installed.when(func() error {

@@ -176,7 +176,8 @@ func TestPrune(t *testing.T) {
 		grant  *record.Grant
 		stays  bool
 	}{
-		"Owned":    {reason: "The CSV has no such Deployment any more.", object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace, install.OwnerReference(owner))}},
+		"Owned": {reason: "The CSV has no such Deployment any more.",
+			object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace, install.OwnerReference(owner))}},
 		"Labelled": {reason: "A label is no proof.", object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace)}, stays: true},
 		"Former": {reason: "An owner of that name was another one.", stays: true,
 			object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace, metav1.OwnerReference{Name: owner.Name, Kind: "ClusterServiceVersion", UID: "before"})}},

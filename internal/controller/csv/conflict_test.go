@@ -90,8 +90,9 @@ func TestOwnerConflict(t *testing.T) {
 		},
 		"YoungerRuns": {
 			reason: "What could not run before does not stop a younger one that does.",
-			csv:    mine(created(1), phase(olm.CSVPhasePending)), others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), phase(olm.CSVPhaseSucceeded))},
-			group: targets(), want: conflict("other/w1"),
+			csv:    mine(created(1), phase(olm.CSVPhasePending)),
+			others: []*v1alpha1.ClusterServiceVersion{csv("w1", elsewhere, owning(foos), phase(olm.CSVPhaseSucceeded))},
+			group:  targets(), want: conflict("other/w1"),
 		},
 		"OlderHasNotBegun": {
 			reason: "An older one that begins now does not stop what runs.",
