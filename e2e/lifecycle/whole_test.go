@@ -252,12 +252,13 @@ func TestTerminatingTarget(t *testing.T) {
 func TestBrokenConversion(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "converted", Version: version} }
-	renamed := foo("3.0.0")
+	renamed, newest := foo("3.0.0"), foo("4.0.0")
 	renamed.Change = func(csv, _ *unstructured.Unstructured) {
 		deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
 		deployments[0].(map[string]any)["name"] = "renamed"
 		_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments")
 	}
+	newest.Change = renamed.Change
 	s := newStage(t, "converted", publish(t, foo("1.0.0")))
 	sub := s.subscribe(t, "converted")
 	s.installed(t, sub, foo("1.0.0").CSV())
@@ -334,11 +335,24 @@ metadata:
 	beside.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed), publish(t, other))
 	beside.installed(t, beside.subscribe(t, "unbroken"), other.CSV())
 
+	t.Log("The operator is updated again: the versions that stay remain a chain.")
+	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed, newest), publish(t, other))
+	s.installed(t, sub, newest.CSV())
+	follows := s.csv(renamed.CSV())
+	s.await(t, follows, func() string {
+		if follows.Status.Phase != olm.CSVPhaseDeleting || !strings.Contains(follows.Status.Message, stays.Name+", which it replaced") {
+			return fmt.Sprintf("it is %s: %s", follows.Status.Phase, follows.Status.Message)
+		}
+		return ""
+	})
+
 	t.Log("It can be read again.")
 	s.patch(t, broken, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
 	cluster.AwaitGone(t, stays)
+	cluster.AwaitGone(t, follows)
 	one.SetAPIVersion("broken.example.com/v1")
-	served.Await(t, one, belongsTo(renamed.CSV()))
+	served.Await(t, one, belongsTo(newest.CSV()))
+	s.installed(t, sub, newest.CSV())
 }
 
 // TestRightsGone verifies that an update removes the rights that the new version does not request.

@@ -88,7 +88,7 @@ func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 // were applied for it. While something cannot be handed over, the CSV stays, without what would work against its heir.
 func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict) (reconcile.Result, error) {
 	heir := s.heir()
-	obstacle, err := r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, heir) })
+	obstacle, err := r.obstacleTo(ctx, s, heir)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -105,6 +105,24 @@ func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict)
 		}
 	}
 	return reconcile.Result{RequeueAfter: verdict.Again}, nil
+}
+
+// obstacleTo hands over what a replaced CSV owns, and returns why it must stay; nil if it need not.
+func (r *Reconciler) obstacleTo(ctx context.Context, s *situation, heir *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
+	if before := s.inherited(); before != nil {
+		return before, nil
+	}
+	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, heir) })
+}
+
+// inherited returns the obstacle that the CSV which this one has replaced still exists; nil if it does not. Without this one
+// it would have no successor any more, and be an operator of its own that rivals the heir.
+func (s *situation) inherited() *obstacle {
+	before := s.csvs[s.csv.Spec.Replaces]
+	if before == nil || before.Name == s.csv.Name {
+		return nil
+	}
+	return &obstacle{message: fmt.Sprintf("ClusterServiceVersion %s, which it replaced", before.Name)} // whose deletion is an event
 }
 
 func (r *Reconciler) deleteReplaced(ctx context.Context, s *situation, verdict *Verdict, heir *v1alpha1.ClusterServiceVersion) error {

@@ -113,6 +113,31 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// TestInherited verifies that a CSV stays until the one that it has replaced is gone: that would have no successor any more.
+func TestInherited(t *testing.T) {
+	v1, v2, v3 := csv("v1"), csv("v2", replaces("v1")), csv("v3", replaces("v2"), phase("Succeeded"))
+	for name, tc := range map[string]struct {
+		reason string
+		s      *situation
+		want   string
+	}{
+		"First":  {"It has replaced none.", about(v1, v2, v3), ""},
+		"Middle": {"The one before is still handed over.", about(v2, v1, v3), "ClusterServiceVersion v1, which it replaced"},
+		"Gone":   {"Nothing depends on it any more.", about(v2, v3), ""},
+		"Itself": {"A CSV that replaces itself waits for no other.", about(csv("v2", replaces("v2")), v3), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if o := tc.s.inherited(); o != nil {
+				got = o.message
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %q; want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 // TestCircle verifies that CSVs that replace each other do not delete each other.
 func TestCircle(t *testing.T) {
 	a, b := csv("a", replaces("b"), phase("Succeeded")), csv("b", replaces("a"), phase("Succeeded"))
