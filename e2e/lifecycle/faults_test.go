@@ -95,16 +95,17 @@ func TestRandomFaults(t *testing.T) {
 	for _, m := range managers {
 		m.start(t)
 	}
+	for _, o := range operators { // also if the cluster does not recover
+		o.report(t)
+	}
 	passed := 0
 	for _, o := range operators {
 		o.settle(t)
 		passed += o.passed
-		for _, why := range o.refused {
-			t.Error(why)
-		}
 	}
 	cluster.AwaitIdle(t, 3*time.Second)
 	for _, o := range operators {
+		o.report(t)
 		o.checkProbe(t)
 		o.countEvents(t)
 	}
@@ -244,6 +245,18 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 			o.mu.Unlock()
 		}
 	}()
+}
+
+// report fails the test for each update that should not have begun so far.
+func (o *faultyOperator) report(t *testing.T) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t.Logf("%s: %d of %d updates have begun", o.pkg, o.passed, o.offered-1)
+	for _, why := range o.refused {
+		t.Error(why)
+	}
+	o.refused = nil
 }
 
 // settle has the custom resource allow the last update, and waits until it is installed.

@@ -79,7 +79,7 @@ func registries(t *testing.T, w *world) {
 	t.Run("no registry", func(t *testing.T) {
 		other := source(namespace, "other", addressSpec(catalogtest.ServeOther(t)))
 		w.Create(t, other)
-		w.awaitHealthy(t, other, "False NotACatalog: the server at "+other.Spec.Address+" is no operator registry: unknown service api.Registry")
+		w.awaitHealthy(t, other, "False NotACatalog: the server at "+other.Spec.Address+" is no operator registry")
 	})
 }
 
