@@ -240,7 +240,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestLabelledRole verifies that a ClusterRole that somebody labels as one of an OperatorGroup is not deleted with that.
+// TestLabelledRole verifies that another ClusterRole with the labels of an OperatorGroup is not deleted with the group.
 func TestLabelledRole(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t, "labelled"), Name: "group"}}

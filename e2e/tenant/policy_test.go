@@ -234,8 +234,8 @@ func TestManagerIsolates(t *testing.T) {
 	}
 }
 
-// TestBecomesCopy verifies that nobody makes an installed ClusterServiceVersion look like a copy of OLM's, whose update no
-// Probe would hold.
+// TestBecomesCopy verifies that an installed ClusterServiceVersion cannot be marked as a copy of OLM's, whose update no Probe
+// would hold.
 func TestBecomesCopy(t *testing.T) {
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t, "copied"), Name: "foo"}}
 	csv.Spec.DisplayName, csv.Spec.InstallStrategy.StrategyName = "foo", olm.InstallStrategyNameDeployment

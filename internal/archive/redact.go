@@ -33,12 +33,14 @@ func redact(value any) any {
 	case map[string]any:
 		return redactObject(value)
 	case []any:
+		before := ""
 		for i := range value {
-			if before, isText := value[max(i-1, 0)].(string); isText && i > 0 && secretFlag.MatchString(before) {
-				value[i] = redacted // --token and its value are two arguments
-				continue
+			if secretFlag.MatchString(before) { // --token and its value are two arguments
+				value[i] = redacted
+			} else {
+				value[i] = redact(value[i])
 			}
-			value[i] = redact(value[i])
+			before, _ = value[i].(string)
 		}
 	case string:
 		return RedactText(value)
@@ -126,7 +128,7 @@ func zipped(text []byte) string {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	_, _ = z.Write(text) // a buffer takes everything
-	_ = z.Close()
+	_ = z.Close()        // as above
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// hostile is a cluster whose operator writes to the terminal of whoever reads its statuses. EVIL is replaced.
+// hostile is a cluster with an operator whose statuses contain control sequences for terminals. EVIL is replaced.
 const hostile = `
 apiVersion: operators.coreos.com/v1alpha1
 kind: Subscription

@@ -24,11 +24,11 @@ func Clip(text string, limit int) string {
 	return text[:cut] + ellipsis
 }
 
-// Line returns text that somebody else wrote on one line, with each sequence of white space replaced by a space, and safe
-// to show: see Safe.
+// Line returns a text of another author on one line, with each sequence of white space replaced by a space, and each character
+// by one that is safe to show: see Safe.
 func Line(text string) string { return strings.Map(Safe, strings.Join(strings.Fields(text), " ")) }
 
-// Quote returns a message that somebody else wrote, on one line, as the end of a sentence; empty if the message is.
+// Quote returns a message of another author, on one line, as the end of a sentence; empty if the message is.
 func Quote(message string) string {
 	if message = strings.TrimRight(Line(message), ". "); message != "" {
 		return ": " + message

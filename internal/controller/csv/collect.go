@@ -42,7 +42,11 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 		return err
 	}
 	if grant != nil {
-		if err := r.collectRecorded(ctx, csv, grant, func(record.Reference) bool { return true }); err != nil {
+		as, missing, err := r.collector(grant)
+		if err != nil {
+			return err
+		}
+		if err := r.collectRecorded(ctx, as, missing, csv, grant.Beyond); err != nil {
 			return err
 		}
 	}
@@ -55,19 +59,12 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 	return r.Records.DropGrant(ctx, csv)
 }
 
-// collectRecorded deletes the objects outside its namespace that a grant records for a CSV, as far as which selects them.
-func (r *Reconciler) collectRecorded(ctx context.Context, csv types.NamespacedName, grant *record.Grant, which func(record.Reference) bool) error {
-	as, missing, err := r.collector(grant)
-	if err != nil {
-		return err
-	}
-	for _, ref := range grant.Beyond {
-		switch {
-		case !which(ref):
-			continue
-		case !ref.Created && (missing || ref.UID == ""): // the account, or a label, may have given an object of others to the CSV
-			log.FromContext(ctx).Info("Left object of a deleted ClusterServiceVersion, since it was not created for it, and nobody is known who may delete it",
-				"kind", ref.Kind, "name", ref.Name, "as", grant.Identity.String())
+// collectRecorded deletes objects that are recorded for a CSV. missing is true if the account that it was installed as no
+// longer exists.
+func (r *Reconciler) collectRecorded(ctx context.Context, as client.Client, missing bool, csv types.NamespacedName, refs []record.Reference) error {
+	for _, ref := range refs {
+		if !ref.Created && (missing || ref.UID == "") { // the account, or a label, may have given an object of others to the CSV
+			log.FromContext(ctx).Info("Kept object that may have existed before it was written for the ClusterServiceVersion", "kind", ref.Kind, "name", ref.Name)
 			continue
 		}
 		if err := r.collectOne(ctx, as, csv, ref); err != nil {

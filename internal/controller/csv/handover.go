@@ -211,11 +211,12 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	}
 	as := r.Client
 	if grant != nil {
-		if as, _, err = r.collector(grant); err != nil {
+		var missing bool
+		if as, missing, err = r.collector(grant); err != nil {
 			return err
 		}
-		isWebhook := func(ref record.Reference) bool { return ref.Group == admissionregistrationv1.GroupName }
-		if err := r.collectRecorded(ctx, key, grant, isWebhook); err != nil {
+		webhooks := slices.DeleteFunc(slices.Clone(grant.Beyond), func(ref record.Reference) bool { return ref.Group != admissionregistrationv1.GroupName })
+		if err := r.collectRecorded(ctx, as, missing, key, webhooks); err != nil {
 			return err
 		}
 	}
