@@ -47,8 +47,8 @@ const (
 	// give the object or the PlatformOperator another name.
 	ReasonConflict = "Conflict"
 
-	// ReasonNamespaceReserved means that the namespace of the operator, or of an object in `resources` that is applied as no
-	// account of the author's choice, is reserved by the manager's --reserved-namespaces.
+	// ReasonNamespaceReserved means that the namespace of the operator, or of an object in `resources` while no
+	// spec.serviceAccountName is set, is reserved by the manager's --reserved-namespaces.
 	// Remedy: set spec.namespace to another namespace in a new PlatformOperator, or metadata.namespace of the object. A
 	// cluster admin can change the manager's --reserved-namespaces.
 	ReasonNamespaceReserved = "NamespaceReserved"
@@ -131,12 +131,14 @@ const (
 	ReasonInstalling = "Installing"
 
 	// ReasonSubscriptionNotFound means that there is no Subscription to the package yet, or none to observe.
-	// Remedy: none while it is being created. With managementPolicy Observe, create a Subscription to the package.
+	// Remedy: none while it is being created. With managementPolicy Observe, create a Subscription to the package; if the
+	// message names one of another catalog or namespace, do what it says.
 	ReasonSubscriptionNotFound = "SubscriptionNotFound"
 
 	// ReasonSubscriptionAmbiguous means that there are several Subscriptions to the package, and `spec.namespace` does
 	// not select one to observe.
-	// Remedy: set spec.namespace in a new PlatformOperator to the namespace of one of them.
+	// Remedy: set spec.package.catalog if their catalogs differ, or set spec.namespace in a new PlatformOperator to the
+	// namespace of one of them.
 	ReasonSubscriptionAmbiguous = "SubscriptionAmbiguous"
 
 	// ReasonOLMNotFound means that the cluster has neither OLM nor the loops of operator-status.

@@ -20,8 +20,8 @@ const (
 	// operator even if there is users' data. The data and its namespace are kept.
 	AnnotationDeleteAnyway = "operatorstatus.io/delete-anyway"
 
-	// LabelAggregateToCompose on a ClusterRole, with the value "true", grants its rules to the manager, which applies
-	// `spec.resources` of PlatformOperators with them.
+	// LabelAggregateToCompose on a ClusterRole, with the value "true", grants its rules to the service account
+	// operator-status-composer, as which `spec.resources` of PlatformOperators are applied unless another is named.
 	LabelAggregateToCompose = "operatorstatus.io/aggregate-to-compose"
 )
 
@@ -107,7 +107,7 @@ type PlatformOperatorSpec struct {
 	// ServiceAccountName is the name of the service account, in the namespace that the operator is installed in, that
 	// reads, applies and deletes the objects in `resources`. To set it, or to change `resources` while it is set, a
 	// user needs permission to impersonate it. If omitted, it is the account of the manager's
-	// --default-resources-account, or that of compose-role, which does not apply RBAC objects.
+	// --default-resources-account, or operator-status-composer, which does not apply RBAC objects.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
@@ -269,6 +269,11 @@ type PlatformOperatorStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Namespace of the operator's Subscription. With managementPolicy Observe, Subscriptions in other namespaces do not
+	// count any more once it is set; it is kept if the Subscription is deleted.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 
 	// Version of the operator that is running. During an update it is the old version until the new one has Succeeded.
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version"

@@ -151,11 +151,12 @@ func (c composer) subscription(ctx context.Context, in *platformoperatorstatus.I
 	if err != nil {
 		return err
 	}
-	in.Observed = len(candidates)
-	for i := range candidates {
-		if platformoperatorstatus.Controls(c.op, &candidates[i]) || in.Observes() && in.Observed == 1 {
-			in.Subscription = &candidates[i]
-		}
+	if in.Observes() {
+		in.Observe(candidates, c.DefaultCatalog)
+	} else if i := slices.IndexFunc(candidates, func(sub operatorsv1alpha1.Subscription) bool {
+		return platformoperatorstatus.Controls(c.op, &sub)
+	}); i >= 0 {
+		in.Subscription = &candidates[i]
 	}
 	if in.Subscription == nil {
 		return nil
@@ -170,7 +171,7 @@ func (c composer) subscription(ctx context.Context, in *platformoperatorstatus.I
 }
 
 // candidates returns the Subscriptions that may belong to the PlatformOperator: those in its namespace that it controls
-// or that are for its package. If it only observes and names no namespace, all namespaces are searched.
+// or that are for its package; those of all namespaces if it only observes and names no namespace.
 func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscription, error) {
 	list := &operatorsv1alpha1.SubscriptionList{}
 	options := []client.ListOption{client.UnsafeDisableDeepCopy}

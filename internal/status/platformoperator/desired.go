@@ -125,17 +125,20 @@ func supports(modes []olm.InstallMode, t olm.InstallModeType) bool {
 	return len(modes) == 0 || slices.ContainsFunc(modes, func(m olm.InstallMode) bool { return m.Type == t && m.Supported })
 }
 
+// catalogOf returns the catalog of the package.
+func catalogOf(op *v1alpha1.PlatformOperator, defaultCatalog types.NamespacedName) types.NamespacedName {
+	named := op.Spec.Package.Catalog
+	if named == nil {
+		return defaultCatalog
+	}
+	return types.NamespacedName{Namespace: cmp.Or(named.Namespace, defaultCatalog.Namespace), Name: named.Name}
+}
+
 // subscriptionOf returns the Subscription to compose. It is always Manual: OLM would update an Automatic one without
 // evaluating the Probe. Unless spec.approval is Manual, the label lets operator-status approve, with OLM or without.
 func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
 	pkg := op.Spec.Package
-	catalog := around.DefaultCatalog
-	if c := pkg.Catalog; c != nil {
-		catalog.Name = c.Name
-		if c.Namespace != "" {
-			catalog.Namespace = c.Namespace
-		}
-	}
+	catalog := catalogOf(op, around.DefaultCatalog)
 	out := NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.SubscriptionKind, op.GetNamespaceToInstallIn(), subscriptionName(op, around))
 	if op.Spec.Approval != olm.ApprovalManual {
 		out.SetLabels(map[string]string{operatorsv1alpha1.LabelGate: operatorsv1alpha1.GateApproval})

@@ -84,7 +84,7 @@ func eachRound(t *testing.T, try func(in func() Inputs)) {
 
 // story summarizes Inputs.
 func story(in Inputs) string {
-	out := fmt.Sprintf("policy %q, duplicates %v, yields %t, no OLM %t, observed %d\n",
+	out := fmt.Sprintf("policy %q, duplicates %v, yields %t, no OLM %t, observed %v\n",
 		in.Operator.Spec.ManagementPolicy, in.Duplicates, in.Yields, in.NoOLM, in.Observed)
 	for _, c := range in.Operator.Status.Conditions {
 		out += fmt.Sprintf("was %s=%s/%s of generation %d\n", c.Type, c.Status, c.Reason, c.ObservedGeneration)
@@ -226,7 +226,8 @@ func randomMoment(r *rand.Rand) Inputs {
 	switch r.IntN(10) {
 	case 0:
 		observing(in.Operator)
-		in.Objects, in.Duplicates, in.Observed = nil, nil, r.IntN(3)
+		in.Objects, in.Duplicates = nil, nil
+		in.Observed.Candidates = []string{"foo/foo", "other/foo"}[:r.IntN(3)]
 	case 1:
 		in.Objects, in.Duplicates, in.Yields = nil, []string{"bar"}, true
 	case 2:
@@ -273,7 +274,7 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 		there = append(there, pick(r, csv, byOLM(csv.DeepCopy())))
 	}
 	csvs(there...)(in)
-	if oneIn(r, 8) || in.Observes() && in.Observed != 1 {
+	if oneIn(r, 8) || in.Observes() && len(in.Observed.Candidates) != 1 {
 		in.Subscription, in.CSVs = nil, nil // CSVs are only read if there is a Subscription
 		return
 	}

@@ -62,8 +62,8 @@ type Inputs struct {
 	// Subscription to the package; nil if there is none.
 	Subscription *operatorsv1alpha1.Subscription
 
-	// Observed is how many Subscriptions managementPolicy Observe might refer to.
-	Observed int
+	// Observed holds the Subscriptions that there are to observe, if managementPolicy is Observe.
+	Observed Observed
 
 	// CSVs are the ClusterServiceVersions of the Subscription's namespace, by name.
 	CSVs map[string]*operatorsv1alpha1.ClusterServiceVersion
@@ -84,6 +84,7 @@ func Compute(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	out := in.Operator.Status.DeepCopy()
 	for _, concern := range []func(Inputs, *v1alpha1.PlatformOperatorStatus){
 		resources,
+		namespace,
 		version,
 		synced,
 		ready,
@@ -184,6 +185,16 @@ func set(in Inputs, out *v1alpha1.PlatformOperatorStatus, c metav1.Condition) {
 
 // maxMessage limits a message, in bytes. The API server accepts 32 KiB.
 const maxMessage = 4096
+
+// namespace sets the namespace of the Subscription. It is kept while an observed one is missing.
+func namespace(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
+	switch {
+	case in.Subscription != nil:
+		out.Namespace = in.Subscription.Namespace
+	case !in.Observes():
+		out.Namespace = ""
+	}
+}
 
 // version sets the version of the operator that is running.
 func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
@@ -316,9 +327,13 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// upgradeable sets Upgradeable to that of the operator's Probe, or to False if an update is held for another reason.
+// upgradeable sets Upgradeable to that of the operator's Probe, or to False if an update is held for another reason. It
+// is kept while an observed Subscription is missing: its deletion must not end a hold of the cluster's updates.
 func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := in.mirrored(v1alpha1.ConditionUpgradeable, metav1.ConditionTrue)
+	if last := meta.FindStatusCondition(out.Conditions, c.Type); last != nil && in.Observes() && in.Subscription == nil && out.Namespace != "" {
+		c = *last
+	}
 	if sub := in.Subscription; sub != nil {
 		held := sub.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
 		if held.Status == "True" && held.Reason != operatorsv1alpha1.ReasonApprovalMissing && c.Status != metav1.ConditionFalse {
@@ -415,12 +430,8 @@ func (in Inputs) operatorTrouble() *condition.Problem {
 	case in.NoOLM:
 		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound,
 			Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
-	case in.Observes() && in.Observed > 1:
-		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
-			"There are %d Subscriptions to package %s: set spec.namespace to select one", in.Observed, in.Operator.Spec.Package.Name)}
 	case in.Observes() && in.Subscription == nil:
-		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionNotFound,
-			Message: fmt.Sprintf("There is no Subscription to package %s to observe", in.Operator.Spec.Package.Name)}
+		return in.unobserved()
 	case in.modesUnsupported():
 		return &condition.Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
 			"The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace %s that fits its install modes, "+

@@ -888,8 +888,11 @@ func resourceRows() map[string]statusRow {
 	return out
 }
 
+// gone takes the Subscription away, and with it what is only read if there is one.
+func gone(in *Inputs) { in.Subscription, in.CSVs, in.Probe = nil, nil, nil }
+
 func observeRows() map[string]statusRow {
-	observed := func(n int) given { return func(in *Inputs) { in.Observed = n } }
+	observed := func(names ...string) given { return func(in *Inputs) { in.Observed.Candidates = names } }
 	return map[string]statusRow{
 		"None": {
 			reason: "What is not there cannot be observed.",
@@ -905,13 +908,13 @@ func observeRows() map[string]statusRow {
 		},
 		"One": {
 			reason: "One is reported on as if it were our own.",
-			in:     beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+			in:     beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
 			want:   how("Synced=True/ObserveOnly"), version: "1.0.0",
 			messages: map[string]string{"Ready": "foo.v1 runs"},
 		},
 		"OneInTrouble": {
 			reason: "Also of what is wrong with it.",
-			in: beginning(asked(observing), nothingMade, observed(1),
+			in: beginning(asked(observing), nothingMade, observed("foo/foo"),
 				subscribed("", "", "No", "ResolutionFailed=True/ChannelNotFound: No channel")),
 			want:     onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/ChannelNotFound"),
 			failing:  "ChannelNotFound",
@@ -919,27 +922,37 @@ func observeRows() map[string]statusRow {
 		},
 		"Several": {
 			reason: "If there are several, it is not known which one is meant.",
-			in:     beginning(asked(observing), nothingMade, observed(2)),
+			in:     beginning(asked(observing), nothingMade, observed("foo/foo", "other/foo")),
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionAmbiguous",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionAmbiguous",
 			messages: map[string]string{
-				"Installed": "There are 2 Subscriptions to package foo: set spec.namespace to select one",
+				"Installed": "There are 2 Subscriptions to package foo: foo/foo, other/foo. Create the PlatformOperator with the " +
+					"spec.namespace, or set the spec.package.catalog, of one of them",
 			},
 		},
 		"Regressed": {
 			reason: "An operator that no longer runs is degraded, even if it is only observed.",
-			in: after(beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+			in: after(beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
 				csvs(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods"))),
 			want: how("Synced=True/ObserveOnly", "Ready=False/Degraded"), version: "1.0.0", failing: "ComponentUnhealthy",
 		},
 		"GoneAgain": {
 			reason: "One that was there, and ran, is degraded.",
-			in: after(beginning(asked(observing), nothingMade, observed(1), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
-				observed(0), func(in *Inputs) { in.Subscription, in.CSVs = nil, nil }),
+			in: after(beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+				observed(), gone),
 			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionNotFound",
+		},
+		"GoneWhileHeld": {
+			reason: "Whether it may be updated is not known any more: what it said last counts.",
+			in: after(beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", "")),
+				probed("Upgradeable=False/Migrating: It migrates")), observed(), gone),
+			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
+				"UpToDate=False/SubscriptionNotFound", "Upgradeable=False/Migrating"),
+			failing:  "SubscriptionNotFound",
+			messages: map[string]string{"Upgradeable": "It migrates"},
 		},
 	}
 }

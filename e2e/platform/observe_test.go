@@ -1,0 +1,58 @@
+package platform
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+)
+
+// TestObservedAndOthers verifies that Subscriptions to the same package that others create do not change what is reported
+// on an observed operator, nor end its hold of the cluster's updates, and are not observed by themselves.
+func TestObservedAndOthers(t *testing.T) {
+	co := cluster.InstallClusterOperator(t)
+	s := newStage(t, publish(t, "seen", "1.0.0"))
+	subscribed := func(namespace, catalogNamespace string) *operatorsv1alpha1.Subscription {
+		sub := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "theirs"}}
+		sub.Spec = &olm.SubscriptionSpec{Package: "seen", CatalogSource: s.catalog.Name, CatalogSourceNamespace: catalogNamespace}
+		cluster.Create(t, sub)
+		return sub
+	}
+	observe := func(op *v1alpha1.PlatformOperator) {
+		op.Spec.Package.Name, op.Spec.ManagementPolicy, op.Spec.HoldClusterUpdates = "seen", v1alpha1.ManagementObserve, true
+	}
+	tenant := cluster.Namespace(t, "tenant")
+	subscribed(tenant, tenant)
+
+	op := create(t, "observer", observe)
+	awaitConditions(t, op, "Ready=False/Failed", "Installed=False/SubscriptionNotFound")
+	messageMatches(t, op, v1alpha1.ConditionInstalled, "to observe one of them", tenant+"/theirs", "spec.package.catalog")
+
+	namespace := cluster.Namespace(t, "real")
+	cluster.Create(t, &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}})
+	sub := subscribed(namespace, global)
+	awaitConditions(t, op, "Ready=True/Available", "UpToDate=True/NewestRuns")
+	cluster.Rediscovered(t).Apply(t, namespace, `{apiVersion: seen.example.com/v1, kind: Seen, metadata: {name: busy}, status: {conditions: [{type: Migrating, status: "True"}]}}`)
+	awaitConditions(t, op, "Upgradeable=False/NotUpgradeable")
+	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+
+	// Another from the same catalog: it is known that it was seen, since a PlatformOperator for all reports it.
+	subscribed(cluster.Namespace(t, "other"), global)
+	ambiguous := create(t, "late", observe)
+	awaitConditions(t, ambiguous, "Installed=False/SubscriptionAmbiguous")
+	awaitConditions(t, op, "Ready=True/Available", "Upgradeable=False/NotUpgradeable")
+	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+
+	if err := cluster.Client.Delete(t.Context(), sub); err != nil {
+		t.Fatal(err)
+	}
+	awaitConditions(t, op, "Ready=False/Degraded", "Installed=False/SubscriptionNotFound", "Upgradeable=False/NotUpgradeable")
+	messageMatches(t, op, v1alpha1.ConditionInstalled, "in namespace "+namespace)
+	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+	explains(t, co, configv1.OperatorUpgradeable, "observer")
+}

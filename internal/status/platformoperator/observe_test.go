@@ -1,0 +1,118 @@
+package platformoperator
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
+)
+
+// TestObserve verifies which Subscription a PlatformOperator reports on that only observes: nobody else's may take its
+// place, or make it ambiguous.
+func TestObserve(t *testing.T) {
+	defaultCatalog := types.NamespacedName{Namespace: "global", Name: "operators"}
+	sub := func(namespace, catalogNamespace, catalog string) operatorsv1alpha1.Subscription {
+		return operatorsv1alpha1.Subscription{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo"},
+			Spec:       &olm.SubscriptionSpec{Package: "foo", CatalogSourceNamespace: catalogNamespace, CatalogSource: catalog},
+		}
+	}
+	real, tenants, other := sub("real", "global", "operators"), sub("tenant", "tenant", "mine"), sub("other", "global", "operators")
+	specless := operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}
+	named := func(catalog v1alpha1.CatalogReference) builder.Change {
+		return func(op *v1alpha1.PlatformOperator) { op.Spec.Package.Catalog = &catalog }
+	}
+	in := func(namespace string) builder.Change {
+		return func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = namespace }
+	}
+	has := func(namespace string) builder.Change {
+		return func(op *v1alpha1.PlatformOperator) { op.Status.Namespace = namespace }
+	}
+
+	for name, tc := range map[string]struct {
+		reason  string
+		op      *v1alpha1.PlatformOperator
+		subs    []operatorsv1alpha1.Subscription
+		want    string // the Subscription
+		problem string
+	}{
+		"None": {
+			reason: "There is none.", op: builder.PlatformOperator(),
+			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe",
+		},
+		"Global": {
+			reason: "A catalog for all namespaces is an admin's, and so is what it offers.",
+			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{tenants, real}, want: "real/foo",
+		},
+		"OnlyTenants": {
+			reason: "A tenant's catalog can offer anything as package foo.",
+			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{tenants},
+			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe. Of another namespace or catalog are tenant/foo: " +
+				"to observe one of them, set spec.package.catalog to its catalog, or create the PlatformOperator anew with its spec.namespace",
+		},
+		"NamedCatalog": {
+			reason: "Unless that is the one that is declared.",
+			op:     builder.PlatformOperator(named(v1alpha1.CatalogReference{Namespace: "tenant", Name: "mine"})),
+			subs:   []operatorsv1alpha1.Subscription{tenants, real}, want: "tenant/foo",
+		},
+		"NamedCatalogAlone": {
+			reason: "Its namespace is that of the default catalog.",
+			op:     builder.PlatformOperator(named(v1alpha1.CatalogReference{Name: "operators"})),
+			subs:   []operatorsv1alpha1.Subscription{real, sub("tenant", "tenant", "operators")}, want: "real/foo",
+		},
+		"NamedNamespace": {
+			reason: "In the declared namespace it is of any catalog.",
+			op:     builder.PlatformOperator(in("tenant")), subs: []operatorsv1alpha1.Subscription{tenants, real}, want: "tenant/foo",
+		},
+		"NamedBoth": {
+			reason: "Unless another is declared.",
+			op:     builder.PlatformOperator(in("tenant"), named(v1alpha1.CatalogReference{Name: "operators"})),
+			subs:   []operatorsv1alpha1.Subscription{tenants},
+			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe in namespace tenant. Of another namespace or catalog are tenant/foo: " +
+				"to observe one of them, set spec.package.catalog to its catalog, or create the PlatformOperator anew with its spec.namespace",
+		},
+		"Two": {
+			reason: "It is not known which is meant.",
+			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{real, other},
+			problem: "SubscriptionAmbiguous: There are 2 Subscriptions to package foo: other/foo, real/foo. Create the PlatformOperator with the " +
+				"spec.namespace, or set the spec.package.catalog, of one of them",
+		},
+		"Settled": {
+			reason: "What has been observed is not made ambiguous by another.",
+			op:     builder.PlatformOperator(has("real")), subs: []operatorsv1alpha1.Subscription{other, real}, want: "real/foo",
+		},
+		"SettledAndGone": {
+			reason: "Nor replaced by it.",
+			op:     builder.PlatformOperator(has("real")), subs: []operatorsv1alpha1.Subscription{other},
+			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe in namespace real. Of another namespace or catalog are other/foo: " +
+				"to observe one of them, set spec.package.catalog to its catalog, or create the PlatformOperator anew with its spec.namespace",
+		},
+		"Specless": {
+			reason: "One without a spec is for nothing.",
+			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{specless, real}, want: "real/foo",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.op.Spec.ManagementPolicy = v1alpha1.ManagementObserve
+			inputs := Inputs{Operator: tc.op}
+			inputs.Observe(tc.subs, defaultCatalog)
+			var got, problem string
+			if inputs.Subscription != nil {
+				got = client.ObjectKeyFromObject(inputs.Subscription).String()
+			}
+			if p := inputs.unobserved(); p != nil {
+				problem = p.Reason + ": " + p.Message
+			}
+			if diff := cmp.Diff([]string{tc.want, tc.problem}, []string{got, problem}); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
