@@ -110,6 +110,12 @@ const (
 	// Remedy: create the ConfigMap in the namespace of the CatalogSource, or correct spec.configMap.
 	ReasonConfigMapNotFound = "ConfigMapNotFound"
 
+	// ReasonReadPreempted means that reading took long while catalogs of other namespaces were waiting, which have read
+	// less. The catalog is read again later.
+	// Remedy: none, it is read again by itself. If it recurs, look for registries that respond slowly, or trust the
+	// catalog: --trusted-catalogs of the manager.
+	ReasonReadPreempted = "ReadPreempted"
+
 	// ReasonCatalogsTooLarge means that several large catalogs were being read at once, which needs more memory than
 	// the limit. The catalog is read again later.
 	// Remedy: none, it is read again by itself. If it recurs, divide the largest catalogs.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,8 +24,9 @@ const (
 	// readerMemory limits the memory of one reader process, in bytes.
 	readerMemory = 192 << 20
 
-	// readersMemory limits the memory of all reader processes together, in bytes. When it is exceeded, the largest
-	// process is ended and its CatalogSource is read again later.
+	// readersMemory limits the memory of all reader processes together, in bytes. When it is exceeded, one is ended: an
+	// idle one if there is any, otherwise the largest, of a catalog that is not trusted if there is any. Its CatalogSource
+	// is read again later.
 	readersMemory = 320 << 20
 
 	// Limits for concurrent reads: for trusted catalogs, for all others, and per namespace.
@@ -49,7 +52,7 @@ type readers struct {
 
 	mu         sync.Mutex
 	idle       map[reader][]*idleProcess
-	running    map[*sandbox.Process]struct{}
+	running    map[*sandbox.Process]consumer
 	spare      *sandbox.Process // has read nothing yet; nil if there is none
 	next       *time.Timer      // starts the spare process
 	unconfined sync.Once
@@ -61,6 +64,9 @@ type reader struct {
 	authority authority
 }
 
+// consumer is how a process that uses memory is used.
+type consumer struct{ trusted, idle bool }
+
 type idleProcess struct {
 	*sandbox.Process
 	expires *time.Timer
@@ -69,32 +75,41 @@ type idleProcess struct {
 func newReaders(dir string, limits catalog.Limits) *readers {
 	return &readers{
 		dir: dir, limits: limits, answering: answering{last: map[string]time.Time{}}, turns: NewTurns(trustedReaders, otherReaders, namespaceReaders),
-		idle: map[reader][]*idleProcess{}, running: map[*sandbox.Process]struct{}{},
+		idle: map[reader][]*idleProcess{}, running: map[*sandbox.Process]consumer{},
 	}
 }
 
 // with waits for the catalog's turn and calls f with a process that reads for the catalog. The process is ended when
 // ctx is done, or if f returns false.
 func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (reusable bool, err error)) error {
-	leave, err := r.turns.Enter(ctx, to.key.Namespace, to.trusted)
+	turn, leave, err := r.turns.Enter(ctx, to.key.Namespace, to.trusted)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	p, err := r.process(ctx, to)
+	p, err := r.process(turn, to)
 	if err != nil {
 		return err
 	}
 	defer r.prepare()
-	inTime := context.AfterFunc(ctx, func() { p.KillFor(ctx.Err()) })
+	inTime := context.AfterFunc(turn, func() { p.KillFor(whyEnded(turn)) })
 	reusable, err := f(p)
 	if !inTime() || !reusable {
 		r.end(p)
 		return err
 	}
 	p.Disconnect() // what it keeps open would count as connections of its next read
-	r.rest(reader{to.key, to.authority}, p)
+	r.rest(to, p)
 	return err
+}
+
+// whyEnded returns the error of a read whose context has ended.
+func whyEnded(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrTurnOver) {
+		return catalog.Errorf(v1alpha1.ReasonReadPreempted, "%w: it is read again later", cause)
+	}
+	return cause
 }
 
 // process returns an idle process of the route's catalog, the spare process, or a new one.
@@ -111,7 +126,7 @@ func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, erro
 	}
 	r.mu.Lock()
 	first := len(r.running) == 0
-	r.running[p] = struct{}{}
+	r.running[p] = consumer{trusted: to.trusted}
 	r.mu.Unlock()
 	if first {
 		go r.watchMemory()
@@ -175,18 +190,25 @@ func (r *readers) takeIdle(key reader) *sandbox.Process {
 		last := len(r.idle[key]) - 1
 		p := r.idle[key][last]
 		r.idle[key] = r.idle[key][:last]
-		if p.expires.Stop() {
+		if !p.expires.Stop() {
+			continue
+		}
+		if !p.Ended() {
+			r.running[p.Process] = consumer{trusted: r.running[p.Process].trusted}
 			return p.Process
 		}
+		go r.end(p.Process)
 	}
 	delete(r.idle, key)
 	return nil
 }
 
 // rest keeps a process for the next request of its catalog, for at most idleReader.
-func (r *readers) rest(key reader, p *sandbox.Process) {
+func (r *readers) rest(to route, p *sandbox.Process) {
+	key := reader{to.key, to.authority}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.running[p] = consumer{to.trusted, true}
 	waiting := &idleProcess{Process: p}
 	waiting.expires = time.AfterFunc(idleReader, func() {
 		r.mu.Lock()
@@ -222,7 +244,7 @@ var errTogether = catalog.Errorf(v1alpha1.ReasonCatalogsTooLarge,
 	"several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
 	messages.Size(readersMemory))
 
-// watchMemory ends the largest process when all processes together use too much memory. It returns when there are none.
+// watchMemory ends a process when all processes together use too much memory. It returns when there are none.
 func (r *readers) watchMemory() {
 	const every = 50 * time.Millisecond
 	tick := time.NewTicker(every)
@@ -230,12 +252,12 @@ func (r *readers) watchMemory() {
 	for range tick.C {
 		r.mu.Lock()
 		var total, most int64
-		var largest *sandbox.Process
-		for p := range r.running {
+		var victim *sandbox.Process
+		for p, uses := range r.running {
 			n := p.Resident()
 			total += n
-			if n > most {
-				largest, most = p, n
+			if victim == nil || cmp.Or(uses.precedes(r.running[victim]), cmp.Compare(n, most)) > 0 {
+				victim, most = p, n
 			}
 		}
 		none := len(r.running) == 0
@@ -244,7 +266,22 @@ func (r *readers) watchMemory() {
 			return
 		}
 		if total > readersMemory {
-			largest.KillFor(errTogether)
+			victim.KillFor(errTogether)
 		}
 	}
+}
+
+// precedes returns 1 if one process is ended before the other, regardless of their sizes, -1 if after, and 0 if their
+// sizes decide.
+func (c consumer) precedes(other consumer) int {
+	rank := func(c consumer) int {
+		switch {
+		case c.idle:
+			return 2
+		case !c.trusted:
+			return 1
+		}
+		return 0
+	}
+	return cmp.Compare(rank(c), rank(other))
 }

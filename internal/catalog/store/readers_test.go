@@ -121,3 +121,25 @@ func TestTooMuchMemory(t *testing.T) {
 		t.Errorf("the next is not read: %d %v", n, err)
 	}
 }
+
+// TestPrecedes verifies which process is ended when all together use too much memory: no catalog that is not trusted may
+// keep a trusted one from being read, also not by the processes that wait for its next request.
+func TestPrecedes(t *testing.T) {
+	busy, trusted, idle, idleTrusted := consumer{}, consumer{trusted: true}, consumer{idle: true}, consumer{trusted: true, idle: true}
+	for name, tc := range map[string]struct {
+		a, b consumer
+		want int
+	}{
+		"TrustedLast":     {trusted, busy, -1},
+		"IdleFirst":       {idle, busy, 1},
+		"IdleTrustedToo":  {idleTrusted, busy, 1},
+		"SizesOfTrusted":  {trusted, trusted, 0},
+		"SizesOfOthers":   {busy, busy, 0},
+		"SizesOfIdle":     {idle, idleTrusted, 0},
+		"IdleBeforeThose": {trusted, idle, -1},
+	} {
+		if got := tc.a.precedes(tc.b); got != tc.want || tc.b.precedes(tc.a) != -tc.want {
+			t.Errorf("%s: %d; want %d", name, got, tc.want)
+		}
+	}
+}

@@ -2,50 +2,199 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
+	"time"
 )
 
-// Turns limits concurrency: for trusted catalogs, for all others, and per namespace. Work for a namespace delays that
-// namespace first, and never a trusted catalog.
-type Turns struct {
-	trusted, others chan struct{}
-	perNamespace    int
+const (
+	// turn is how long a namespace may read while others wait that have read less.
+	turn = 15 * time.Second
 
-	mu         sync.Mutex
-	namespaces map[string]chan struct{}
+	// halfLife is how long it takes until half of the time that a namespace has read is forgotten.
+	halfLife = 5 * time.Minute
+)
+
+// ErrTurnOver ends work for which others have waited too long. It is to be tried again later.
+var ErrTurnOver = errors.New("its turn ended, since catalogs of other namespaces were waiting")
+
+// Turns limits concurrency: for trusted catalogs, for all others, and per namespace. Work for a namespace delays that
+// namespace first, and never a trusted catalog. Of the namespaces that wait, the one is next that has had the least
+// time; and if it waits for one that has had more, by a turn, the longest work of that ends.
+type Turns struct {
+	trusted chan struct{}
+
+	others, perNamespace int
+
+	mu      sync.Mutex
+	waiting []*work            // in the order of their arrival
+	running []*work            // in the order of their start
+	had     map[string]*timing // by namespace
+}
+
+// work is untrusted work that waits or runs.
+type work struct {
+	namespace string
+	began     time.Time
+	begin     chan struct{} // closed when it may run
+	end       context.CancelCauseFunc
+}
+
+// timing is the time that a namespace has worked, as far as it is not forgotten, at one moment.
+type timing struct {
+	seconds float64
+	at      time.Time
 }
 
 // NewTurns returns Turns with these limits.
 func NewTurns(trusted, others, perNamespace int) *Turns {
-	return &Turns{trusted: make(chan struct{}, trusted), others: make(chan struct{}, others), perNamespace: perNamespace, namespaces: map[string]chan struct{}{}}
+	return &Turns{trusted: make(chan struct{}, trusted), others: others, perNamespace: perNamespace, had: map[string]*timing{}}
 }
 
-// Enter blocks until there is a free slot or ctx is done. The caller must call leave when the work is done.
-func (t *Turns) Enter(ctx context.Context, namespace string, trusted bool) (leave func(), err error) {
-	slots := []chan struct{}{t.trusted}
-	if !trusted {
-		slots = []chan struct{}{t.namespace(namespace), t.others}
-	}
-	leave = func() {}
-	for _, s := range slots {
+// Enter blocks until there is a free slot or ctx is done. The work is to end when the returned context does, which has
+// the cause ErrTurnOver if its turn is over. The caller must call leave when the work has ended.
+func (t *Turns) Enter(ctx context.Context, namespace string, trusted bool) (until context.Context, leave func(), err error) {
+	if trusted {
 		select {
-		case s <- struct{}{}:
-			before := leave
-			leave = func() { <-s; before() }
+		case t.trusted <- struct{}{}:
+			return ctx, func() { <-t.trusted }, nil
 		case <-ctx.Done():
-			leave()
-			return nil, fmt.Errorf("waiting until other catalogs have been read: %w", ctx.Err())
+			return nil, nil, waited(ctx)
 		}
 	}
-	return leave, nil
+	until, end := context.WithCancelCause(ctx)
+	w := &work{namespace: namespace, begin: make(chan struct{}), end: end}
+	t.change(func() { t.waiting = append(t.waiting, w) })
+	leave = func() {
+		t.change(func() { t.remove(w) })
+		end(nil)
+	}
+	if !t.await(ctx, w) {
+		leave()
+		return nil, nil, waited(ctx)
+	}
+	return until, leave, nil
 }
 
-func (t *Turns) namespace(name string) chan struct{} {
+func waited(ctx context.Context) error {
+	return fmt.Errorf("waiting until other catalogs have been read: %w", whyEnded(ctx))
+}
+
+// await blocks until the work may begin, and reports whether it may. While it waits, it ends the turns of others.
+func (t *Turns) await(ctx context.Context, w *work) bool {
+	for {
+		timer := time.NewTimer(turn / 10)
+		select {
+		case <-w.begin:
+			timer.Stop()
+			return true
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-timer.C:
+			t.change(t.preempt)
+		}
+	}
+}
+
+// change changes what waits and runs, and begins what then may begin.
+func (t *Turns) change(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.namespaces[name] == nil {
-		t.namespaces[name] = make(chan struct{}, t.perNamespace)
+	f()
+	for {
+		next := t.next()
+		if next == nil || len(t.running) == t.others {
+			return
+		}
+		next.began = time.Now()
+		t.waiting = slices.DeleteFunc(t.waiting, func(w *work) bool { return w == next })
+		t.running = append(t.running, next)
+		close(next.begin)
 	}
-	return t.namespaces[name]
+}
+
+// next returns the waiting work whose namespace has had the least time, and may begin more; nil if there is none.
+func (t *Turns) next() *work {
+	var out *work
+	least := math.Inf(1)
+	for _, w := range t.waiting {
+		if had := t.time(w.namespace); had < least && t.runs(w.namespace) < t.perNamespace {
+			out, least = w, had
+		}
+	}
+	return out
+}
+
+// preempt ends the turn of the work that has run for longest in the namespace that has had the most time, if the next
+// one has had less by a turn.
+func (t *Turns) preempt() {
+	next := t.next()
+	if next == nil {
+		return
+	}
+	var longest *work
+	var most float64
+	for _, w := range t.running {
+		if had := t.time(w.namespace); had > most {
+			longest, most = w, had // the first of the namespace runs longest
+		}
+	}
+	if longest != nil && time.Since(longest.began) >= turn && most-t.time(next.namespace) >= turn.Seconds() {
+		longest.end(ErrTurnOver)
+	}
+}
+
+// remove removes work that has ended or waits no longer.
+func (t *Turns) remove(w *work) {
+	same := func(other *work) bool { return other == w }
+	t.waiting = slices.DeleteFunc(t.waiting, same)
+	if !slices.ContainsFunc(t.running, same) {
+		return
+	}
+	t.running = slices.DeleteFunc(t.running, same)
+	now := time.Now()
+	before := t.had[w.namespace]
+	if before == nil {
+		before = &timing{at: now}
+	}
+	t.had[w.namespace] = &timing{before.left(now) + now.Sub(w.began).Seconds(), now}
+	for namespace, had := range t.had {
+		if had.left(now) < 0.1 {
+			delete(t.had, namespace)
+		}
+	}
+}
+
+// time returns the seconds that a namespace has had, including those of the work that runs.
+func (t *Turns) time(namespace string) float64 {
+	now := time.Now()
+	out := 0.0
+	if had := t.had[namespace]; had != nil {
+		out = had.left(now)
+	}
+	for _, w := range t.running {
+		if w.namespace == namespace {
+			out += now.Sub(w.began).Seconds()
+		}
+	}
+	return out
+}
+
+func (t *Turns) runs(namespace string) int {
+	out := 0
+	for _, w := range t.running {
+		if w.namespace == namespace {
+			out++
+		}
+	}
+	return out
+}
+
+// left returns what is not forgotten at a later moment.
+func (t timing) left(now time.Time) float64 {
+	return t.seconds * math.Exp2(-now.Sub(t.at).Seconds()/halfLife.Seconds())
 }

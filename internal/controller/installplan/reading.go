@@ -156,12 +156,12 @@ func (r *readings) forget(plan types.NamespacedName, one *reading) {
 // run reads the bundles of a plan when it gets a turn, and keeps them until they are claimed.
 func (r *readings) run(ctx context.Context, plan types.NamespacedName, one *reading) {
 	defer one.cancel()
-	leave, err := r.turns.Enter(ctx, plan.Namespace, one.trusted)
+	turn, leave, err := r.turns.Enter(ctx, plan.Namespace, one.trusted)
 	if err != nil {
 		return // canceled: other bundles are being read for the plan
 	}
 	defer leave()
-	one.manifests, one.err = r.read(ctx, one.choices)
+	one.manifests, one.err = r.read(turn, one.choices)
 	r.mu.Lock()
 	left := one.left
 	close(one.done)
@@ -173,7 +173,8 @@ func (r *readings) run(ctx context.Context, plan types.NamespacedName, one *read
 	defer expired.Stop()
 	select {
 	case <-one.claimed:
-	case <-ctx.Done():
+	case <-turn.Done(): // others wait for the memory
+		r.forget(plan, one)
 	case <-expired.C: // the plan was deleted or no longer needs them
 		r.forget(plan, one)
 	}
