@@ -35,3 +35,11 @@ var DefaultLimits = Limits{
 	Bundle:       10 << 20,
 	BundleFiles:  1000,
 }
+
+// Untrusted returns the limits for a catalog that is not trusted with the cluster: everything that such catalogs have read
+// at one time must fit on the disk of the manager.
+func (l Limits) Untrusted() Limits {
+	l.Image = min(l.Image, 512<<20)
+	l.Catalog = min(l.Catalog, 64<<20)
+	return l
+}

@@ -20,44 +20,48 @@ func contentOf(mebibytes int) *catalog.Content {
 	return &catalog.Content{Packages: map[string]*catalog.Package{"foo": {Channels: map[string]*catalog.Channel{"stable": stable, "alpha": stable}}}}
 }
 
-// TestFits verifies the memory limits for content: one for the catalogs of each namespace, one for all untrusted
-// catalogs together, and none for trusted ones.
+// TestFits verifies the limits of memory and disk for content: one for the catalogs of each namespace, one for all
+// untrusted catalogs together, and none for trusted ones.
 func TestFits(t *testing.T) {
 	trusts := func(c types.NamespacedName) bool { return c.Namespace == "olm" }
 	s := NewStore("olm")
-	add := func(namespace, name string, mebibytes int) error {
+	add := func(namespace, name string, mebibytes, stored int) error {
 		key := types.NamespacedName{Namespace: namespace, Name: name}
-		content := contentOf(mebibytes)
-		if err := s.fits(key, content, trusts); err != nil {
+		read := &reading{content: contentOf(mebibytes), stored: int64(stored) << 20}
+		if err := s.fits(key, read, trusts); err != nil {
 			return err
 		}
 		s.see(key, 0)
-		s.record(key, &reading{content: content}, outcome{at: time.Now()})
+		s.record(key, read, outcome{at: time.Now()})
 		return nil
 	}
 	for i, tt := range []struct {
 		reason          string
 		namespace, name string
 		mebibytes       int
+		stored          int // MiB
 		want            string
 	}{
-		{"", "a", "one", 10, ""},
-		{"Another version of the same takes its place.", "a", "one", 12, ""},
-		{"", "a", "two", 10, "the packages of all catalogs of the namespace would take 22MiB of memory. The limit is 16MiB"},
-		{"", "olm", "one", 30, ""},
-		{"", "b", "one", 15, ""},
-		{"", "c", "one", 15, ""},
-		{"", "d", "one", 15, ""},
-		{"", "e", "one", 15, "the packages of all catalogs that are not trusted would take 72MiB of memory. The limit is 64MiB"},
-		{"", "olm", "two", 30, ""},
+		{"", "a", "one", 10, 0, ""},
+		{"Another version of the same takes its place.", "a", "one", 12, 0, ""},
+		{"", "a", "two", 10, 0, "the packages of all catalogs of the namespace would take 22MiB of memory. The limit is 16MiB"},
+		{"", "olm", "one", 30, 600, ""},
+		{"", "b", "one", 15, 120, ""},
+		{"", "c", "one", 15, 120, ""},
+		{"", "d", "one", 15, 120, ""},
+		{"", "e", "one", 15, 0, "the packages of all catalogs that are not trusted would take 72MiB of memory. The limit is 64MiB"},
+		{"", "olm", "two", 30, 600, ""},
+		{"A few packages may have many objects.", "b", "two", 0, 9, "the contents of all catalogs of the namespace would take 129MiB of disk space. The limit is 128MiB"},
+		{"", "e", "two", 0, 120, ""},
+		{"", "f", "one", 0, 50, "the contents of all catalogs that are not trusted would take 530MiB of disk space. The limit is 512MiB"},
 	} {
-		err := add(tt.namespace, tt.name, tt.mebibytes)
+		err := add(tt.namespace, tt.name, tt.mebibytes, tt.stored)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%d: %s\ngot  %v\nwant %s", i, tt.reason, err, tt.want)
 		}
 	}
 	s.forget(types.NamespacedName{Namespace: "b", Name: "one"})
-	if err := add("e", "one", 15); err != nil {
+	if err := add("e", "one", 15, 0); err != nil {
 		t.Errorf("there is room again: %v", err)
 	}
 }

@@ -53,6 +53,7 @@ func (o *configMapOrigin) read(ctx context.Context, known *reading) (*reading, e
 	}
 	return &reading{
 		content: kept.content,
+		stored:  o.disk.size(kept.digest),
 		from:    "resourceVersion " + cm.ResourceVersion,
 		configMap: &olm.ConfigMapResourceReference{
 			Name: cm.Name, Namespace: cm.Namespace, UID: cm.UID, ResourceVersion: cm.ResourceVersion, LastUpdateTime: metav1.Now(),

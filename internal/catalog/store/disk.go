@@ -186,6 +186,20 @@ func (d *disk) has(digest string) bool {
 	return digest != "" && err == nil
 }
 
+// size returns the size of a stored content in bytes; 0 if it is not stored.
+func (d *disk) size(digest string) (bytes int64) {
+	files, err := os.ReadDir(d.contentDir(digest))
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
 // folder creates and returns an empty folder to write a content to.
 func (d *disk) folder() (string, error) {
 	out, err := os.MkdirTemp(filepath.Join(d.dir, "new"), "content")

@@ -87,6 +87,7 @@ func (o *imageOrigin) fromBefore() *reading {
 func (o *imageOrigin) reading(u use, content *catalog.Content, release func()) *reading {
 	return &reading{
 		content:  content,
+		stored:   o.disk.size(u.Digest),
 		from:     u.Digest,
 		demand:   u.Demand,
 		signedBy: u.SignedBy,

@@ -25,6 +25,9 @@ type origin interface {
 type reading struct {
 	content *catalog.Content
 
+	// stored is the size of what is kept of it on disk, in bytes.
+	stored int64
+
 	// from identifies the content, such as "sha256:…".
 	from string
 

@@ -24,8 +24,8 @@ type poller struct {
 	// timeout limits one attempt.
 	timeout time.Duration
 
-	// fits returns an Error if the content exceeds a memory limit.
-	fits func(*catalog.Content) error
+	// fits returns an Error if the content exceeds a limit for memory or disk.
+	fits func(*reading) error
 
 	// record is called with the result of each attempt. It returns false if the poller has been replaced, and must stop.
 	record func(*reading, outcome) bool
@@ -54,6 +54,8 @@ func (f *poller) run(ctx context.Context) {
 		switch {
 		case err == nil:
 			backoff = retries
+		case err.Reason == v1alpha1.ReasonTooLarge:
+			pause = max(f.every, defaultEvery) // it would be pulled again
 		case err.Permanent():
 			pause = cmp.Or(f.every, defaultEvery)
 		default:
@@ -68,9 +70,10 @@ func (f *poller) read(ctx context.Context) (*reading, *catalog.Error) {
 	defer cancel()
 	r, err := f.origin.read(ctx, f.known)
 	if err == nil && r != f.known {
-		if err = f.fits(r.content); err != nil {
+		if err = f.fits(r); err != nil {
 			r.release()
 			r = f.known
+			return r, catalog.AsError(err, v1alpha1.ReasonTooLarge)
 		}
 	}
 	if err == nil {

@@ -21,7 +21,7 @@ func TestFeedEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	outcomes := make(chan outcome, 10)
-	f := &poller{origin: o, timeout: time.Minute, fits: func(*catalog.Content) error { return nil }, record: func(_ *reading, oc outcome) bool {
+	f := &poller{origin: o, timeout: time.Minute, fits: func(*reading) error { return nil }, record: func(_ *reading, oc outcome) bool {
 		outcomes <- oc
 		return ctx.Err() == nil
 	}}

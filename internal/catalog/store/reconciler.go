@@ -139,6 +139,9 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.Ca
 // target returns what to read, with the current version of the ConfigMap.
 func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernetes version.Info) (target, error) {
 	t := targetOf(cs, kubernetes)
+	if t.every > 0 && !r.Reach.Trusts(client.ObjectKeyFromObject(cs)) {
+		t.every = max(t.every, shortestUntrusted)
+	}
 	var err error
 	if t.tooMany, err = r.tooMany(ctx, cs); err != nil {
 		return t, err
@@ -191,7 +194,7 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 	}
 	ctx, stop := context.WithCancel(r.ctx)
 	next := running{target: t, stop: stop, poller: &poller{known: r.Store.state(key).reading, every: t.every, timeout: r.Timeout}}
-	next.fits = func(content *catalog.Content) error { return r.Store.fits(key, content, r.Reach.Trusts) }
+	next.fits = func(read *reading) error { return r.Store.fits(key, read, r.Reach.Trusts) }
 	next.record = func(read *reading, o outcome) bool { return r.record(ctx, key, next.poller, read, o) }
 	r.pollers[key] = next
 	var err error
@@ -203,7 +206,11 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 }
 
 func (r *Reconciler) origin(key types.NamespacedName, t target) (origin, error) {
-	a := access{readers: r.readers, limits: r.Limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace},
+	limits := r.Limits
+	if !r.Reach.Trusts(key) {
+		limits = limits.Untrusted()
+	}
+	a := access{readers: r.readers, limits: limits, secrets: pullSecrets{reader: r.live, namespace: key.Namespace},
 		route: r.Reach.of(key).trusting(t.authority, r.live), signing: r.signing()}
 	if t.secrets != "" {
 		a.secrets.names = strings.Split(t.secrets, ",")

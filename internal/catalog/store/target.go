@@ -44,8 +44,8 @@ type target struct {
 	every time.Duration
 }
 
-// shortestEvery is the minimum interval between reads, regardless of the spec.
-const shortestEvery = time.Second
+// Minimum intervals between reads, regardless of the spec: of any catalog, and of one that is not trusted.
+const shortestEvery, shortestUntrusted = time.Second, 15 * time.Second
 
 // targetOf returns the target of a CatalogSource on a cluster with that version of Kubernetes.
 func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
