@@ -2,11 +2,13 @@ package testcluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -150,7 +152,8 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 	if len(agents) == 0 {
 		agents = []string{manager.UserAgent}
 	}
-	last := time.Now()
+	began := time.Now()
+	last := began
 	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
 		for _, r := range c.RequestsOf(t, last, agents...) {
 			if r.IsWork() && r.Received.After(last) {
@@ -160,9 +163,31 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 		return time.Since(last) > quiet, nil
 	})
 	if err != nil {
-		t.Fatalf("%v does not come to rest: %v", agents, err)
+		t.Fatalf("%v does not come to rest: %v\n%s", agents, err, tally(c.RequestsOf(t, began, agents...)))
 	}
 	return time.Now()
+}
+
+// tally counts the requests that are work, the most frequent first.
+func tally(requests []Request) string {
+	counts := map[string]int{}
+	for _, r := range requests {
+		if r.IsWork() {
+			o := r.ObjectRef
+			counts[fmt.Sprintf("%s %s/%s %s/%s: %d", r.Verb, o.Resource, o.Subresource, o.Namespace, o.Name, r.Response.Code)]++
+		}
+	}
+	var out strings.Builder
+	for i, which := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	}) {
+		if i == 40 {
+			fmt.Fprintf(&out, "and %d others\n", len(counts)-i)
+			break
+		}
+		fmt.Fprintf(&out, "%d times %s\n", counts[which], which)
+	}
+	return out.String()
 }
 
 // AwaitSynced waits until all Probes are Synced. One that could not be read yet, for example because its operator had no
