@@ -27,12 +27,18 @@ type poller struct {
 	// fits returns an Error if the content exceeds a limit for memory or disk.
 	fits func(*reading) error
 
+	// unfit is true if the last content that was read exceeded such a limit.
+	unfit bool
+
 	// record is called with the result of each attempt. It returns false if the poller has been replaced, and must stop.
 	record func(*reading, outcome) bool
 }
 
 // defaultEvery is the interval for registries that do not report changes, and after a permanent error.
 const defaultEvery = 15 * time.Minute
+
+// unfitEvery is the minimum interval after a content that exceeded a limit together with others. It is pulled again then.
+const unfitEvery = time.Minute
 
 // retries is the backoff after errors that may be temporary.
 var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: 2 * time.Minute}
@@ -54,8 +60,8 @@ func (f *poller) run(ctx context.Context) {
 		switch {
 		case err == nil:
 			backoff = retries
-		case err.Reason == v1alpha1.ReasonTooLarge:
-			pause = max(f.every, defaultEvery) // it would be pulled again
+		case f.unfit:
+			pause = max(f.every, unfitEvery)
 		case err.Permanent():
 			pause = cmp.Or(f.every, defaultEvery)
 		default:
@@ -68,12 +74,14 @@ func (f *poller) run(ctx context.Context) {
 func (f *poller) read(ctx context.Context) (*reading, *catalog.Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
+	f.unfit = false
 	r, err := f.origin.read(ctx, f.known)
 	if err == nil && r != f.known {
-		if err = f.fits(r); err != nil {
+		err = f.fits(r)
+		f.unfit = err != nil
+		if f.unfit {
 			r.release()
 			r = f.known
-			return r, catalog.AsError(err, v1alpha1.ReasonTooLarge)
 		}
 	}
 	if err == nil {
