@@ -7,6 +7,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
@@ -48,6 +49,9 @@ func TestObservedAndOthers(t *testing.T) {
 	awaitConditions(t, op, "Ready=True/Available", "Upgradeable=False/NotUpgradeable")
 	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
 
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
+		t.Fatal(err)
+	}
 	if err := cluster.Client.Delete(t.Context(), sub); err != nil {
 		t.Fatal(err)
 	}
@@ -55,4 +59,15 @@ func TestObservedAndOthers(t *testing.T) {
 	messageMatches(t, op, v1alpha1.ConditionInstalled, "in namespace "+namespace)
 	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
 	explains(t, co, configv1.OperatorUpgradeable, "observer")
+
+	// What no PlatformOperator has installed is not deleted with one.
+	plan := metav1.ObjectMeta{Namespace: namespace, Name: sub.Status.InstallPlanRef.Name}
+	csv := metav1.ObjectMeta{Namespace: namespace, Name: csvOf("seen")}
+	for _, o := range []client.Object{&olm.InstallPlan{ObjectMeta: plan}, &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: csv}} {
+		if err := cluster.Client.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		cluster.AwaitGone(t, o)
+	}
+	cluster.AwaitGone(t, &operatorsv1alpha1.Probe{ObjectMeta: csv})
 }
