@@ -120,6 +120,23 @@ func kept(read []corev1.Secret, name string, hosts []string, now time.Time) (Cer
 	return Certificate{}, false
 }
 
+// maxServing limits what is kept of each part of a serving certificate, in bytes. Its keys are of an elliptic curve.
+const maxServing = 4 << 10
+
+// ServingData returns the parts of the data of a Secret that Certify reads.
+func ServingData(secret *corev1.Secret) map[string][]byte {
+	if secret.Type != corev1.SecretTypeTLS {
+		return nil
+	}
+	out := map[string][]byte{}
+	for _, key := range []string{caKey, corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+		if part, ok := secret.Data[key]; ok && len(part) <= maxServing {
+			out[key] = part
+		}
+	}
+	return out
+}
+
 // fromSecret returns the certificate in a Secret, or why it is no longer valid.
 func fromSecret(secret corev1.Secret, hosts []string, now time.Time) (Certificate, error) {
 	out := Certificate{CA: secret.Data[caKey], Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}

@@ -62,7 +62,7 @@ func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, newCache cach
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.Impersonate.UserName = serviceaccount.MakeUsername(o.Namespace, LifecycleAccount)
 	other, err := cluster.New(config, func(c *cluster.Options) {
-		c.Scheme, c.NewCache, c.Cache = mgr.GetScheme(), newCache, cacheOptions()
+		c.Scheme, c.NewCache, c.Cache = mgr.GetScheme(), newCache, cacheOptions(o.Namespace)
 		c.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mgr.GetRESTMapper(), nil }
 	})
 	if err != nil {

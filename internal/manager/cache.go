@@ -10,6 +10,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,8 +18,13 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 )
 
-// managed limits the cache to parts of operators, for kinds of which a cluster has many other objects.
-func managed() map[client.Object]cache.ByObject {
+func cacheOptions(namespace string) cache.Options {
+	return cache.Options{DefaultTransform: strip, ByObject: managed(namespace)}
+}
+
+// managed limits the cache to parts of operators, for kinds of which a cluster has many other objects. namespace is the
+// manager's.
+func managed(namespace string) map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{}
 	for _, kind := range []client.Object{
 		&appsv1.Deployment{}, &corev1.Service{}, &corev1.Secret{},
@@ -26,8 +32,22 @@ func managed() map[client.Object]cache.ByObject {
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
 	} {
 		out[kind] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{install.LabelManaged: "true"})}
+		if _, ok := kind.(*corev1.Secret); ok {
+			out[kind] = cache.ByObject{Label: out[kind].Label, Transform: stripSecrets(namespace)}
+		}
 	}
 	return out
+}
+
+// stripSecrets returns what removes the data of Secrets, except of the records in the manager's namespace and of serving
+// certificates: whoever may create Secrets may label them as parts of operators.
+func stripSecrets(namespace string) toolscache.TransformFunc {
+	return func(o any) (any, error) {
+		if secret, ok := o.(*corev1.Secret); ok && secret.Namespace != namespace {
+			secret.Data = install.ServingData(secret)
+		}
+		return strip(o)
+	}
 }
 
 // strip removes from cached objects what no controller reads, which is most of the size of CustomResourceDefinitions,
@@ -46,14 +66,23 @@ func strip(o any) (any, error) {
 		o.ManagedFields, o.Annotations = nil, nil
 	case client.Object:
 		o.SetManagedFields(nil)
+		withoutLastApplied(o)
 	}
 	return o, nil
+}
+
+// withoutLastApplied removes the annotation in which kubectl keeps a whole second copy of the object.
+func withoutLastApplied(o client.Object) {
+	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(annotations)
+	}
 }
 
 // stripCSV removes what only users read. Of a copy that OLM made in another namespace it keeps only that it is a copy.
 func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 	csv.ManagedFields = nil
-	delete(csv.Annotations, corev1.LastAppliedConfigAnnotation)
+	withoutLastApplied(csv)
 	if csv.IsCopied() {
 		csv.Spec = olm.ClusterServiceVersionSpec{}
 		csv.Status = v1alpha1.ClusterServiceVersionStatus{Reason: csv.Status.Reason}
@@ -72,6 +101,7 @@ func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 // stripPlan removes the manifests, which are read from the API server when a plan runs.
 func stripPlan(plan *olm.InstallPlan) {
 	plan.ManagedFields = nil
+	withoutLastApplied(plan)
 	for _, step := range plan.Status.Plan {
 		step.Resource.Manifest = ""
 	}

@@ -269,7 +269,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	made, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:   scheme,
 		NewCache: newCache,
-		Cache:    cacheOptions(),
+		Cache:    cacheOptions(o.Namespace),
 		Metrics: metricsserver.Options{
 			BindAddress:    orNone(o.MetricsAddress),
 			SecureServing:  true,
@@ -295,8 +295,6 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	}
 	return mgr, addControllers(ctx, mgr, config, o, mode, newCache, identity)
 }
-
-func cacheOptions() cache.Options { return cache.Options{DefaultTransform: strip, ByObject: managed()} }
 
 func orNone(address string) string {
 	if address == "" {

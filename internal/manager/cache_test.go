@@ -1,0 +1,77 @@
+package manager
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+func TestStripSecrets(t *testing.T) {
+	const own = "operator-status-system"
+	large := bytes.Repeat([]byte("x"), 1<<20)
+	for _, c := range []struct {
+		name   string
+		secret corev1.Secret
+		want   []string
+		reason string
+	}{
+		{
+			name:   "Record",
+			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: own}, Data: map[string][]byte{"record.json.gz": large}},
+			want:   []string{"record.json.gz"},
+			reason: "tenants cannot write in the manager's namespace",
+		},
+		{
+			name:   "Opaque",
+			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}, Data: map[string][]byte{"tls.crt": []byte("x"), "text": []byte("x")}},
+			reason: "only certificates are read",
+		},
+		{
+			name: "Certificate",
+			secret: corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}, Type: corev1.SecretTypeTLS,
+				Data: map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("x"), "olmCAKey": []byte("x"), "text": large},
+			},
+			want:   []string{"olmCAKey", "tls.crt", "tls.key"},
+			reason: "what is added to a certificate does not make it invalid, else it would be renewed forever",
+		},
+		{
+			name: "LargeCertificate",
+			secret: corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}, Type: corev1.SecretTypeTLS,
+				Data: map[string][]byte{"tls.crt": large, "tls.key": []byte("x")},
+			},
+			want:   []string{"tls.key"},
+			reason: "a certificate that was not made here is replaced",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := stripSecrets(own)(&c.secret); err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Sorted(maps.Keys(c.secret.Data)); !slices.Equal(got, c.want) {
+				t.Errorf("kept %v, want %v: %s", got, c.want, c.reason)
+			}
+		})
+	}
+}
+
+func TestStripLastApplied(t *testing.T) {
+	for _, o := range []client.Object{&corev1.Secret{}, &v1alpha1.Subscription{}, &v1alpha1.ClusterServiceVersion{}, &olm.InstallPlan{}, &v1alpha1.Probe{}} {
+		o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "read": "a"})
+		if _, err := strip(o); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.GetAnnotations(); len(got) != 1 || got["read"] != "a" {
+			t.Errorf("%T: annotations %v, want all but that of kubectl", o, got)
+		}
+	}
+}
