@@ -41,6 +41,9 @@ type registry struct {
 
 	// answered is true once the server has answered the last request.
 	answered atomic.Bool
+
+	// received is how much the server has sent, in bytes; useful is the part of it that was messages.
+	received, useful atomic.Int64
 }
 
 func (s *session) registry() *registry {
@@ -54,9 +57,9 @@ func (r *registry) dial() (*grpc.ClientConn, error) {
 		grpc.WithContextDialer(r.connect),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithUserAgent("operator-status"),
-		grpc.WithStatsHandler(answers{&r.answered}),
+		grpc.WithStatsHandler(answers{r}),
 		grpc.WithMaxHeaderListSize(longestHeaders),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(2*r.limits.Bundle))), // a message contains the ClusterServiceVersion twice
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(r.largestMessage()))),
 	)
 	if err != nil {
 		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "spec.address %q is no address: %w", r.address, err)
@@ -67,8 +70,9 @@ func (r *registry) dial() (*grpc.ClientConn, error) {
 // longestHeaders limits the headers of a response, in bytes. The message of an error is one of them.
 const longestHeaders = 16 << 10
 
-// answers notes whether a server has answered the last request. Its errors look like those of the connection otherwise.
-type answers struct{ answered *atomic.Bool }
+// answers notes whether a server has answered the last request, since its errors look like those of the connection
+// otherwise, and how much the messages were that it has sent.
+type answers struct{ *registry }
 
 func (a answers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	a.answered.Store(false)
@@ -76,9 +80,11 @@ func (a answers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Contex
 }
 
 func (a answers) HandleRPC(_ context.Context, s stats.RPCStats) {
-	switch s.(type) {
+	switch s := s.(type) {
 	case *stats.InHeader, *stats.InTrailer:
 		a.answered.Store(true)
+	case *stats.InPayload:
+		a.useful.Add(int64(s.WireLength))
 	}
 }
 
@@ -90,8 +96,37 @@ func (r *registry) connect(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := r.dialer.connect(ctx, sandbox.Address{Host: r.address, Plaintext: r.plaintext, Protocols: []string{"h2"}})
 	barred, _ := errors.AsType[*catalog.Error](err)
 	r.barred.Store(barred)
-	return conn, err
+	if err != nil {
+		return nil, err
+	}
+	return metered{conn, r}, nil
 }
+
+// metered is a connection that fails if the server sends much that is part of no message: a server could keep a CPU busy
+// with PINGs.
+type metered struct {
+	net.Conn
+	registry *registry
+}
+
+// idleTalk is what a server may send besides messages, in bytes, when it does not send any.
+const idleTalk = 1 << 20
+
+func (c metered) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.registry.received.Add(int64(n)) > c.registry.mayReceive() {
+		return 0, errFlood
+	}
+	return n, err
+}
+
+// mayReceive returns how much the server may have sent, in bytes: a message counts only once it is complete.
+func (r *registry) mayReceive() int64 { return idleTalk + 2*r.useful.Load() + r.largestMessage() }
+
+// largestMessage limits a message, in bytes. It contains the ClusterServiceVersion twice.
+func (r *registry) largestMessage() int64 { return 2 * r.limits.Bundle }
+
+var errFlood = errors.New("it sends more than it is asked for")
 
 // content lists all bundles. It does not keep their objects.
 func (r *registry) content(ctx context.Context) (*catalog.Content, error) {
@@ -133,6 +168,8 @@ func (r *registry) failure(ctx context.Context, err error) error {
 		return catalog.Errorf(barred.Reason, "the registry at %s: %w", r.address, errors.Unwrap(barred))
 	case catalog.AsError(err, "").Reason != "":
 		return err
+	case r.received.Load() > r.mayReceive():
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: %w", r.address, errFlood)
 	case ctx.Err() != nil:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer in time: %w", r.address, ctx.Err())
 	case answer.Code() == codes.Unimplemented:

@@ -188,3 +188,10 @@ func TestGRPCQuotesNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestGRPCFlood(t *testing.T) {
+	_, err := ask(t, catalog.Request{Limits: catalog.DefaultLimits, Address: catalogtest.ServeFlood(t), Plaintext: true})
+	if err == nil || !strings.Contains(err.Error(), "is no operator registry: it sends more than it is asked for") {
+		t.Errorf("a server that only sends PINGs is given up, not read until the time is over: %v", err)
+	}
+}

@@ -39,7 +39,13 @@ func newGRPCOrigin(address string, a access) (*grpcOrigin, error) {
 	}
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the route adds TLS if it is needed
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return a.route.connect(ctx, to) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			conn, err := a.route.connect(ctx, to)
+			if err != nil {
+				return nil, err
+			}
+			return newIdleConn(conn), nil
+		}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0), // keep the connection, since its state shows whether the registry is available
 		grpc.WithUserAgent("operator-status"),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -20,6 +21,9 @@ type poller struct {
 
 	// every is the interval between successful reads; 0 means to read only after a change.
 	every time.Duration
+
+	// limit limits how often the origin is read, however often it changes, or a registry connects and disconnects.
+	limit *rate.Limiter
 
 	// timeout limits one attempt.
 	timeout time.Duration
@@ -40,6 +44,15 @@ const defaultEvery = 15 * time.Minute
 // unfitEvery is the minimum interval after a content that exceeded a limit together with others. It is pulled again then.
 const unfitEvery = time.Minute
 
+// newLimit returns the limit of a poller: the first reads follow changes at once, so that a few edits in a row are seen.
+func newLimit(trusted bool) *rate.Limiter {
+	const atOnce = 5
+	if trusted {
+		return rate.NewLimiter(rate.Every(shortestEvery), atOnce)
+	}
+	return rate.NewLimiter(rate.Every(shortestUntrusted), atOnce)
+}
+
 // retries is the backoff after errors that may be temporary.
 var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: 2 * time.Minute}
 
@@ -47,7 +60,7 @@ var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps:
 func (f *poller) run(ctx context.Context) {
 	defer f.origin.close()
 	backoff := retries
-	for {
+	for f.limit.Wait(ctx) == nil {
 		r, err := f.read(ctx)
 		if !f.record(r, outcome{err: err, at: time.Now()}) {
 			if r != f.known {

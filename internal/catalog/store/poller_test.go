@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/connectivity"
@@ -21,7 +22,7 @@ func TestFeedEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	outcomes := make(chan outcome, 10)
-	f := &poller{origin: o, timeout: time.Minute, fits: func(*reading) error { return nil }, record: func(_ *reading, oc outcome) bool {
+	f := &poller{origin: o, limit: newLimit(true), timeout: time.Minute, fits: func(*reading) error { return nil }, record: func(_ *reading, oc outcome) bool {
 		outcomes <- oc
 		return ctx.Err() == nil
 	}}
@@ -42,3 +43,40 @@ func TestFeedEnds(t *testing.T) {
 		t.Errorf("A poller that ends leaves nothing behind: its connection is %s", state)
 	}
 }
+
+// TestPollerLimit verifies that an origin that changes all the time is read at a limited rate, but a few changes at once.
+func TestPollerLimit(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		trusted bool
+		want    int
+	}{
+		{"Trusted", true, 5 + 60},
+		{"Untrusted", false, 5 + 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Millisecond)
+				defer cancel()
+				o := &restless{}
+				f := &poller{origin: o, limit: newLimit(c.trusted), timeout: time.Minute, fits: func(*reading) error { return nil },
+					record: func(*reading, outcome) bool { return ctx.Err() == nil }}
+				f.run(ctx)
+				if got := o.reads; got != c.want {
+					t.Errorf("it was read %d times in a minute, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// restless is an origin that has always changed.
+type restless struct{ reads int }
+
+func (o *restless) read(_ context.Context, known *reading) (*reading, error) {
+	o.reads++
+	return known, nil
+}
+
+func (*restless) await(context.Context) {}
+func (*restless) close()                {}

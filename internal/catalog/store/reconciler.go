@@ -189,11 +189,13 @@ func (r *Reconciler) follow(key types.NamespacedName, t target) {
 	if ok && before.target == t {
 		return
 	}
+	limit := newLimit(r.Reach.Trusts(key))
 	if ok {
 		before.stop()
+		limit = before.limit
 	}
 	ctx, stop := context.WithCancel(r.ctx)
-	next := running{target: t, stop: stop, poller: &poller{known: r.Store.state(key).reading, every: t.every, timeout: r.Timeout}}
+	next := running{target: t, stop: stop, poller: &poller{known: r.Store.state(key).reading, every: t.every, limit: limit, timeout: r.Timeout}}
 	next.fits = func(read *reading) error { return r.Store.fits(key, read, r.Reach.Trusts) }
 	next.record = func(read *reading, o outcome) bool { return r.record(ctx, key, next.poller, read, o) }
 	r.pollers[key] = next

@@ -1,0 +1,43 @@
+package catalogtest
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// ServeFlood serves at a free port what starts as an HTTP/2 server, and then sends PINGs as fast as they are read. It ends
+// with the test.
+func ServeFlood(t testing.TB) (at string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over); _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { <-over; _ = conn.Close() }()
+			go flood(conn)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// flood returns when the connection is closed.
+func flood(conn net.Conn) {
+	go func() { _, _ = io.Copy(io.Discard, conn) }() // the acknowledgements
+	frames := http2.NewFramer(conn, nil)
+	if frames.WriteSettings() != nil || frames.WriteSettingsAck() != nil {
+		return
+	}
+	for frames.WritePing(false, [8]byte{}) == nil { //nolint:revive // the condition does the work
+	}
+}
