@@ -17,11 +17,15 @@ BIN := $(CURDIR)/bin
 export CGO_ENABLED = 0
 
 # Tools are built from modules of exact versions: see hack/tools/go.mod.
-TOOLS := controller-gen kustomize golangci-lint wgo
+TOOLS := controller-gen kustomize golangci-lint wgo govulncheck
 controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
 kustomize      := sigs.k8s.io/kustomize/kustomize/v5
 golangci-lint  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 wgo            := github.com/bokwoon95/wgo
+govulncheck    := golang.org/x/vuln/cmd/govulncheck
+
+# The database of vulnerabilities; file:///... for a copy.
+VULNDB ?= https://vuln.go.dev
 
 ##@ General
 
@@ -72,6 +76,12 @@ lint: $(BIN)/golangci-lint ## Vet and lint.
 	@go build ./... && go vet ./...
 	@$(BIN)/golangci-lint run
 	@cd hack/devcluster && go vet ./... && $(BIN)/golangci-lint run --config ../../.golangci.yml
+
+.PHONY: vulnerabilities
+vulnerabilities: $(BIN)/govulncheck ## Report known vulnerabilities in what the code calls, if there is a database at VULNDB, and list outdated dependencies.
+	@go list -e -u -m -f '{{if and .Update (not .Indirect)}}outdated: {{.Path}} {{.Version}}, {{.Update.Version}} is newer{{end}}' all 2>/dev/null || echo 'outdated dependencies: the module proxy cannot be asked for all'
+	@if curl --silent --fail --output /dev/null --max-time 10 $(VULNDB)/index/db.json; then $(BIN)/govulncheck -db $(VULNDB) ./...; \
+	else echo "skipped: there is no database of vulnerabilities at $(VULNDB)"; fi
 
 .PHONY: run
 run: build tools controlplane $(BIN)/wgo ## Run the manager on a cluster of its own in bin/dev, and again whenever a file is saved. bin/devcluster down --dir bin/dev ends the cluster.

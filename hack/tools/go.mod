@@ -6,9 +6,12 @@ go 1.26.0
 require (
 	github.com/bokwoon95/wgo v0.5.14
 	github.com/golangci/golangci-lint/v2 v2.15.0
+	golang.org/x/vuln v1.3.0
 	sigs.k8s.io/controller-tools v0.23.0
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.2
 )
+
+require golang.org/x/telemetry v0.0.0-20261009151841-97e8ea77aa2a // indirect
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect

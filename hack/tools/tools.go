@@ -6,6 +6,7 @@ package tools
 import (
 	_ "github.com/bokwoon95/wgo"
 	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
+	_ "golang.org/x/vuln/cmd/govulncheck"
 	_ "sigs.k8s.io/controller-tools/cmd/controller-gen"
 	_ "sigs.k8s.io/kustomize/kustomize/v5"
 )
