@@ -75,10 +75,10 @@ func serves(ctx context.Context, c client.Reader, name, version string) (bool, e
 	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) && operand.Serves(crd, version), nil
 }
 
-// siblings returns the ClusterServiceVersions of a namespace.
+// siblings returns the ClusterServiceVersions of a namespace, which the cache shares: they must not be changed.
 func siblings(ctx context.Context, c client.Reader, namespace string) ([]v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the ClusterServiceVersions of namespace %s: %w", namespace, err)
 	}
 	return list.Items, nil

@@ -53,9 +53,11 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if csv == nil {
 		return reconcile.Result{}, errors.Join(r.forget(ctx, request.NamespacedName, actual), r.remove(ctx, actual))
 	}
-	others, err := siblings(ctx, r.Client, csv.Namespace)
-	if err != nil {
-		return reconcile.Result{}, err
+	var others []v1alpha1.ClusterServiceVersion
+	if actual != nil || csvchain.Ran(csv) { // a namespace may have thousands, which never ran
+		if others, err = siblings(ctx, r.Client, csv.Namespace); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	if actual != nil && csvchain.BeingReplaced(csv, others) {
 		return reconcile.Result{}, nil // frozen during the update; a Probe that was deleted meanwhile is created again
