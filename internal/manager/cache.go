@@ -60,8 +60,14 @@ func strip(o any) (any, error) {
 		return customresourcesgate.TransformStripCRDSchema(o)
 	case *v1alpha1.ClusterServiceVersion:
 		stripCSV(o)
+	case *v1alpha1.Subscription:
+		stripSubscription(o)
 	case *olm.InstallPlan:
 		stripPlan(o)
+	case *olm.CatalogSource:
+		o.ManagedFields = nil
+		withoutLastApplied(o)
+		o.Spec.Description, o.Spec.Icon = "", olm.Icon{}
 	case *metav1.PartialObjectMetadata:
 		o.ManagedFields, o.Annotations = nil, nil
 	case client.Object:
@@ -95,6 +101,15 @@ func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 			d := descriptions[i]
 			descriptions[i] = olm.CRDDescription{Name: d.Name, Version: d.Version, Kind: d.Kind}
 		}
+	}
+}
+
+// stripSubscription removes the content of spec.config, which is read from the API server where it is applied.
+func stripSubscription(sub *v1alpha1.Subscription) {
+	sub.ManagedFields = nil
+	withoutLastApplied(sub)
+	if sub.Spec != nil && sub.Spec.Config != nil {
+		sub.Spec.Config = &olm.SubscriptionConfig{}
 	}
 }
 

@@ -75,3 +75,21 @@ func TestStripLastApplied(t *testing.T) {
 		}
 	}
 }
+
+func TestStripSubscription(t *testing.T) {
+	for _, c := range []struct {
+		config *olm.SubscriptionConfig
+		want   bool
+	}{
+		{nil, false},
+		{&olm.SubscriptionConfig{Env: []corev1.EnvVar{{Name: "A", Value: "a"}}}, true},
+	} {
+		sub := &v1alpha1.Subscription{Spec: &olm.SubscriptionSpec{Config: c.config}}
+		if _, err := strip(sub); err != nil {
+			t.Fatal(err)
+		}
+		if got := sub.Spec.Config; (got != nil) != c.want || got != nil && len(got.Env) > 0 {
+			t.Errorf("of %v was kept %v, want only whether it is set", c.config, got)
+		}
+	}
+}

@@ -186,10 +186,14 @@ func (a *attempt) readBundles(ctx context.Context) error {
 }
 
 func (a *attempt) dryRun(ctx context.Context) error {
-	if a.run, a.err = a.r.newRun(a.plan, a.proposal.content, a.proposal.scope); a.err == nil {
-		a.run.configs = configs(a.proposal.subscriptions)
-		a.err = a.run.preflight(ctx)
+	if a.run, a.err = a.r.newRun(a.plan, a.proposal.content, a.proposal.scope); a.err != nil {
+		return nil
 	}
+	var err error
+	if a.run.configs, err = a.r.configs(ctx, a.proposal.subscriptions); err != nil {
+		return err
+	}
+	a.err = a.run.preflight(ctx)
 	return nil
 }
 

@@ -432,12 +432,21 @@ func notServed(t task) error {
 // maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024
 
-func configs(subs []v1alpha1.Subscription) map[string]*olm.SubscriptionConfig {
+// configs returns spec.config of Subscriptions from the cache, which has only whether it is set, by the names of the
+// Subscriptions.
+func (r *Reconciler) configs(ctx context.Context, cached []v1alpha1.Subscription) (map[string]*olm.SubscriptionConfig, error) {
 	out := map[string]*olm.SubscriptionConfig{}
-	for i := range subs {
-		if subs[i].Spec != nil {
-			out[subs[i].Name] = subs[i].Spec.Config
+	for i := range cached {
+		if cached[i].Spec == nil || cached[i].Spec.Config == nil {
+			continue
+		}
+		key, live := client.ObjectKeyFromObject(&cached[i]), &v1alpha1.Subscription{}
+		if err := r.Reader.Get(ctx, key, live); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting Subscription %s: %w", key, err)
+		}
+		if live.Spec != nil {
+			out[key.Name] = live.Spec.Config
 		}
 	}
-	return out
+	return out, nil
 }
