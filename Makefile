@@ -157,8 +157,9 @@ bench: build tools olm ## Measure speed and memory against limits and peers. BUN
 	@BUNDLES="$(abspath $(BUNDLES))" go run ./hack/bench
 
 .PHONY: soak
-soak: build tools olm argocd ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h), as long behind a proxy that falsifies the API, then as long beside Argo CD, which may sync nothing. SEED repeats a run.
+soak: build tools olm argocd ## Run the manager against hostile catalogs, bundles, custom resources and Probes for DURATION (1h), beside 10,000 objects of each kind, as long behind a proxy that falsifies the API, then as long beside Argo CD, which may sync nothing. SEED repeats a run.
 	@go test -count=1 -timeout=24h -v ./hack/soak -soak $(or $(DURATION),1h) -seed $(or $(SEED),0)
+	@go test -count=1 -timeout=24h -v ./hack/soak -run TestCrowd -crowd
 	@FAULTS_FOR=$(or $(DURATION),1h) FAULTS_SEED=$(SEED) go test -count=1 -timeout=24h -v ./e2e/lifecycle -run TestRandomFaults
 	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=24h -v ./e2e/gitops -run TestArgoCD -soak $(or $(DURATION),1h)
 

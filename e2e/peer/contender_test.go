@@ -3,9 +3,7 @@ package peer
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -227,22 +225,9 @@ func all[K comparable, V any](of map[K]V, is func(V) bool) bool {
 // processorTime returns the processor time that each process of the cluster has used so far.
 func (c *contender) processorTime(t testing.TB) map[string]time.Duration {
 	t.Helper()
-	const tick = 10 * time.Millisecond // Linux reports hundredths of a second, regardless of its clock
 	out := map[string]time.Duration{}
 	for name, pid := range c.processes(t) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, after, _ := strings.Cut(string(text), ") ")
-		fields := strings.Fields(after)
-		for _, field := range fields[11:13] { // utime and stime
-			ticks, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out[name] += time.Duration(ticks) * tick
-		}
+		out[name] = testcluster.ProcessorTime(t, pid)
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -34,7 +36,7 @@ var cluster *testcluster.Cluster
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if *lasts == 0 {
+	if *lasts == 0 && !*crowds {
 		os.Exit(m.Run())
 	}
 	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, _ string) { cluster = c }))
@@ -48,11 +50,16 @@ func TestSoak(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", *seed)
-	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--catalog-allow-cidr=127.0.0.0/8")
+	t.Setenv("MEMORY_LIMIT", strconv.Itoa(memoryLimit))
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--catalog-allow-cidr=127.0.0.0/8", "--catalog-plaintext=127.0.0.1")
 	n := newNeighbour(t)
+	for range 10 {
+		n.quiet = append(n.quiet, n.catalog.read(t))
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), *lasts)
 	defer cancel()
 	h := newHostile(t, rand.New(rand.NewPCG(*seed, 0)))
+	h.besiege(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -66,6 +73,11 @@ func TestSoak(t *testing.T) {
 	} else {
 		t.Logf("the manager and what it started had at most %d MiB of memory", peak>>20)
 	}
+	t.Logf("a trusted catalog was read after %s, at most %s, while nobody was hostile; then after %s, at most %s", median(n.quiet), slices.Max(n.quiet),
+		median(n.reads), slices.Max(n.reads))
+	if median(n.reads) > 2*median(n.quiet) {
+		t.Error("a trusted catalog takes more than twice as long")
+	}
 	t.Logf("%d writes, %d of which the API server took; the neighbour's Probe followed %d times, after %s at most", h.tried, h.accepted, n.times, n.slowest)
 }
 
@@ -74,6 +86,10 @@ type neighbour struct {
 	probe   *v1alpha1.Probe
 	times   int
 	slowest time.Duration
+
+	// catalog is another trusted one. quiet is how long it took to be read before anybody was hostile, reads since then.
+	catalog      trusted
+	quiet, reads []time.Duration
 }
 
 const (
@@ -100,7 +116,7 @@ func newNeighbour(t *testing.T) *neighbour {
 		}
 		return ""
 	})
-	return &neighbour{probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: foo.CSV()}}}
+	return &neighbour{catalog: newTrusted(t), probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: foo.CSV()}}}
 }
 
 // watch changes the custom resource and waits until the Probe has followed, repeatedly until ctx is done.
@@ -125,6 +141,7 @@ func (n *neighbour) watch(ctx context.Context, t *testing.T) {
 		})
 		n.times++
 		n.slowest = max(n.slowest, time.Since(start))
+		n.reads = append(n.reads, n.catalog.read(t))
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second): // the rate is not tested

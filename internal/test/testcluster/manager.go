@@ -408,6 +408,25 @@ func parentOf(pid int) int {
 	return parent
 }
 
+// ProcessorTime returns the processor time that a process has used so far.
+func ProcessorTime(t testing.TB, pid int) (used time.Duration) {
+	t.Helper()
+	const tick = 10 * time.Millisecond // Linux reports hundredths of a second, regardless of its clock
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	for _, field := range strings.Fields(after)[11:13] { // utime and stime
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used += time.Duration(ticks) * tick
+	}
+	return used
+}
+
 // PeakMemory returns the peak resident memory of a process in bytes.
 func PeakMemory(t testing.TB, pid int) int64 {
 	t.Helper()

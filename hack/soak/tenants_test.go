@@ -1,0 +1,145 @@
+package soak
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/test/catalogtest"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+)
+
+// besiege creates what a tenant uses up memory, disk, CPU and the readers of catalogs with, in each hostile namespace: as
+// many catalogs as are read of one namespace, all of which are polled as often as possible, and large Secrets with OLM's
+// label.
+func (h *hostile) besiege(t *testing.T) {
+	t.Helper()
+	const catalogs, secrets = 20, 50
+	addresses := []string{slowLoris(t) + "/catalog:latest", bigImage(t)}
+	flood := catalogtest.ServeFlood(t)
+	for _, namespace := range h.namespaces {
+		for i := range secrets {
+			cluster.Create(t, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("large%d", i), Labels: map[string]string{install.LabelManaged: "true"}},
+				Data:       map[string][]byte{"text": bytes.Repeat([]byte("x"), 900<<10)},
+			})
+		}
+		for i := range catalogs {
+			named := metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("catalog%d", i)}
+			source := &olm.CatalogSource{ObjectMeta: named}
+			switch i % 4 {
+			case 0:
+				source.Spec = olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Address: flood}
+			case 1:
+				source.Spec = olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: named.Name}
+				cluster.Create(t, &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"catalog.yaml": h.catalog}})
+			default:
+				source.Spec = olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Image: addresses[i%2]}
+			}
+			source.Spec.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{RawInterval: "1s"}}
+			cluster.Create(t, source)
+		}
+	}
+}
+
+// slowLoris returns the address of a registry whose blobs take forever.
+func slowLoris(t *testing.T) string {
+	t.Helper()
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			return
+		}
+		for {
+			if _, err := io.WriteString(w, " "); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			select {
+			case <-over:
+				return
+			case <-r.Context().Done():
+				return
+			case <-time.After(time.Second): // the rate of the attack
+			}
+		}
+	}))
+	t.Cleanup(func() { close(over); server.Close() })
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// bigImage returns the reference of an image of many layers that are no catalog.
+func bigImage(t *testing.T) string {
+	t.Helper()
+	const layerSize, layers = 8 << 20, 8
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	image, err := random.Image(layerSize, layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := strings.TrimPrefix(server.URL, "http://") + "/big:latest"
+	if err := crane.Push(image, reference); err != nil {
+		t.Fatal(err)
+	}
+	return reference
+}
+
+// trusted is a catalog that everybody uses, created anew again and again.
+type trusted struct{ content string }
+
+func newTrusted(t *testing.T) trusted {
+	t.Helper()
+	config, err := testcatalog.Config(testcatalog.Published(t, testcatalog.Holding("trusted", "1.0.0", "1.1.0")...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := testcatalog.YAML(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trusted{content: text}
+}
+
+// read returns how long it takes until a trusted catalog that is created now has been read.
+func (c trusted) read(t *testing.T) time.Duration {
+	t.Helper()
+	named := metav1.ObjectMeta{Namespace: "olm", Name: "trusted-" + rand.String(5)}
+	content := &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"catalog.yaml": c.content}}
+	source := &olm.CatalogSource{ObjectMeta: named, Spec: olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: named.Name}}
+	cluster.Create(t, content, source)
+	start := time.Now()
+	cluster.AwaitWithin(t, patience, source, func() string {
+		if state := source.Status.GRPCConnectionState; state == nil || state.LastObservedState != "READY" {
+			return "it has not been read: " + source.Status.Message
+		}
+		return ""
+	})
+	took := time.Since(start)
+	for _, o := range []client.Object{source, content} {
+		if err := cluster.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return took
+}
+
+// median returns the median of a list that is not empty.
+func median(of []time.Duration) time.Duration { return slices.Sorted(slices.Values(of))[len(of)/2] }
