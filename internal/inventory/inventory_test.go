@@ -366,3 +366,22 @@ func TestMany(t *testing.T) {
 		}
 	}
 }
+
+// TestLimited verifies that nothing good is concluded of an update that OLM has begun from kinds that a user may not read.
+func TestLimited(t *testing.T) {
+	in := Cluster{
+		Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2")}, CatalogSources: []olm.CatalogSource{catalog()},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded)},
+		InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseInstalling, "foo.v2")},
+	}
+	in.Subscriptions[0].Status.State = olm.SubscriptionStateUpgradePending
+	if got := Operators(in)[0]; got.Upgradeable != metav1.ConditionTrue {
+		t.Errorf("Upgradeable is %s of an operator that nothing holds", got.Upgradeable)
+	}
+	for _, kind := range []string{InstallPlans, OperatorConditions} {
+		in.Unread = []string{kind}
+		if got := Operators(in)[0]; got.Upgradeable != metav1.ConditionUnknown || got.UpToDate == metav1.ConditionTrue || !slices.Contains(got.Unread, kind) {
+			t.Errorf("without %s: Upgradeable=%s, UpToDate=%s, unread %v", kind, got.Upgradeable, got.UpToDate, got.Unread)
+		}
+	}
+}
