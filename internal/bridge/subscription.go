@@ -20,16 +20,7 @@ import (
 
 // ownTypes are the condition types that OLM does not have, in the order in which they are appended. OLM preserves
 // conditions of unknown types. Conditions of OLM's types are never written.
-var ownTypes = []v1alpha1.SubscriptionConditionType{
-	v1alpha1.SubscriptionUpToDate,
-	v1alpha1.SubscriptionUpgradeHeld,
-	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
-	v1alpha1.SubscriptionInstalledCSVReplacementAvailable,
-	v1alpha1.SubscriptionInstalledCSVFailed,
-	v1alpha1.SubscriptionInstalledCSVMissing,
-	v1alpha1.SubscriptionCatalogSourceInvalid,
-	v1alpha1.SubscriptionPackageChannelInvalid,
-}
+var ownTypes = subscriptionstatus.OwnTypes()
 
 // Inputs holds everything that our conditions on OLM's Subscription depend on, as read at one moment.
 type Inputs struct {

@@ -69,18 +69,8 @@ const (
 	toResolveAnew  = "To have OLM resolve it now" // any change of a Subscription triggers OLM's resolver
 )
 
-// broken are the conditions of a Subscription that a user has to end, in the order of their stages.
-var broken = []v1alpha1.SubscriptionConditionType{
-	v1alpha1.SubscriptionCatalogSourceInvalid,
-	v1alpha1.SubscriptionPackageChannelInvalid,
-	v1alpha1.SubscriptionResolutionFailed,
-	v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed),
-	v1alpha1.SubscriptionInstallPlanFailed,
-	v1alpha1.SubscriptionInstallPlanPending,
-	v1alpha1.SubscriptionInstallPlanMissing,
-	v1alpha1.SubscriptionInstalledCSVMissing,
-	v1alpha1.SubscriptionInstalledCSVFailed,
-}
+// broken are the conditions of a Subscription that a user has to end.
+var broken = subscriptionstatus.TypesOf(subscriptionstatus.Broken)
 
 // blockersOf returns what blocks the operator of a Subscription.
 func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus, n *namespace, plan *olm.InstallPlan) []Blocker {

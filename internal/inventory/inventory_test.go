@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
@@ -382,6 +383,33 @@ func TestLimited(t *testing.T) {
 		in.Unread = []string{kind}
 		if got := Operators(in)[0]; got.Upgradeable != metav1.ConditionUnknown || got.UpToDate == metav1.ConditionTrue || !slices.Contains(got.Unread, kind) {
 			t.Errorf("without %s: Upgradeable=%s, UpToDate=%s, unread %v", kind, got.Upgradeable, got.UpToDate, got.Unread)
+		}
+	}
+}
+
+// TestWorstFirst verifies that the command line names the same problem first as the status of a Subscription, whichever two
+// conditions it has, and none that ends by itself.
+func TestWorstFirst(t *testing.T) {
+	types := subscriptionstatus.TypesOf(subscriptionstatus.Broken, subscriptionstatus.Passes)
+	for _, one := range types {
+		for _, other := range types {
+			s := sub("foo.v1", "foo.v1", condition(one, corev1.ConditionTrue, "One", "one"), condition(other, corev1.ConditionTrue, "Other", "other"),
+				condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionFalse, "No", "operator-status wrote all of them"))
+			var want string
+			if p := subscriptionstatus.ProblemOf(&s.Status); p != nil {
+				want = p.Reason
+			}
+			o := Operators(Cluster{
+				Subscriptions: []v1alpha1.Subscription{s}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded)},
+			})[0]
+			var got string
+			if len(o.Blockers) > 0 {
+				got = o.Blockers[0].Reason
+			}
+			if got != want {
+				t.Errorf("with %s and %s the first blocker is %q, and the problem of the status %q", one, other, got, want)
+			}
 		}
 	}
 }

@@ -10,41 +10,24 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// waitConditions are the conditions of a Subscription that waits for an operator or a user, while nothing is wrong with it.
-var waitConditions = []v1alpha1.SubscriptionConditionType{
-	v1alpha1.SubscriptionUpgradeHeld,
-	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
-}
-
-// problemConditions are the conditions that mean that something is wrong, worst first. They include a condition of OLM that no
-// other covers, but not InstallPlanMissing, because the plan is created again.
-var problemConditions = slices.Insert(slices.DeleteFunc(slices.Clone(worst), func(t v1alpha1.SubscriptionConditionType) bool {
-	return slices.Contains(waitConditions, t) || t == v1alpha1.SubscriptionInstallPlanMissing
-}), 2, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
-
 // ProblemOf returns the worst problem of a Subscription, from its condition; nil if there is none, even if it waits.
 func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
-	if out := first(status, problemConditions); out != nil {
-		return out
-	}
-	if out := first(status, []v1alpha1.SubscriptionConditionType{v1alpha1.SubscriptionInstallPlanPending}); out != nil && !GoesOn(out.Reason) {
-		return out
-	}
-	return nil
+	return first(status, slices.DeleteFunc(TypesOf(Broken), func(t v1alpha1.SubscriptionConditionType) bool {
+		return t == v1alpha1.SubscriptionInstallPlanPending && GoesOn(status.GetCondition(t).Reason)
+	}))
+}
+
+// goingOn are the reasons of InstallPlanPending for which GoesOn is true. An older OLM sets none.
+var goingOn = []string{
+	"", v1alpha1.ReasonInstallPlanNotYetReconciled, string(olm.InstallPlanPhasePlanning), string(olm.InstallPlanPhaseRequiresApproval),
+	string(olm.InstallPlanPhaseInstalling), string(v1alpha1.SubscriptionInstallPlanPending),
 }
 
 // GoesOn reports whether a reason of InstallPlanPending means that the plan is being applied or only needs approval.
-func GoesOn(reason string) bool {
-	switch reason {
-	case v1alpha1.ReasonInstallPlanNotYetReconciled, string(olm.InstallPlanPhasePlanning), string(olm.InstallPlanPhaseRequiresApproval),
-		string(olm.InstallPlanPhaseInstalling), string(v1alpha1.SubscriptionInstallPlanPending), "": // an older OLM sets no reason
-		return true
-	}
-	return false
-}
+func GoesOn(reason string) bool { return slices.Contains(goingOn, reason) }
 
 // WaitOf returns what a Subscription waits for although nothing is wrong; nil if it does not wait.
-func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waitConditions) }
+func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, TypesOf(Waits)) }
 
 // first returns the first of the conditions that is True. OLM sets no reason if the type is clear enough.
 func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionConditionType) *Problem {

@@ -135,7 +135,7 @@ func TestTroubleOrWait(t *testing.T) {
 		}
 		alone := telling(name + "=True/It: says so")
 		trouble, wait := ProblemOf(alone), WaitOf(alone)
-		if waitConditions := slices.Contains(waitConditions, conditionType); (trouble == nil) != waitConditions || (wait != nil) != waitConditions {
+		if waits := slices.Contains(TypesOf(Waits), conditionType); (trouble == nil) != waits || (wait != nil) != waits {
 			t.Errorf("%s: trouble %v, wait %v", name, trouble, wait)
 		}
 		if trouble == nil {
@@ -151,7 +151,7 @@ func TestTroubleOrWait(t *testing.T) {
 		}
 	}
 	want := []string{
-		"InstalledCSVFailed", "InstallPlanFailed", "CatalogSourceInvalid", "PackageChannelInvalid", "ResolutionFailed",
+		"InstalledCSVFailed", "InstallPlanFailed", "BundleUnpackFailed", "CatalogSourceInvalid", "PackageChannelInvalid", "ResolutionFailed",
 		"InstalledCSVMissing",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -3,6 +3,7 @@ package subscription
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -56,19 +57,11 @@ func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// worst are the conditions whose message the status shows, before anything that is in progress: first those that
-// prevent the operator from running, then those that prevent its update.
-var worst = []v1alpha1.SubscriptionConditionType{
-	v1alpha1.SubscriptionInstalledCSVFailed,
-	v1alpha1.SubscriptionInstallPlanFailed,
-	v1alpha1.SubscriptionCatalogSourceInvalid,
-	v1alpha1.SubscriptionPackageChannelInvalid,
-	v1alpha1.SubscriptionResolutionFailed,
-	v1alpha1.SubscriptionUpgradeHeld,
-	v1alpha1.SubscriptionInstallPlanAwaitingManualApproval,
-	v1alpha1.SubscriptionInstallPlanMissing,
-	v1alpha1.SubscriptionInstalledCSVMissing,
-}
+// worst are the conditions whose message the status shows, before anything that is in progress. Of a pending InstallPlan
+// underWay tells more than its condition.
+var worst = slices.DeleteFunc(TypesOf(Broken, Waits, Passes), func(t v1alpha1.SubscriptionConditionType) bool {
+	return t == v1alpha1.SubscriptionInstallPlanPending
+})
 
 // message sets the most important message; empty if all is well.
 func message(in Inputs, out *v1alpha1.SubscriptionStatus) {

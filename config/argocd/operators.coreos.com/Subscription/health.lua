@@ -16,13 +16,14 @@ local function message(type)
   return type .. ": " .. (c.reason or "")
 end
 
-for _, type in ipairs({"CatalogSourceInvalid", "PackageChannelInvalid", "ResolutionFailed", "InstallPlanFailed", "BundleUnpackFailed",
-  "InstalledCSVMissing", "InstalledCSVFailed"}) do
+for _, type in ipairs({"InstalledCSVFailed", "InstallPlanFailed", "BundleUnpackFailed", "CatalogSourceInvalid", "PackageChannelInvalid",
+  "ResolutionFailed", "InstalledCSVMissing"}) do
   if is(type) then
     return {status = "Degraded", message = message(type)}
   end
 end
-local waits = {InstallPlanNotYetReconciled = true, Planning = true, RequiresApproval = true, Installing = true}
+local waits = {[""] = true, InstallPlanNotYetReconciled = true, Planning = true, RequiresApproval = true, Installing = true,
+  InstallPlanPending = true}
 if is("InstallPlanPending") and not waits[conditions.InstallPlanPending.reason or ""] then
   return {status = "Degraded", message = message("InstallPlanPending")}
 end

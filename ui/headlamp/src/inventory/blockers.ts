@@ -44,17 +44,16 @@ const annotates =
 const sets =
   /^set Upgradeable=True in spec\.overrides of OperatorCondition [a-z0-9-]+\/[a-z0-9.-]+$/;
 
-/** The conditions of a Subscription that a user has to end, in the order of their stages. */
+/** The conditions of a Subscription that a user has to end, the most important first. */
 const broken = [
+  'InstalledCSVFailed',
+  'InstallPlanFailed',
+  'BundleUnpackFailed',
   'CatalogSourceInvalid',
   'PackageChannelInvalid',
   'ResolutionFailed',
-  'BundleUnpackFailed',
-  'InstallPlanFailed',
-  'InstallPlanPending',
-  'InstallPlanMissing',
   'InstalledCSVMissing',
-  'InstalledCSVFailed',
+  'InstallPlanPending',
 ];
 
 /** Reasons of InstallPlanPending for a plan that is being applied or only needs approval. An older OLM sets none. */
