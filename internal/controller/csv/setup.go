@@ -50,13 +50,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		Named("csv").
 		For(&v1alpha1.ClusterServiceVersion{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Watches(&v1alpha1.ClusterServiceVersion{}, enqueue.PerNamespace(r.ofNamespace)).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.needing)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.recorded)).
-		Watches(&operatorsv1.OperatorGroup{}, enqueue.PerNamespace(r.ofNamespace)).
+		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(groupMoved)).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(ownershipEnded)).
-		Watches(&v1alpha1.Subscription{}, enqueue.PerNamespace(r.ofNamespace)).
+		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.brought)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.naming)).
@@ -115,8 +115,8 @@ func (r *Reconciler) naming(ctx context.Context, o client.Object) []reconcile.Re
 	return append(owners(ctx, o), named...)
 }
 
-func (r *Reconciler) ofNamespace(ctx context.Context, namespace string) []reconcile.Request {
-	return r.list(ctx, all, client.InNamespace(namespace))
+func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.list(ctx, all, client.InNamespace(o.GetNamespace()))
 }
 
 func (r *Reconciler) needing(ctx context.Context, o client.Object) []reconcile.Request {

@@ -101,15 +101,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		For(&operatorsv1.OperatorGroup{}).
 		WatchesMetadata(metadataOf("Namespace"), handler.EnqueueRequestsFromMapFunc(r.covering)).
 		WatchesMetadata(metadataOf("ServiceAccount"), handler.EnqueueRequestsFromMapFunc(r.naming)).
-		Watches(&v1alpha1.ClusterServiceVersion{}, enqueue.PerNamespace(r.ofNamespace),
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
 			builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, membershipChanged))).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(owner)).
 		Complete(around(r))
 }
 
 // ofNamespace enqueues the OperatorGroups in a namespace.
-func (r *Reconciler) ofNamespace(ctx context.Context, namespace string) []reconcile.Request {
-	return r.list(ctx, func(*operatorsv1.OperatorGroup) bool { return true }, client.InNamespace(namespace))
+func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.list(ctx, func(*operatorsv1.OperatorGroup) bool { return true }, client.InNamespace(o.GetNamespace()))
 }
 
 // owner enqueues the OperatorGroup that a ClusterRole belongs to.

@@ -379,7 +379,7 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 		For(&v1alpha1.Probe{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.namingCRD)).
-		WatchesMetadata(account, enqueue.PerNamespace(r.ofNamespace)).
+		WatchesMetadata(account, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.queue = q
 			return nil
@@ -400,7 +400,7 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 // WatchOperatorGroups enqueues the Probes of a namespace when its OperatorGroup changes. Call it once that kind is
 // installed.
 func (r *StatusReconciler) WatchOperatorGroups(mgr ctrl.Manager, c controller.Controller) error {
-	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorsv1.OperatorGroup{}, enqueue.PerNamespace(r.ofNamespace)))
+	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
 	r.operatorGroups.Store(err == nil)
 	return err
 }
@@ -420,7 +420,7 @@ func (r *StatusReconciler) targeting(ctx context.Context, namespace client.Objec
 	for i := range list.Items {
 		spec := list.Items[i].Spec
 		if spec.Selector != nil || slices.Contains(spec.TargetNamespaces, namespace.GetName()) {
-			out = append(out, r.ofNamespace(ctx, list.Items[i].Namespace)...)
+			out = append(out, r.ofNamespace(ctx, &list.Items[i])...)
 		}
 	}
 	return out
@@ -439,8 +439,8 @@ func (r *StatusReconciler) namingCRD(ctx context.Context, o client.Object) []rec
 	return out
 }
 
-func (r *StatusReconciler) ofNamespace(ctx context.Context, namespace string) []reconcile.Request {
-	return probeRequests(ctx, r.Client, client.InNamespace(namespace))
+func (r *StatusReconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return probeRequests(ctx, r.Client, client.InNamespace(o.GetNamespace()))
 }
 
 func probeRequests(ctx context.Context, c client.Reader, options ...client.ListOption) []reconcile.Request {

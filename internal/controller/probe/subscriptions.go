@@ -10,10 +10,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 )
 
@@ -46,7 +46,7 @@ func (r *StatusReconciler) held(ctx context.Context, key types.NamespacedName) (
 // WatchSubscriptions enqueues the Probes of a namespace when a Subscription changes, so that they report held updates.
 // Call it once Subscriptions and ClusterServiceVersions are installed.
 func (r *StatusReconciler) WatchSubscriptions(mgr ctrl.Manager, c controller.Controller) error {
-	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, enqueue.PerNamespace(r.ofNamespace)))
+	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))
 	r.subscriptions.Store(err == nil)
 	return err
 }
