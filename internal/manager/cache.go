@@ -26,21 +26,20 @@ func cacheOptions(namespace string) cache.Options {
 // manager's.
 func managed(namespace string) map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{}
+	parts := labels.SelectorFromSet(labels.Set{install.LabelManaged: "true"})
 	for _, kind := range []client.Object{
-		&appsv1.Deployment{}, &corev1.Service{}, &corev1.Secret{},
+		&appsv1.Deployment{}, &corev1.Service{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
 	} {
-		out[kind] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{install.LabelManaged: "true"})}
-		if _, ok := kind.(*corev1.Secret); ok {
-			out[kind] = cache.ByObject{Label: out[kind].Label, Transform: stripSecrets(namespace)}
-		}
+		out[kind] = cache.ByObject{Label: parts}
 	}
+	out[&corev1.Secret{}] = cache.ByObject{Label: parts, Transform: stripSecrets(namespace)}
 	return out
 }
 
 // stripSecrets returns what removes the data of Secrets, except of the records in the manager's namespace and of serving
-// certificates: whoever may create Secrets may label them as parts of operators.
+// certificates: any user with `create` on Secrets can label them as parts of operators.
 func stripSecrets(namespace string) toolscache.TransformFunc {
 	return func(o any) (any, error) {
 		if secret, ok := o.(*corev1.Secret); ok && secret.Namespace != namespace {
@@ -55,6 +54,10 @@ func stripSecrets(namespace string) toolscache.TransformFunc {
 // not be configured for a kind before it is installed. Since cached objects are incomplete, controllers must not write
 // them back as a whole, but apply or patch.
 func strip(o any) (any, error) {
+	if object, ok := o.(client.Object); ok {
+		object.SetManagedFields(nil)
+		withoutLastApplied(object)
+	}
 	switch o := o.(type) {
 	case *apiextensions.CustomResourceDefinition:
 		return customresourcesgate.TransformStripCRDSchema(o)
@@ -65,14 +68,9 @@ func strip(o any) (any, error) {
 	case *olm.InstallPlan:
 		stripPlan(o)
 	case *olm.CatalogSource:
-		o.ManagedFields = nil
-		withoutLastApplied(o)
 		o.Spec.Description, o.Spec.Icon = "", olm.Icon{}
 	case *metav1.PartialObjectMetadata:
-		o.ManagedFields, o.Annotations = nil, nil
-	case client.Object:
-		o.SetManagedFields(nil)
-		withoutLastApplied(o)
+		o.Annotations = nil
 	}
 	return o, nil
 }
@@ -87,8 +85,6 @@ func withoutLastApplied(o client.Object) {
 
 // stripCSV removes what only users read. Of a copy that OLM made in another namespace it keeps only that it is a copy.
 func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
-	csv.ManagedFields = nil
-	withoutLastApplied(csv)
 	if csv.IsCopied() {
 		csv.Spec = olm.ClusterServiceVersionSpec{}
 		csv.Status = v1alpha1.ClusterServiceVersionStatus{Reason: csv.Status.Reason}
@@ -106,8 +102,6 @@ func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 
 // stripSubscription removes the content of spec.config, which is read from the API server where it is applied.
 func stripSubscription(sub *v1alpha1.Subscription) {
-	sub.ManagedFields = nil
-	withoutLastApplied(sub)
 	if sub.Spec != nil && sub.Spec.Config != nil {
 		sub.Spec.Config = &olm.SubscriptionConfig{}
 	}
@@ -115,8 +109,6 @@ func stripSubscription(sub *v1alpha1.Subscription) {
 
 // stripPlan removes the manifests, which are read from the API server when a plan runs.
 func stripPlan(plan *olm.InstallPlan) {
-	plan.ManagedFields = nil
-	withoutLastApplied(plan)
 	for _, step := range plan.Status.Plan {
 		step.Resource.Manifest = ""
 	}

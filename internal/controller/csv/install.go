@@ -24,6 +24,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
@@ -132,25 +133,10 @@ func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.Subscriptio
 	for i := range list.Items {
 		sub := &list.Items[i]
 		if sub.Spec != nil && (sub.Name == s.csv.Annotations[v1alpha1.AnnotationSubscription] || sub.Status.InstalledCSV == s.csv.Name) {
-			return r.liveConfig(ctx, sub)
+			return operatorgroup.Config(ctx, r.Reader, sub)
 		}
 	}
 	return nil, nil
-}
-
-// liveConfig returns spec.config of a Subscription from the cache, which has only whether it is set.
-func (r *Reconciler) liveConfig(ctx context.Context, cached *v1alpha1.Subscription) (*olm.SubscriptionConfig, error) {
-	if cached.Spec.Config == nil {
-		return nil, nil
-	}
-	key, live := client.ObjectKeyFromObject(cached), &v1alpha1.Subscription{}
-	if err := r.Reader.Get(ctx, key, live); err != nil {
-		return nil, fmt.Errorf("getting Subscription %s: %w", key, err)
-	}
-	if live.Spec == nil {
-		return nil, nil
-	}
-	return live.Spec.Config, nil
 }
 
 // ensure applies an object unless it already has the desired state.

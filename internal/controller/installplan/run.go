@@ -432,21 +432,15 @@ func notServed(t task) error {
 // maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024
 
-// configs returns spec.config of Subscriptions from the cache, which has only whether it is set, by the names of the
-// Subscriptions.
-func (r *Reconciler) configs(ctx context.Context, cached []v1alpha1.Subscription) (map[string]*olm.SubscriptionConfig, error) {
+// configs returns spec.config of Subscriptions, which may have been deleted since, by name.
+func (r *Reconciler) configs(ctx context.Context, subs []v1alpha1.Subscription) (map[string]*olm.SubscriptionConfig, error) {
 	out := map[string]*olm.SubscriptionConfig{}
-	for i := range cached {
-		if cached[i].Spec == nil || cached[i].Spec.Config == nil {
-			continue
+	for i := range subs {
+		config, err := operatorgroup.Config(ctx, r.Reader, &subs[i])
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
 		}
-		key, live := client.ObjectKeyFromObject(&cached[i]), &v1alpha1.Subscription{}
-		if err := r.Reader.Get(ctx, key, live); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("getting Subscription %s: %w", key, err)
-		}
-		if live.Spec != nil {
-			out[key.Name] = live.Spec.Config
-		}
+		out[subs[i].Name] = config
 	}
 	return out, nil
 }
