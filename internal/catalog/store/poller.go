@@ -31,9 +31,6 @@ type poller struct {
 	// fits returns an Error if the content exceeds a limit for memory or disk.
 	fits func(*reading) error
 
-	// unfit is true if the last content that was read exceeded such a limit.
-	unfit bool
-
 	// record is called with the result of each attempt. It returns false if the poller has been replaced, and must stop.
 	record func(*reading, outcome) bool
 }
@@ -61,7 +58,7 @@ func (f *poller) run(ctx context.Context) {
 	defer f.origin.close()
 	backoff := retries
 	for f.limit.Wait(ctx) == nil {
-		r, err := f.read(ctx)
+		r, unfit, err := f.read(ctx)
 		if !f.record(r, outcome{err: err, at: time.Now()}) {
 			if r != f.known {
 				r.release()
@@ -73,7 +70,7 @@ func (f *poller) run(ctx context.Context) {
 		switch {
 		case err == nil:
 			backoff = retries
-		case f.unfit:
+		case unfit:
 			pause = max(f.every, unfitEvery)
 		case err.Permanent():
 			pause = cmp.Or(f.every, defaultEvery)
@@ -84,26 +81,25 @@ func (f *poller) run(ctx context.Context) {
 	}
 }
 
-func (f *poller) read(ctx context.Context) (*reading, *catalog.Error) {
+// read returns what was read, or the known reading with an Error. unfit is true if content was read that exceeds a limit
+// together with others.
+func (f *poller) read(ctx context.Context) (r *reading, unfit bool, failure *catalog.Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	f.unfit = false
 	r, err := f.origin.read(ctx, f.known)
 	if err == nil && r != f.known {
-		err = f.fits(r)
-		f.unfit = err != nil
-		if f.unfit {
+		if err = f.fits(r); err != nil {
 			r.release()
-			r = f.known
+			r, unfit = f.known, true
 		}
 	}
 	if err == nil {
-		return r, nil
+		return r, false, nil
 	}
 	if ctx.Err() != nil {
 		err = catalog.Errorf(v1alpha1.ReasonUnreachable, "it was not read within %s: %w", f.timeout, err)
 	}
-	return r, catalog.AsError(err, v1alpha1.ReasonUnreachable)
+	return r, unfit, catalog.AsError(err, v1alpha1.ReasonUnreachable)
 }
 
 // wait blocks until the origin may have changed, but no longer than pause; 0 means no limit.

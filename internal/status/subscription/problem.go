@@ -10,10 +10,12 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
+var broken, waits = TypesOf(Broken), TypesOf(Waits)
+
 // ProblemOf returns the worst problem of a Subscription, from its condition; nil if there is none, even if it waits.
 func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
-	return first(status, slices.DeleteFunc(TypesOf(Broken), func(t v1alpha1.SubscriptionConditionType) bool {
-		return t == v1alpha1.SubscriptionInstallPlanPending && GoesOn(status.GetCondition(t).Reason)
+	return first(status, slices.DeleteFunc(slices.Clone(broken), func(t v1alpha1.SubscriptionConditionType) bool {
+		return GoesOn(status.GetCondition(t))
 	}))
 }
 
@@ -23,11 +25,14 @@ var goingOn = []string{
 	string(olm.InstallPlanPhaseInstalling), string(v1alpha1.SubscriptionInstallPlanPending),
 }
 
-// GoesOn reports whether a reason of InstallPlanPending means that the plan is being applied or only needs approval.
-func GoesOn(reason string) bool { return slices.Contains(goingOn, reason) }
+// GoesOn reports whether a condition is InstallPlanPending with a reason that means that the plan is being applied or only
+// needs approval.
+func GoesOn(c v1alpha1.SubscriptionCondition) bool {
+	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(goingOn, c.Reason)
+}
 
 // WaitOf returns what a Subscription waits for although nothing is wrong; nil if it does not wait.
-func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, TypesOf(Waits)) }
+func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waits) }
 
 // first returns the first of the conditions that is True. OLM sets no reason if the type is clear enough.
 func first(status *v1alpha1.SubscriptionStatus, types []v1alpha1.SubscriptionConditionType) *Problem {

@@ -181,7 +181,7 @@ func TestCompute(t *testing.T) {
 					conditions[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 				}
 				seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
-				if c.Message == "" && (c.Type != v1alpha1.SubscriptionInstallPlanPending || !GoesOn(c.Reason)) {
+				if c.Message == "" && !GoesOn(c) {
 					t.Errorf("%s has no message", c.Type)
 				}
 			}
