@@ -106,8 +106,7 @@ func writers(t *testing.T) []string {
 			out = append(out, strings.TrimPrefix(p.PkgPath, module)+"."+nameOf(f))
 		}
 	})
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // partsOf returns the packages of this module that a program consists of.
@@ -141,23 +140,23 @@ func eachWrite(in []*packages.Package, indirect map[string]bool, yield func(*pac
 	for _, p := range in {
 		for _, file := range p.Syntax {
 			for _, d := range file.Decls {
-				f, ok := d.(*ast.FuncDecl)
-				if !ok {
-					continue
+				if f, ok := d.(*ast.FuncDecl); ok && writes(f, p.TypesInfo, indirect) {
+					yield(p, f)
 				}
-				ast.Inspect(f, func(n ast.Node) bool {
-					name, ok := n.(*ast.Ident)
-					if !ok {
-						return true
-					}
-					if used, ok := p.TypesInfo.Uses[name].(*types.Func); ok && (isWrite(used) || indirect[used.Origin().FullName()]) {
-						yield(p, f)
-					}
-					return true
-				})
 			}
 		}
 	}
+}
+
+func writes(f *ast.FuncDecl, info *types.Info, indirect map[string]bool) (found bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok {
+			used, ok := info.Uses[name].(*types.Func)
+			found = found || ok && (isWrite(used) || indirect[used.Origin().FullName()])
+		}
+		return !found
+	})
+	return found
 }
 
 // isWrite reports whether a function is a method of a client that writes.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/crane"
-	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/go-containerregistry/pkg/v1/random"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +28,7 @@ import (
 func (h *hostile) besiege(t *testing.T) {
 	t.Helper()
 	const catalogs, secrets = 20, 50
-	addresses := []string{slowLoris(t) + "/catalog:latest", bigImage(t)}
+	addresses := []string{slowLoris(t) + "/catalog:latest", h.bigImage(t)}
 	flood := catalogtest.ServeFlood(t)
 	for _, namespace := range h.namespaces {
 		for i := range secrets {
@@ -86,45 +82,35 @@ func slowLoris(t *testing.T) string {
 }
 
 // bigImage returns the reference of an image of many layers that are no catalog.
-func bigImage(t *testing.T) string {
+func (h *hostile) bigImage(t *testing.T) string {
 	t.Helper()
-	const layerSize, layers = 8 << 20, 8
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(server.Close)
-	image, err := random.Image(layerSize, layers)
-	if err != nil {
-		t.Fatal(err)
+	const layerSize, count = 8 << 20, 8
+	var layers [][]catalogtest.TarEntry
+	for range count {
+		content := make([]byte, layerSize) // random, so that it cannot be compressed
+		for i := range content {
+			content[i] = byte(h.Uint32())
+		}
+		layers = append(layers, catalogtest.Files("large", string(content)))
 	}
-	reference := strings.TrimPrefix(server.URL, "http://") + "/big:latest"
-	if err := crane.Push(image, reference); err != nil {
-		t.Fatal(err)
-	}
-	return reference
+	image, _ := catalogtest.NewRegistry(t, "").Push(t, "big", nil, layers...)
+	return image
 }
 
 // trusted is a catalog that everybody uses, created anew again and again.
-type trusted struct{ content string }
+type trusted struct{ content testcatalog.Package }
 
 func newTrusted(t *testing.T) trusted {
 	t.Helper()
-	config, err := testcatalog.Config(testcatalog.Published(t, testcatalog.Holding("trusted", "1.0.0", "1.1.0")...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := testcatalog.YAML(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trusted{content: text}
+	return trusted{content: testcatalog.Published(t, testcatalog.Holding("trusted", "1.0.0", "1.1.0")...)}
 }
 
 // read returns how long it takes until a trusted catalog that is created now has been read.
 func (c trusted) read(t *testing.T) time.Duration {
 	t.Helper()
 	named := metav1.ObjectMeta{Namespace: "olm", Name: "trusted-" + rand.String(5)}
-	content := &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"catalog.yaml": c.content}}
-	source := &olm.CatalogSource{ObjectMeta: named, Spec: olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: named.Name}}
-	cluster.Create(t, content, source)
+	source := &olm.CatalogSource{ObjectMeta: named}
+	cluster.Offer(t, client.ObjectKeyFromObject(source), c.content)
 	start := time.Now()
 	cluster.AwaitWithin(t, patience, source, func() string {
 		if state := source.Status.GRPCConnectionState; state == nil || state.LastObservedState != "READY" {
@@ -133,7 +119,7 @@ func (c trusted) read(t *testing.T) time.Duration {
 		return ""
 	})
 	took := time.Since(start)
-	for _, o := range []client.Object{source, content} {
+	for _, o := range []client.Object{source, &corev1.ConfigMap{ObjectMeta: named}} {
 		if err := cluster.Client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

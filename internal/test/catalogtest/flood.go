@@ -1,6 +1,7 @@
 package catalogtest
 
 import (
+	"context"
 	"io"
 	"net"
 	"testing"
@@ -16,15 +17,14 @@ func ServeFlood(t testing.TB) (at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := make(chan struct{})
-	t.Cleanup(func() { close(over); _ = listener.Close() })
+	context.AfterFunc(t.Context(), func() { _ = listener.Close() }) // fails if it is closed already
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() { <-over; _ = conn.Close() }()
+			context.AfterFunc(t.Context(), func() { _ = conn.Close() })
 			go flood(conn)
 		}
 	}()
