@@ -35,7 +35,9 @@ func (p *Proxy) stale(w http.ResponseWriter, r request, config Config) bool {
 	p.mu.Lock()
 	known := p.lists[key]
 	if known == nil {
-		p.lists[key] = &list{request: request{Request: r.Clone(context.Background()), resource: r.resource}}
+		recorded := request{Request: r.Clone(context.Background()), resource: r.resource}
+		recorded.Header.Set("User-Agent", "faults") // in the audit log, this is no request of the client
+		p.lists[key] = &list{request: recorded}
 	}
 	var found *moment
 	if known != nil {
