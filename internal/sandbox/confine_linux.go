@@ -108,6 +108,31 @@ func killFirst(pid int) {
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) // if this fails, the kernel chooses
 }
 
+// yieldToOthers lowers the priority of a process that has just started. The kernel keeps one for each thread, which its new
+// threads inherit.
+func yieldToOthers(pid int) {
+	const lower, normal = 10, 20 // the system call returns 20 less the niceness
+	ours, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return
+	}
+	nice := normal - ours + lower
+	done := map[string]bool{}
+	for again := true; again; { // a thread may have started another one before its turn
+		again = false
+		threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+		if err != nil {
+			return // it has ended
+		}
+		for _, thread := range threads {
+			if id, err := strconv.Atoi(thread.Name()); err == nil && !done[thread.Name()] {
+				_ = unix.Setpriority(unix.PRIO_PROCESS, id, nice) // anybody may raise the niceness
+				done[thread.Name()], again = true, true
+			}
+		}
+	}
+}
+
 // resident returns the resident memory of a process in bytes, without shared pages; 0 if it has ended.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")

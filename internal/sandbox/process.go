@@ -27,6 +27,9 @@ type Options struct {
 	// Dir is the folder of the scratch file, and Scratch limits its size in bytes.
 	Dir     string
 	Scratch int64
+
+	// Background gives the child less CPU time than other processes when there is not enough for all.
+	Background bool
 }
 
 // Dial opens a connection for a child. It should return a DialError for an address that is not allowed.
@@ -126,6 +129,9 @@ func (p *Process) start(o Options) (control *net.UnixConn, err error) {
 		return nil, err
 	}
 	killFirst(p.command.Process.Pid)
+	if o.Background {
+		yieldToOthers(p.command.Process.Pid)
+	}
 	p.in, p.request, p.out, p.answers = in, json.NewEncoder(in), out, json.NewDecoder(io.Reader((*counted)(p)))
 	return control, nil
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -198,7 +200,13 @@ const memory = 96 << 20
 
 func start(t *testing.T, dial sandbox.Dial) *sandbox.Process {
 	t.Helper()
-	p, err := sandbox.Start(sandbox.Options{Args: []string{childMode}, Memory: memory, Dir: t.TempDir(), Scratch: 1 << 20})
+	return startWith(t, dial, sandbox.Options{})
+}
+
+func startWith(t *testing.T, dial sandbox.Dial, o sandbox.Options) *sandbox.Process {
+	t.Helper()
+	o.Args, o.Memory, o.Dir, o.Scratch = []string{childMode}, memory, t.TempDir(), 1<<20
+	p, err := sandbox.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,6 +288,35 @@ func TestMemory(t *testing.T) {
 	}
 	if got, err := do(t, p, order{Do: "take memory", Number: 10}); err != nil || got.Text != "10" {
 		t.Errorf("another child was disturbed: %+v %v", got, err)
+	}
+}
+
+// TestBackground verifies that a child in the background yields the CPU to other processes with all its threads.
+func TestBackground(t *testing.T) {
+	priorities := func(background bool) (out []int) {
+		p := startWith(t, nil, sandbox.Options{Background: background})
+		if got, err := do(t, p, order{Do: "take memory", Number: 10}); err != nil || got.Text != "10" { // with several threads
+			t.Fatalf("%+v %v", got, err)
+		}
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			id, err := strconv.Atoi(filepath.Base(thread))
+			if err != nil {
+				t.Fatal(err)
+			}
+			priority, err := unix.Getpriority(unix.PRIO_PROCESS, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, priority)
+		}
+		return slices.Compact(slices.Sorted(slices.Values(out)))
+	}
+	if foreground, background := priorities(false), priorities(true); len(foreground) != 1 || len(background) != 1 || background[0] >= foreground[0] {
+		t.Errorf("the priorities of its threads are %v; those of others %v", background, foreground)
 	}
 }
 

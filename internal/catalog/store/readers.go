@@ -32,8 +32,8 @@ const (
 	// Limits for concurrent reads: for trusted catalogs, for all others, and per namespace.
 	trustedReaders, otherReaders, namespaceReaders = 4, 12, 4
 
-	// spareAfter is how long no read has ended when a process is started for the next one. Starting a process takes
-	// longer than reading most bundles.
+	// spareAfter is how long no read of a trusted catalog has ended when a process is started for the next one. Starting a
+	// process takes longer than reading most bundles.
 	spareAfter = time.Second
 
 	// idleReader is how long a process waits for the next request of its catalog. An installation reads several bundles
@@ -53,7 +53,7 @@ type readers struct {
 	mu         sync.Mutex
 	idle       map[reader][]*idleProcess
 	running    map[*sandbox.Process]consumer
-	spare      *sandbox.Process // has read nothing yet; nil if there is none
+	spare      *sandbox.Process // for a trusted catalog; has read nothing yet; nil if there is none
 	next       *time.Timer      // starts the spare process
 	unconfined sync.Once
 }
@@ -91,7 +91,9 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 	if err != nil {
 		return err
 	}
-	defer r.prepare()
+	if to.trusted {
+		defer r.prepare()
+	}
 	inTime := context.AfterFunc(turn, func() { p.KillFor(whyEnded(turn)) })
 	reusable, err := f(p)
 	if !inTime() || !reusable {
@@ -112,15 +114,18 @@ func whyEnded(ctx context.Context) error {
 	return cause
 }
 
-// process returns an idle process of the route's catalog, the spare process, or a new one.
+// process returns an idle process of the route's catalog or a new one, which may be the spare if the catalog is trusted.
 func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, error) {
 	if p := r.takeIdle(reader{to.key, to.authority}); p != nil {
 		return p, nil
 	}
-	p := r.takeSpare()
+	var p *sandbox.Process
+	if to.trusted {
+		p = r.takeSpare()
+	}
 	if p == nil {
 		var err error
-		if p, err = r.start(ctx); err != nil {
+		if p, err = r.start(ctx, to.trusted); err != nil {
 			return nil, err
 		}
 	}
@@ -135,9 +140,11 @@ func (r *readers) process(ctx context.Context, to route) (*sandbox.Process, erro
 	return p, nil
 }
 
-// start starts a process that has read nothing yet.
-func (r *readers) start(ctx context.Context) (*sandbox.Process, error) {
-	p, err := sandbox.Start(sandbox.Options{Args: []string{ReaderMode}, Memory: readerMemory, Dir: r.dir, Scratch: 2 * r.limits.Catalog})
+// start starts a process that has read nothing yet. Those of untrusted catalogs leave the CPU to all others.
+func (r *readers) start(ctx context.Context, trusted bool) (*sandbox.Process, error) {
+	p, err := sandbox.Start(sandbox.Options{
+		Args: []string{ReaderMode}, Memory: readerMemory, Dir: r.dir, Scratch: 2 * r.limits.Catalog, Background: !trusted,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("starting a process to read the catalog: %w", err)
 	}
@@ -149,7 +156,7 @@ func (r *readers) start(ctx context.Context) (*sandbox.Process, error) {
 	return p, nil
 }
 
-// prepare starts a spare process once no read has ended for spareAfter.
+// prepare starts a spare process once no read of a trusted catalog has ended for spareAfter.
 func (r *readers) prepare() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +167,7 @@ func (r *readers) prepare() {
 		spare := r.takeSpare()
 		if spare == nil {
 			var err error
-			if spare, err = r.start(context.Background()); err != nil {
+			if spare, err = r.start(context.Background(), true); err != nil {
 				return // the next read tries again and reports the error
 			}
 		}

@@ -97,6 +97,40 @@ func TestReadersIdle(t *testing.T) {
 	}
 }
 
+// TestReadersSpare verifies that a process waits for the next trusted catalog, however much is read of other catalogs.
+func TestReadersSpare(t *testing.T) {
+	r := newReaders(t.TempDir(), catalog.DefaultLimits)
+	read := func(to route) (p *sandbox.Process) {
+		t.Helper()
+		if err := r.with(t.Context(), to, func(used *sandbox.Process) (bool, error) {
+			p = used
+			return false, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	spare := func() *sandbox.Process {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.spare
+	}
+	read(routeOf("olm", "a"))
+	begun := time.Now()
+	for spare() == nil {
+		if read(routeOf("tenant", "a")); time.Since(begun) > 20*spareAfter {
+			t.Fatal("while a tenant's catalogs are read, no process is started for a trusted one")
+		}
+	}
+	waiting := spare()
+	if read(routeOf("tenant", "b")) == waiting || spare() != waiting {
+		t.Error("a tenant's catalog is read by the process that waits for a trusted one")
+	}
+	if read(routeOf("olm", "b")) != waiting {
+		t.Error("a trusted catalog is not read by the process that waits for it")
+	}
+}
+
 // TestTooMuchMemory verifies that a catalog that needs too much memory ends its reader process, and that the next one
 // is read.
 func TestTooMuchMemory(t *testing.T) {
