@@ -1,6 +1,7 @@
 package catalogtest
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net"
@@ -34,8 +35,10 @@ func ServeFlood(t testing.TB) (at string) {
 // flood returns when the connection is closed.
 func flood(conn net.Conn) {
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // the acknowledgements
-	frames := http2.NewFramer(conn, nil)
-	if frames.WriteSettings() != nil || frames.WriteSettingsAck() != nil {
+	const together = 64 << 10                        // so that sending costs little, in bytes
+	out := bufio.NewWriterSize(conn, together)
+	frames := http2.NewFramer(out, nil)
+	if frames.WriteSettings() != nil || frames.WriteSettingsAck() != nil || out.Flush() != nil {
 		return
 	}
 	for frames.WritePing(false, [8]byte{}) == nil { //nolint:revive // the condition does the work
