@@ -1,4 +1,4 @@
-// Package docs verifies what the documents in this folder state about the repository.
+// Package docs verifies that the documents in this folder match the repository.
 package docs
 
 import (

@@ -21,11 +21,11 @@ const (
 	clients = "sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mechanisms are the packages that write what their callers pass. Only the callers are in the table.
+// mechanisms are the packages that write for their callers. Only the callers are in the table.
 var mechanisms = []string{module + "internal/apply", module + "internal/record", module + "internal/optin"}
 
-// TestWrites verifies that writes.md has a row for every function of the manager that writes to the API server, none for
-// others, and that the tests in it exist.
+// TestWrites verifies that writes.md has a row for every function of the manager that writes to the API server and for no
+// other, and that the tests in it exist.
 func TestWrites(t *testing.T) {
 	rows := map[string]string{}
 	for line := range strings.SplitSeq(read(t, "writes.md"), "\n") {
@@ -90,7 +90,7 @@ func writers(t *testing.T) []string {
 	t.Helper()
 	scanned := load(t, packages.NeedName|packages.NeedExportFile|packages.NeedSyntax|packages.NeedTypes|packages.NeedTypesInfo|packages.NeedImports,
 		partsOf(t, "./cmd/manager")...)
-	// A function of a mechanism that calls one that writes, writes itself.
+	// A function of a mechanism that calls a writing function writes, too.
 	indirect := map[string]bool{}
 	for before := -1; before < len(indirect); {
 		before = len(indirect)

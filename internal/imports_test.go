@@ -1,4 +1,4 @@
-// Package internal_test checks which rooms of the project may know which.
+// Package internal_test checks the dependencies between the project's packages.
 package internal_test
 
 import (
@@ -21,12 +21,12 @@ var (
 	registry = []string{"github.com/operator-framework/operator-registry", "github.com/google/go-containerregistry", "github.com/go-air/gini"}
 )
 
-// TestImports verifies that rooms do not depend on what their row lists, neither directly nor through others. Tests are
+// TestImports verifies that packages do not depend on those that their row forbids, directly or indirectly. Tests are
 // exempt.
 func TestImports(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		of     []string // rooms with everything below them
+		of     []string // packages, with everything below them
 		except []string
 		never  []string
 	}{
@@ -45,7 +45,7 @@ func TestImports(t *testing.T) {
 			of: []string{"internal/bridge", "internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/inventory",
 				"internal/messages",
 				"internal/resolve", "internal/status", "internal/tracing"},
-			// What a PlatformOperator reports links the field paths of crossplane-runtime, which link a client.
+			// platformoperator uses the field paths of crossplane-runtime, which depend on a client.
 			except: []string{"internal/catalog/reader", "internal/catalog/store", "internal/status/platformoperator", "internal/tracing/export"},
 			never:  append([]string{module + "internal/controller", module + "internal/manager", module + "internal/apply"}, clients...),
 		},

@@ -176,7 +176,7 @@ func release() error {
 	return act(ctrl.SetupSignalHandler(), c, metav1.Now(), os.Stdout)
 }
 
-// leader waits until a manager leads. It is what `helm test` runs.
+// leader waits until a manager leads. `helm test` runs it.
 func leader() error {
 	namespace := flag.String("namespace", "", "Namespace of the manager; that of the pod if empty.")
 	controllers := flag.String("controllers", string(manager.ControllersAll), "Controllers of the manager: all, status or lifecycle.")
@@ -214,7 +214,7 @@ func connect() (client.Client, error) {
 
 // saveMemory lowers the garbage collection target unless GOGC is set. Work arrives in bursts of large documents, and
 // the manager keeps the memory of its peak for the rest of its life. Unless GOMEMLIMIT is set, the collector also works
-// harder before the container reaches MEMORY_LIMIT, its limit in bytes: the rest is for what Go does not manage.
+// harder before the container reaches MEMORY_LIMIT, its limit in bytes: the rest is for memory that Go does not manage.
 func saveMemory() {
 	const percent = 50
 	if os.Getenv("GOGC") == "" {

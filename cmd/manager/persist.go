@@ -31,7 +31,7 @@ const (
 )
 
 // persist runs the manager, and again after a pause if it ends because the API server fails. It does so in the same
-// process, which replaces itself: a container that exits again and again tells less, and is restarted ever later even
+// process, which replaces itself: a container that exits repeatedly reports less, and is restarted ever later even
 // once the API server is back. While it pauses, it is alive and not ready.
 func persist(ctx context.Context, log logr.Logger, healthAddress string, run func(context.Context) error) error {
 	began := time.Now()
@@ -78,8 +78,8 @@ func serve(ctx context.Context, address string, during time.Duration) {
 	<-ctx.Done()
 }
 
-// ofAPIServer reports whether an error is that of a request to the API server that may succeed later. A manager that
-// has lost its lease is none: it ends, so that nothing goes on where it was.
+// ofAPIServer reports whether an error is that of a request to the API server that may succeed later. A lost lease is
+// not such an error: the process ends, so none of its work continues.
 func ofAPIServer(err error) bool {
 	if listening, ok := errors.AsType[*net.OpError](err); ok && listening.Op == "listen" {
 		return false

@@ -101,7 +101,7 @@ var (
 )
 
 // TestDocumented verifies that alerts and dashboard use only metrics that docs/metrics.md lists. TestPrometheus in e2e
-// verifies that the manager serves what it lists.
+// verifies that the manager serves the listed metrics.
 func TestDocumented(t *testing.T) {
 	var names []string
 	for _, m := range documented.FindAllStringSubmatch(string(mustRead(t, filepath.Join("..", "..", "docs", "metrics.md"))), -1) {

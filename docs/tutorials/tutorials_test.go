@@ -13,7 +13,7 @@ import (
 )
 
 // TestTutorials runs the commands of each tutorial, as a reader who copies them into one shell, and verifies that they print
-// what the tutorial shows. A tutorial has its cluster in the folder of bin with its own name.
+// the output that the tutorial shows. A tutorial has its cluster in the folder of bin with its own name.
 func TestTutorials(t *testing.T) {
 	documents, err := filepath.Glob("*.md")
 	if err != nil || len(documents) == 0 {
@@ -52,8 +52,8 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
-// parse returns the commands of a tutorial, which are in blocks of sh, and the lines that it shows of what they print,
-// which are indented.
+// parse returns the commands of a tutorial, which are in blocks of sh, and the lines that it shows of their output, which
+// are indented.
 func parse(text string) (script string, shown []string) {
 	inScript, inBlock := false, false
 	for line := range strings.Lines(text) {

@@ -39,7 +39,7 @@ spec:
     retry: {limit: -1, backoff: {duration: 1s, maxDuration: 5s}}
 `
 
-// operators are what Git has: an operator and, in a later wave, its custom resource; a Probe; and an operator of a
+// operators is the content of Git: an operator and, in a later wave, its custom resource; a Probe; and an operator of a
 // PlatformOperator.
 const operators = `
 apiVersion: operators.coreos.com/v1
@@ -95,7 +95,7 @@ func newArgo(t *testing.T) argo {
 	return out
 }
 
-// drift returns how the cluster differs from Git by the command line of Argo CD; empty if it does not.
+// drift returns the output of `argocd app diff` if the cluster differs from Git, or empty.
 func (a argo) drift(t *testing.T) string {
 	t.Helper()
 	command := exec.Command(filepath.Join(testcluster.Root(), "bin", "controlplane", "argocd"),
@@ -127,7 +127,7 @@ func (a argo) await(t *testing.T, sync, health string) {
 
 // field returns a field of the status of the Application.
 func (a argo) field(path ...string) string {
-	out, _, _ := unstructured.NestedString(a.app.Object, append([]string{"status"}, path...)...) // empty if it is not there
+	out, _, _ := unstructured.NestedString(a.app.Object, append([]string{"status"}, path...)...) // empty if not found
 	return out
 }
 
@@ -149,11 +149,11 @@ func (a argo) refresh(t *testing.T) {
 
 // health returns the health and message of an object of the Application.
 func (a argo) health(kind string) (string, string) {
-	resources, _, _ := unstructured.NestedSlice(a.app.Object, "status", "resources") // none if they are not there
+	resources, _, _ := unstructured.NestedSlice(a.app.Object, "status", "resources") // none if not found
 	for _, r := range resources {
 		resource := r.(map[string]any)
 		if health, ok := resource["health"].(map[string]any); ok && resource["kind"] == kind {
-			message, _ := health["message"].(string) // empty if there is none
+			message, _ := health["message"].(string) // empty if not set
 			return health["status"].(string), message
 		}
 	}
@@ -181,9 +181,9 @@ func (a argo) tree(t *testing.T) []node {
 	return out.Nodes
 }
 
-// TestArgoCD verifies that Argo CD neither finds drift nor syncs anything again because of what operator-status writes, that
-// its next wave waits until an operator runs but not while an update of it is held, and that its tree shows what a
-// PlatformOperator composes.
+// TestArgoCD verifies that Argo CD neither finds drift nor syncs anything again because of the writes of operator-status,
+// that its next wave waits until an operator runs but not while an update of it is held, and that its tree shows the
+// objects of a PlatformOperator.
 func TestArgoCD(t *testing.T) {
 	versions := testcatalog.Holding("synced", "1.0.0", "2.0.0")
 	composed := testcatalog.Published(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
@@ -274,7 +274,7 @@ func TestArgoCD(t *testing.T) {
 		}
 	})
 
-	// What others change is drift, so that the test above can fail.
+	// Another client's change is drift, so the test above can fail.
 	if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"channel":"other"}}`))); err != nil {
 		t.Fatal(err)
 	}

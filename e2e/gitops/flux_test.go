@@ -109,9 +109,9 @@ func expressions(t *testing.T) string {
 	return string(data)
 }
 
-// TestFlux verifies that wait of a Kustomization waits for a PlatformOperator that was not reconciled yet, and with our
-// expressions for a Subscription, so that a workload is applied when its operator runs; and that held updates do not
-// make a Kustomization fail.
+// TestFlux verifies that a Kustomization with `wait: true` waits for a PlatformOperator that was not reconciled yet, and with
+// our expressions for a Subscription, so a workload is applied when its operator runs; and that held updates do not make a
+// Kustomization fail.
 func TestFlux(t *testing.T) {
 	namespace := cluster.Namespace(t, "flux")
 	catalog := client.ObjectKey{Namespace: global, Name: namespace}
@@ -173,7 +173,7 @@ func awaitReady(t *testing.T, name, status, reason string) {
 	o.SetNamespace("flux-system")
 	o.SetName(name)
 	cluster.Await(t, o, func() string {
-		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // none if they are not there
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // none if not found
 		for _, c := range conditions {
 			if c := c.(map[string]any); c["type"] == "Ready" && c["status"] == status && c["reason"] == reason {
 				return ""

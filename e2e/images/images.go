@@ -1,5 +1,5 @@
-// Package images pushes what is installed on clusters with real nodes to their registry: the manager, the sample
-// operator, their bundles and catalogs.
+// Package images pushes images to the registry of a cluster with real nodes: the manager, the sample operator, their
+// bundles and catalogs.
 package images
 
 import (

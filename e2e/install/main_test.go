@@ -1,4 +1,4 @@
-// Package install tests what users install: the bundle of operator-status by a real OLM, on a cluster whose pods truly run.
+// Package install tests the bundle of operator-status, installed by a real OLM on a cluster whose pods truly run.
 package install
 
 import (

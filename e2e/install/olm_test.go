@@ -31,8 +31,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// limit is how long OLM may take for a version: it starts the pod of a catalog and a Job for each bundle, and looks at
-// them at intervals.
+// limit is how long OLM may take for a version: it starts the pod of a catalog and a Job for each bundle, and polls them.
 const limit = 4 * time.Minute
 
 // system is the namespace of operator-status.
@@ -152,7 +151,7 @@ func (s subscription) runs(t *testing.T, name string) {
 	})
 }
 
-// pending waits until OLM does not go on with a version, since the one that it replaces is not upgradeable.
+// pending waits until OLM holds a version, since the version that it replaces is not upgradeable.
 func (s subscription) pending(t *testing.T, name string) {
 	t.Helper()
 	csv := s.csv(name)
@@ -250,7 +249,7 @@ func applyPolicies(t *testing.T) {
 	}
 }
 
-// uninstall releases all updates and deletes what a user has created to install operator-status. Nothing that acts is left.
+// uninstall releases all updates and deletes the objects that a user created to install operator-status. No workload is left.
 func uninstall(t *testing.T, self subscription) {
 	t.Helper()
 	release := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "manager"), "release",
@@ -298,7 +297,7 @@ func uninstall(t *testing.T, self subscription) {
 	cluster.AwaitWithin(t, limit, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, func() string { return leftovers(t) })
 }
 
-// documented returns the command of docs/olm.md that deletes what OLM leaves.
+// documented returns the command of docs/olm.md that deletes OLM's leftovers.
 func documented(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "olm.md"))
@@ -335,7 +334,7 @@ func leftovers(t *testing.T) string {
 	return strings.Join(left, "\n")
 }
 
-// describe logs what runs in a namespace.
+// describe logs the workloads and OLM's objects in a namespace.
 func describe(t *testing.T, namespace string) {
 	t.Helper()
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &appsv1.DeploymentList{}, &v1alpha1.SubscriptionList{}, &olm.InstallPlanList{},

@@ -113,7 +113,7 @@ func TestTwoSubscriptions(t *testing.T) {
 }
 
 // TestOperatorGroups verifies that nothing is planned without an OperatorGroup or with two, that the Subscription
-// reports why, and that the installation continues once there is one.
+// reports why, and that the installation continues with exactly one.
 func TestOperatorGroups(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "groups", Version: "1.0.0"}

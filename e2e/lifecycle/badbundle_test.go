@@ -213,7 +213,7 @@ func refer(config *declcfg.DeclarativeConfig, pkg, image string) {
 	*newest(config, pkg) = only.Bundles[0]
 }
 
-// newest returns the last bundle of a package; nil if there is none.
+// newest returns the last bundle of a package, or nil.
 func newest(config *declcfg.DeclarativeConfig, pkg string) (out *declcfg.Bundle) {
 	for i := range config.Bundles {
 		if config.Bundles[i].Package == pkg {

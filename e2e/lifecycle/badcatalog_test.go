@@ -18,7 +18,7 @@ import (
 type badCatalog struct {
 	reason string
 
-	// set creates the catalog and returns its spec and a function that repairs it; nil if it stays broken.
+	// set creates the catalog and returns its spec and a function that repairs it. mend is nil if the catalog stays broken.
 	set func(t *testing.T, in setting) (spec olm.CatalogSourceSpec, mend func())
 
 	want  string // the reason of Healthy

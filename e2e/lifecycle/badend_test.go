@@ -94,8 +94,8 @@ var badEnds = []badEnd{
 		{name: contested, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: contested}, data: {key: ours}}}]`)},
 }
 
-// TestBadEnds verifies that what only a user can mend costs at most a few requests a minute, in each of many states, and
-// that the states cost nothing else of the cluster.
+// TestBadEnds verifies that each of many states that only a user can end costs at most a few requests a minute, and that
+// the states do not burden the rest of the cluster.
 func TestBadEnds(t *testing.T) {
 	awaitNoneEnding(t)
 	packages := []testcatalog.Package{
@@ -205,7 +205,7 @@ func uninstallPlatform(t *testing.T, namespace string, end badEnd, states map[st
 			s := &stage{namespace: namespace}
 			s.patch(t, op, `{"metadata":{"annotations":{"`+platformv1alpha1.AnnotationDeleteAnyway+`":"true"}}}`)
 			deletes(t, op)
-			if name := op.Spec.Namespace; strings.HasPrefix(name, namespace) { // it may contain data, so that it stays
+			if name := op.Spec.Namespace; strings.HasPrefix(name, namespace) { // it may contain data, so it stays
 				beginDeletion(t, name)
 			}
 		})

@@ -177,8 +177,8 @@ func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv str
 	return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(old), old))
 }
 
-// generated matches the parts of names that differ only by namespace and package: what follows a version, the suffix of
-// an InstallPlan and that of an OperatorGroup's role.
+// generated matches the parts of names that differ only by namespace and package: the suffix after a version, that of an
+// InstallPlan and that of an OperatorGroup's role.
 var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|^(olm\.og\..*)-[0-9A-Za-z]+$|[0-9a-f]{10}$`)
 
 // settled waits until the garbage collector has deleted everything of the old version. It returns the remaining objects

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// servedFor is how long a no must have been served for an update not to begin. What is read just before counts.
+	// servedFor is how long a no must have been served for an update not to begin. An update may rely on an earlier read.
 	servedFor = 2 * time.Second
 
 	// mostEvents limits the Events about each operator, in all and for each update. Equal ones are counted in one.
@@ -46,7 +46,7 @@ type faultyOperator struct {
 }
 
 // TestRandomFaults verifies that no update begins after a no that the API server has served for two seconds, while random
-// faults lie between it and two managers, which are also frozen, killed and cut off; and that all is as it should be soon
+// faults lie between it and two managers, which are also frozen, killed and cut off; and that the managers recover soon
 // after the faults have ended. FAULTS_FOR is how long they last, and FAULTS_SEED repeats a run.
 func TestRandomFaults(t *testing.T) {
 	lasts := time.Minute
@@ -307,7 +307,7 @@ func (o *faultyOperator) countEvents(t *testing.T) {
 	t.Logf("%s: %d updates, %d Events", o.pkg, o.passed, n)
 }
 
-// randomFaults returns what is wrong for a while.
+// randomFaults returns a random selection of faults.
 func randomFaults(random *rand.Rand) faults.Config {
 	out := faults.Config{
 		Requests: map[faults.Fault]float64{}, Watches: map[faults.Fault]float64{},

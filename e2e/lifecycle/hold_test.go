@@ -63,8 +63,8 @@ func TestRetarget(t *testing.T) {
 	s.absent(t, s.csv(versions[1].CSV()))
 }
 
-// TestProbeDeleted verifies that an update is held while an operator that opted in has no Probe, until there is a new
-// one, even if the manager starts when the update is already available.
+// TestProbeDeleted verifies that an update is held while an operator that opted in has no Probe, until the Probe is
+// recreated, even if the manager starts when the update is already available.
 func TestProbeDeleted(t *testing.T) {
 	catalogs := "--catalog-dir=" + t.TempDir()
 	manager := cluster.StartManager(t, catalogs)
@@ -105,7 +105,7 @@ func installedHolding(t *testing.T, name string) (*stage, *v1alpha1.Subscription
 	return s, sub, versions
 }
 
-// TestFailover verifies that what a former leader has read does not permit an update, even when it resumes.
+// TestFailover verifies that the reads of a former leader do not permit an update, even when it resumes.
 func TestFailover(t *testing.T) {
 	start := func() *testcluster.Manager {
 		return cluster.StartManager(t, "--catalog-dir="+t.TempDir())
@@ -200,7 +200,7 @@ func TestDependencyOfManual(t *testing.T) {
 }
 
 // TestOvertaken verifies that an InstallPlan that waits for approval is deleted when the catalog has a newer version or
-// the Subscription changes, so that a user approves only the current plan.
+// the Subscription changes, so a user approves only the current plan.
 func TestOvertaken(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "overtaken", Version: version} }

@@ -55,7 +55,7 @@ func (s *stage) awaitAllowed(t *testing.T, csv string) {
 	})
 }
 
-// TestUnheard verifies that an update waits for a custom resource whose change its Probe cannot have heard of: the watch
+// TestUnheard verifies that an update waits for a custom resource whose change its Probe cannot have observed: the watch
 // is silent, or reading fails, or the process that reads is frozen.
 func TestUnheard(t *testing.T) {
 	refused := func(client string, code int) faults.Config {
@@ -134,8 +134,7 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// TestFirstWriteFails verifies that an update that could not begin when it was allowed is held if it no longer is when it
-// could.
+// TestFirstWriteFails verifies that an update whose first write fails is held if it is no longer allowed at the retry.
 func TestFirstWriteFails(t *testing.T) {
 	manager, proxy := startBehind(t)
 	s, sub, versions := installedHolding(t, "unbegun")

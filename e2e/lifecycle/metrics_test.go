@@ -23,8 +23,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestPrometheus verifies with a real Prometheus that the metrics of an update that is held, and then installed, are what
-// docs/metrics.md lists, and that every query of the alerts and of the dashboard has a result.
+// TestPrometheus verifies with a real Prometheus that the metrics of an update that is held, and then installed, match
+// docs/metrics.md, and that every query of the alerts and of the dashboard has a result.
 func TestPrometheus(t *testing.T) {
 	program := filepath.Join(testcluster.Root(), "bin", "prometheus", "prometheus")
 	if _, err := os.Stat(program); err != nil {

@@ -43,7 +43,7 @@ func BenchmarkSubscribeFifty(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // ns/op includes work that is not measured
 }
 
-// crowd is a catalog image of 300 packages with five versions each, whose bundles are images, and what to install.
+// crowd is a catalog image of 300 packages with five versions each, whose bundles are images, and the packages to install.
 type crowd struct {
 	source  client.ObjectKey
 	spec    olm.CatalogSourceSpec

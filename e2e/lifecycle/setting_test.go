@@ -173,7 +173,7 @@ func healthOf(source *olm.CatalogSource) string {
 	return fmt.Sprintf("Healthy is %s (%s): %s", c.Status, c.Reason, c.Message)
 }
 
-// lacks returns the first of the words that a message does not contain; empty if it contains all.
+// lacks returns the first of the words that a message does not contain, or empty.
 func lacks(message string, words []string) string {
 	i := slices.IndexFunc(words, func(w string) bool { return !strings.Contains(message, w) })
 	if i < 0 {

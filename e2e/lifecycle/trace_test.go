@@ -85,7 +85,7 @@ func TestTrace(t *testing.T) {
 	})
 	receiver.check(t)
 
-	receiver.stop(t) // without its collector, the manager works and ends as ever
+	receiver.stop(t) // without its collector, the manager works and ends as usual
 	s.offer(t, publish(t, testcatalog.Holding("foo", "1.0.0", "2.0.0", "3.0.0")...))
 	s.approve(t, sub)
 	s.installed(t, sub, "foo-operator.v3.0.0")

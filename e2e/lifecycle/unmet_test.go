@@ -15,8 +15,8 @@ import (
 )
 
 // TestUpdateThatCannotRun verifies that an update to a version that could not run here changes nothing: the running
-// version stays Succeeded, with its definitions, until there is a version that can run, or the cluster meets what the
-// new one needs.
+// version stays Succeeded, with its definitions, until the catalog has a version that can run, or the cluster meets the
+// requirements of the new one.
 func TestUpdateThatCannotRun(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	for name, tc := range map[string]struct {
@@ -67,7 +67,7 @@ func TestUpdateThatCannotRun(t *testing.T) {
 	}
 }
 
-// TestRequirementArrives verifies that an update waits for what it needs and continues once that is there.
+// TestRequirementArrives verifies that an update waits for a requirement and continues once it is met.
 func TestRequirementArrives(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1, v2 := testcatalog.Foo{Name: "later", Version: "1.0.0"}, testcatalog.Foo{Name: "later", Version: "2.0.0"}

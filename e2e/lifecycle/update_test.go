@@ -185,7 +185,7 @@ func (s *stage) runs(t *testing.T, name, image, csv string) {
 	}
 }
 
-// leavesNothing deletes a Subscription and its ClusterServiceVersion and checks that what they created is deleted,
+// leavesNothing deletes a Subscription and its ClusterServiceVersion and checks that their objects are deleted,
 // except the custom resource and its CustomResourceDefinition.
 func (s *stage) leavesNothing(t *testing.T, sub *v1alpha1.Subscription, f testcatalog.Foo, cr client.Object) {
 	t.Helper()

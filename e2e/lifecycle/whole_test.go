@@ -246,9 +246,9 @@ func TestTerminatingTarget(t *testing.T) {
 	s.installed(t, sub, f.CSV())
 }
 
-// TestBrokenConversion verifies that a kind whose conversion webhook does not respond holds up only what depends on it.
-// What an old version owns of the kind is handed over in the version that needs no conversion. If there is none, the old
-// version stays until it can be handed over, without its Deployment, while others are installed and updated.
+// TestBrokenConversion verifies that a kind whose conversion webhook does not respond blocks only its dependents. Objects of
+// the kind that an old CSV owns are handed over in the API version that needs no conversion. If that is not served, the old
+// CSV stays until they can be handed over, without its Deployment, while others are installed and updated.
 func TestBrokenConversion(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "converted", Version: version} }

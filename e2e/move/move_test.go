@@ -230,7 +230,7 @@ func (s *stage) offer(t *testing.T, versions ...string) {
 
 func csvOf(version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
 
-// runs waits until a version runs, its predecessor is gone, and the Subscription is up to date.
+// runs waits until a version runs, its predecessor is deleted, and the Subscription is up to date.
 func (s *stage) runs(t *testing.T, version string) {
 	t.Helper()
 	cluster.Await(t, s.sub, func() string {
@@ -260,7 +260,7 @@ func (s *stage) deployment(t *testing.T) *appsv1.Deployment {
 	return out
 }
 
-// same verifies that nothing has changed the Deployment of the operator, so that its pods run on.
+// same verifies that the Deployment of the operator is unchanged, so its pods keep running.
 func (s *stage) same(t *testing.T, before *appsv1.Deployment) {
 	t.Helper()
 	now := s.deployment(t)

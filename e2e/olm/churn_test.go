@@ -13,7 +13,7 @@ import (
 )
 
 // TestChurn verifies that our conditions are written at most once after OLM's last write, and overwrite nothing of
-// OLM's. While a Subscription's spec changes, OLM overwrites its status from what it read before.
+// OLM's. While a Subscription's spec changes, OLM overwrites its status from an earlier read.
 func TestChurn(t *testing.T) {
 	m := cluster.StartManager(t)
 	s := newStage(t, "churn", publish(t, "churn", "1.0.0"))

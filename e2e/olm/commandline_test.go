@@ -27,7 +27,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// run runs a program as a user in a shell does, and returns what it prints and its exit code.
+// run runs a program as a user in a shell does, and returns its output and exit code.
 func run(t *testing.T, program string, args ...string) (string, int) {
 	t.Helper()
 	bin := filepath.Join(testcluster.Root(), "bin")
@@ -145,7 +145,7 @@ func TestCommandLine(t *testing.T) {
 }
 
 // TestCommandLineActs verifies that an administrator holds, approves, awaits and releases an update with the command line
-// on a cluster with OLM alone, and sees beforehand what each command would do.
+// on a cluster with OLM alone, and can preview the commands.
 func TestCommandLineActs(t *testing.T) {
 	s := newStage(t, "acts", publish(t, "acts", "1.0.0"))
 	sub := s.subscribe(t, "acts", manual)
@@ -194,8 +194,8 @@ func TestCommandLineActs(t *testing.T) {
 	command(1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
 }
 
-// TestCommandLineChecks verifies that check reports who still writes custom resources in a version that a waiting update no
-// longer serves.
+// TestCommandLineChecks verifies that check reports the clients that still write custom resources in a version that a
+// waiting update no longer serves.
 func TestCommandLineChecks(t *testing.T) {
 	before := testcatalog.Foo{Name: "checks", Version: "1.0.0", Change: func(_, crd *unstructured.Unstructured) {
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions") // it has one
@@ -256,7 +256,7 @@ func checkArchive(t *testing.T, s *stage, name string) {
 	}
 }
 
-// differs is what may differ between a cluster and its archive: ages, and what only a cluster can answer.
+// differs matches the differences between a cluster and its archive: ages, and the warning about checks that need a cluster.
 var differs = regexp.MustCompile(`(?m), for \S+|^Warning: whether updates would break .*\n`)
 
 // setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.
@@ -270,7 +270,7 @@ func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {
 	}
 }
 
-// checkFewRights verifies that a user sees what the user may read, and learns what that is not.
+// checkFewRights verifies that a user sees the objects that the user may read, and a warning about the others.
 func checkFewRights(t *testing.T, s *stage) {
 	t.Helper()
 	cluster.Create(t,
@@ -297,7 +297,7 @@ func checkFewRights(t *testing.T, s *stage) {
 	}
 }
 
-// checkReadme verifies that the README shows what kubectl and the command line print of an update that OLM holds, except
+// checkReadme verifies that the README shows the output of kubectl and the command line for an update that OLM holds, except
 // for the names of namespace and catalog, ages and the width of columns.
 func checkReadme(t *testing.T, s *stage) {
 	t.Helper()

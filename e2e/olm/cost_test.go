@@ -73,7 +73,7 @@ func TestIdle(t *testing.T) {
 func (s *stage) requests(t *testing.T, during time.Duration) map[string]int {
 	t.Helper()
 	start := cluster.AwaitIdle(t, 10*time.Second, byOLM...)
-	time.Sleep(during) // there is no event to wait for
+	time.Sleep(during) // no event to wait for
 	out := map[string]int{}
 	for _, r := range cluster.RequestsOf(t, start, byOLM...) {
 		if r.IsWork() {
@@ -83,7 +83,7 @@ func (s *stage) requests(t *testing.T, during time.Duration) map[string]int {
 	return out
 }
 
-// TestHolds compares the two gates: OLM's requests while an update is held, and what else the hold affects.
+// TestHolds compares the two gates: OLM's requests while an update is held, and the other effects of the hold.
 func TestHolds(t *testing.T) {
 	cluster.StartManager(t)
 	type cost struct {
@@ -104,7 +104,7 @@ func TestHolds(t *testing.T) {
 		s.offer(t, changing(t, name), publish(t, next, "1.0.0"))
 		s.held(t, sub)
 		start := time.Now()
-		time.Sleep(during) // there is no event to wait for
+		time.Sleep(during) // no event to wait for
 		c := cost{changed: definition(t, name).Generation != before.Generation}
 		for _, r := range cluster.RequestsOf(t, start, byOLM...) {
 			if r.IsWork() {

@@ -25,12 +25,12 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// The tests TestFact… state what operator-status relies on in OLM. They run no manager. Each logs its measurements
-// and fails if OLM behaves differently, to show what a new version of OLM changes: go test -v -run TestFact ./e2e/olm.
+// The tests TestFact… verify the facts about OLM that operator-status relies on. They run no manager. Each logs its
+// measurements and fails if OLM behaves differently, to show the changes in a new OLM: go test -v -run TestFact ./e2e/olm.
 
 // TestFactResolverOverwritesStatus verifies that OLM keeps conditions of types that it does not know, but that its
-// resolver writes the status of every Subscription in the namespace from what it read before it began. A condition that
-// is added meanwhile is lost; a later one is kept. So the bridge waits for restAfterOLM before it writes.
+// resolver writes the status of every Subscription in the namespace from a read before it began. A condition that is added
+// meanwhile is lost; a later one is kept. So the bridge waits for restAfterOLM before it writes.
 func TestFactResolverOverwritesStatus(t *testing.T) {
 	const subscriptions, apart = 10, 100 * time.Millisecond
 	var packages []testcatalog.Package
@@ -229,7 +229,7 @@ func (s *stage) succeeds(t *testing.T, name string) {
 	})
 }
 
-// awaitHeld awaitHeld until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's message.
+// awaitHeld waits until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's message.
 func (s *stage) awaitHeld(t *testing.T, name string) string {
 	t.Helper()
 	csv := s.csv(name)

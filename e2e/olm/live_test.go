@@ -33,7 +33,7 @@ func TestSilentWatch(t *testing.T) {
 	proxy.Set(faults.Config{Behind: map[string]time.Duration{"silents": faults.Silent}})
 	setMigrating(t, example, metav1.ConditionTrue)
 	s.offer(t, publish(t, "silent", "1.0.0", "1.1.0"))
-	cluster.Await(t, sub, func() string { // at first by what was read, and then since the Probe may be out of date
+	cluster.Await(t, sub, func() string { // at first by a live read, and then since the Probe may be out of date
 		c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
 		if c.Status != corev1.ConditionTrue || c.Reason != v1alpha1.ReasonProbeNotUpgradeable && c.Reason != v1alpha1.ReasonProbeNotRead {
 			return fmt.Sprintf("UpgradeHeld is %s %s: %s", c.Status, c.Reason, c.Message)

@@ -9,8 +9,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestRelease verifies that `manager release` lets held updates continue, even while a manager runs, and lists what is
-// left for users to do. `--undo` reverts it.
+// TestRelease verifies that `manager release` lets held updates continue, even while a manager runs, and lists the remaining
+// steps for users. `--undo` reverts it.
 func TestRelease(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "released", publish(t, "released", "1.0.0"), publish(t, "waiting", "1.0.0"))

@@ -8,8 +8,8 @@ const belonging = "here all objects that belong to a ClusterServiceVersion are l
 // certificates is the reason for differences in certificates.
 const certificates = "each makes its own certificates"
 
-// allowed lists the differences that may exist between what the built-in loops create and what OLM creates: each is one
-// field of one kind, with its reason.
+// allowed lists the differences that may exist between the objects of the built-in loops and those of OLM: each is one field
+// of one kind, with its reason.
 var allowed = slices.Concat(
 	of("metadata.annotations[operatorstatus.io/applied]", "by it the loops know what they applied, and see at a glance that it is as it should be",
 		"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingWebhookConfiguration", "OperatorCondition", "PriorityClass",

@@ -55,7 +55,7 @@ func (d *direct) prepare(t testing.TB, packages ...testcatalog.Package) {
 	}
 }
 
-// apply applies manifests, waits until what they create runs, and returns how long that took.
+// apply applies manifests, waits until the objects are ready, and returns how long that took.
 func (d *direct) apply(ctx context.Context, manifests []*unstructured.Unstructured) (time.Duration, error) {
 	start := time.Now()
 	if d.first {

@@ -153,7 +153,7 @@ const (
 	resting  = 30 * time.Second
 )
 
-// settle waits until all packages have Succeeded in their newest version, or nothing changes any more, and returns the
+// settle waits until all packages have Succeeded in their newest version, or nothing changes for a while, and returns the
 // verdicts by package. Since a slow contender may seem to be settled, it waits until the phases are those in others,
 // unless others is nil. It watches instead of polling, so as not to disturb the measurement.
 func (c *contender) settle(t testing.TB, since time.Time, others map[string]verdict, packages ...testcatalog.Package) map[string]verdict {

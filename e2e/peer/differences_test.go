@@ -13,7 +13,7 @@ import (
 // difference is a field of an object that differs between two clusters.
 type difference struct {
 	object identity
-	field  string // as in metadata.labels[app]; empty if only one cluster has the object
+	field  string // as in metadata.labels[app], or empty if only one cluster has the object
 	ours   string
 	theirs string
 }
@@ -25,7 +25,7 @@ type allowance struct {
 	field  string
 	reason string
 
-	// name is a part of the names of the objects that it covers; empty for all objects of the kind.
+	// name is a part of the names of the objects that it covers, or empty for all objects of the kind.
 	name string
 }
 

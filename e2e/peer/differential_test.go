@@ -89,7 +89,7 @@ func (c *contender) atRest(t *testing.T) state {
 	const interval, learned = 3 * time.Second, 45 * time.Second
 	last, lastChange := c.read(t), time.Now()
 	for start := time.Now(); time.Since(start) < patience; {
-		time.Sleep(interval) // there is no event to wait for
+		time.Sleep(interval) // no event to wait for
 		now := c.read(t)
 		orphans := now.orphans()
 		if len(compare(now, last, func(identity) bool { return false })) > 0 {

@@ -288,7 +288,7 @@ func (c *contender) count(t testing.TB, which func(*v1alpha1.Subscription) bool)
 func (c *contender) quiet(t testing.TB) (requests, writes int) {
 	t.Helper()
 	since := c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
-	time.Sleep(30 * time.Second) // there is no event to wait for
+	time.Sleep(30 * time.Second) // no event to wait for
 	for _, r := range c.cluster.RequestsOf(t, since, c.agents...) {
 		if !r.IsWork() {
 			continue

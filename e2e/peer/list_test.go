@@ -22,8 +22,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// BenchmarkList measures what it takes to list 5,000 operators with the command line, against kubectl, which prints the
-// objects of the same kinds as JSON.
+// BenchmarkList measures the time and memory to list 5,000 operators with the command line, against kubectl, which prints
+// the objects of the same kinds as JSON.
 func BenchmarkList(b *testing.B) {
 	const operators, namespaces = 5000, 500
 	c := onCluster(b, "a crowd")
@@ -102,7 +102,7 @@ func (c *contender) operator(b *testing.B, namespace, name, description string, 
 	return nil
 }
 
-// ran is what it took to run a program.
+// ran is the output and the cost of running a program.
 type ran struct {
 	out    string
 	took   time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// rights holds what service accounts may do: one line per verb and resource, by account and namespace.
+// rights holds the rights of service accounts: one line per verb and resource, by account and namespace.
 type rights map[holder]map[string]bool
 
 // holder is a service account and a namespace in which it has rights.

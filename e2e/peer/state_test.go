@@ -138,7 +138,7 @@ func ownersOf(packages []testcatalog.Package) owners {
 	return out
 }
 
-// of returns the package that an object belongs to; empty for none.
+// of returns the package that an object belongs to, or empty.
 func (w owners) of(i identity, o *unstructured.Unstructured) string {
 	switch namespace, owners := o.GetLabels()["olm.owner.namespace"], o.GetOwnerReferences(); {
 	case namespace != "":

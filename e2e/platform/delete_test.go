@@ -69,8 +69,8 @@ func TestOrphan(t *testing.T) {
 	runs(t, op, "1.0.0")
 }
 
-// TestUsersData verifies that nothing is uninstalled while there is users' data: custom resources, which the running
-// operator still cleans up after, and other objects in its namespace.
+// TestUsersData verifies that nothing is uninstalled while users' data exists: custom resources, which the running operator
+// still cleans up after, and other objects in its namespace.
 func TestUsersData(t *testing.T) {
 	op := deleteWithData(t, "kept")
 	awaitConditions(t, op, "Synced=False/UsersData", "Ready=False/UsersData")

@@ -13,8 +13,8 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestObservedAndOthers verifies that Subscriptions to the same package that others create do not change what is reported
-// on an observed operator, nor end its hold of the cluster's updates, and are not observed by themselves.
+// TestObservedAndOthers verifies that Subscriptions to the same package that others create do not change the status of an
+// observed operator, nor end its hold of the cluster's updates, and are not observed by themselves.
 func TestObservedAndOthers(t *testing.T) {
 	co := cluster.InstallClusterOperator(t)
 	s := newStage(t, publish(t, "seen", "1.0.0"))
@@ -42,7 +42,7 @@ func TestObservedAndOthers(t *testing.T) {
 	awaitConditions(t, op, "Upgradeable=False/NotUpgradeable")
 	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
 
-	// Another from the same catalog: it is known that it was seen, since a PlatformOperator for all reports it.
+	// Another from the same catalog. A second PlatformOperator reports the ambiguity, so the manager has observed it.
 	subscribed(cluster.Namespace(t, "other"), global)
 	ambiguous := create(t, "late", observe)
 	awaitConditions(t, ambiguous, "Installed=False/SubscriptionAmbiguous")
@@ -60,7 +60,7 @@ func TestObservedAndOthers(t *testing.T) {
 	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
 	explains(t, co, configv1.OperatorUpgradeable, "observer")
 
-	// What no PlatformOperator has installed is not deleted with one.
+	// Objects that no PlatformOperator installed are not deleted with one.
 	plan := metav1.ObjectMeta{Namespace: namespace, Name: sub.Status.InstallPlanRef.Name}
 	csv := metav1.ObjectMeta{Namespace: namespace, Name: csvOf("seen")}
 	for _, o := range []client.Object{&olm.InstallPlan{ObjectMeta: plan}, &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: csv}} {

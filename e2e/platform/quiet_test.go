@@ -43,7 +43,7 @@ func TestQuiet(t *testing.T) {
 	cluster.AwaitSynced(t)
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
-	// There is no event to wait for: the test observes that nothing happens.
+	// The test observes that nothing happens, so it has no event to wait for.
 	time.Sleep(observed)
 
 	for _, r := range cluster.Requests(t, since) {

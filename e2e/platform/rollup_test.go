@@ -32,7 +32,7 @@ func TestRollUp(t *testing.T) {
 	perl := create(t, "perl")
 	broken, refused, stuck := create(t, "broken"), create(t, "refused"), create(t, "stuck")
 	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
-	// Each PlatformOperator reports what is wrong with it.
+	// Each PlatformOperator reports its own problem.
 	runs(t, fine, "1.0.0")
 	for op, words := range map[*v1alpha1.PlatformOperator][]string{
 		perl:    {"perl", "pearl"},

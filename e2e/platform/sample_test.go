@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestSample verifies that docs/platformoperator.md shows the samples of config, and that they do what it states.
+// TestSample verifies that docs/platformoperator.md shows the samples of config, and that they work as described.
 func TestSample(t *testing.T) {
 	sample, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "samples", "platform_v1alpha1_platformoperator.yaml"))
 	if err != nil {

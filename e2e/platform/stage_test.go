@@ -125,7 +125,7 @@ func awaitConditions(t *testing.T, op *v1alpha1.PlatformOperator, want ...string
 	})
 }
 
-// runs waits until a PlatformOperator reports that a version runs and is the newest, and that there are no problems.
+// runs waits until a PlatformOperator reports that a version runs and is the newest, without problems.
 func runs(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {

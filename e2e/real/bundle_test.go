@@ -120,7 +120,7 @@ func newPrivateRegistry(t *testing.T) privateRegistry {
 	return privateRegistry{images.Registry{Address: plain, PulledFrom: net.JoinHostPort(ip.String(), port)}, string(authority)}
 }
 
-// catalog creates a trusted CatalogSource of an image in the registry, with what it takes to pull it.
+// catalog creates a trusted CatalogSource of an image in the registry, with the CA and the pull secret for it.
 func (r privateRegistry) catalog(t *testing.T, image string) *olm.CatalogSource {
 	t.Helper()
 	if err := cluster.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: global}}); client.IgnoreAlreadyExists(err) != nil {

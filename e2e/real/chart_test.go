@@ -24,7 +24,7 @@ func TestChart(t *testing.T) {
 	if err := os.WriteFile(everything, []byte(build(t, "lifecycle")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // of what Helm leaves, or of all if the test failed
+	t.Cleanup(func() { // of Helm's leftovers, or of everything if the test failed
 		if out, err := kubectl(context.Background(), "delete", "--ignore-not-found", "-f", everything); err != nil {
 			t.Errorf("deleting what the chart installs: %v\n%s", err, out)
 		}
@@ -67,7 +67,7 @@ func TestChart(t *testing.T) {
 	crd(t) // stays, with the custom resources
 }
 
-// helm runs helm in the namespace of the manager, and returns what it prints.
+// helm runs helm in the namespace of the manager, and returns its output.
 func helm(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), bin("helm"), append(args, "--namespace="+testcluster.ManagerAccount.Namespace)...)

@@ -83,7 +83,7 @@ func memoryLimit(t *testing.T, pod *corev1.Pod) float64 {
 	return limit
 }
 
-// TestSpread verifies that replicas are scheduled to different nodes if there are several.
+// TestSpread verifies that replicas are scheduled to different nodes if the cluster has several.
 func TestSpread(t *testing.T) {
 	addFakeNode(t)
 	nodes := map[string]bool{}

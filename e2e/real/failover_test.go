@@ -18,7 +18,7 @@ func leaseOf() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: "operator-status"}}
 }
 
-// TestFrozenLeader verifies that a leader whose processes stop is replaced, and that it writes nothing once they go on.
+// TestFrozenLeader verifies that a leader whose processes stop is replaced, and that it writes nothing once they continue.
 func TestFrozenLeader(t *testing.T) {
 	d := deployManager(t, 2)
 	foos := newFoos(t, "frozen")

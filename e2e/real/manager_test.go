@@ -34,7 +34,7 @@ func deployManager(t *testing.T, replicas int) *appsv1.Deployment {
 }
 
 // install applies a folder of config with an image, as the README describes, and waits until everything is available.
-// It returns a function that deletes what was applied; the end of the test does as well.
+// It returns a function that deletes the applied objects; the end of the test does as well.
 func install(t *testing.T, folder, image string, replicas int) (remove func()) {
 	t.Helper()
 	return apply(t, build(t, folder), image, replicas)
@@ -119,7 +119,7 @@ func freeze(t *testing.T, pod *corev1.Pod) (thaw func()) {
 	return thaw
 }
 
-// freezerOf returns the file that freezes the cgroup of a pod, and what to write to it: of version 1 or 2 of cgroups.
+// freezerOf returns the file that freezes the cgroup of a pod, and its values for both states, in version 1 or 2 of cgroups.
 func freezerOf(t *testing.T, pod *corev1.Pod) (file, frozen, thawed string) {
 	t.Helper()
 	names := []string{"pod" + string(pod.UID), "pod" + strings.ReplaceAll(string(pod.UID), "-", "_") + ".slice"}
@@ -156,8 +156,8 @@ func podsOf(t *testing.T, d *appsv1.Deployment) []corev1.Pod {
 	return pods.Items
 }
 
-// TestPod verifies what a pod of the manager is: ready once it acts, not root, without anything to write to, and soon gone
-// after SIGTERM, with its lease released.
+// TestPod verifies that a pod of the manager, without root and with a read-only file system, is ready once it acts, and ends
+// soon after SIGTERM with its lease released.
 func TestPod(t *testing.T) {
 	d := deployManager(t, 1)
 	pods := podsOf(t, d)

@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestManifests installs what `make build-installer` writes to dist/install.yaml, as the README describes, updates it,
-// and deletes it. Nothing is left.
+// TestManifests installs the manifests that `make build-installer` writes to dist/install.yaml, as the README describes,
+// updates them, and deletes them. Nothing is left.
 func TestManifests(t *testing.T) {
 	registry := images.Of(t, clusterDir)
 	remove := install(t, "default", registry.Manager(t, images.Current), 1)
@@ -36,8 +36,8 @@ func TestManifests(t *testing.T) {
 	remove()
 }
 
-// TestLifecycleManifests installs what `make build-installer` writes to dist/install-lifecycle.yaml, on a cluster without
-// OLM. It installs a real operator and holds its update, even while it is itself updated.
+// TestLifecycleManifests installs the manifests that `make build-installer` writes to dist/install-lifecycle.yaml, on a
+// cluster without OLM. The manager installs a real operator and holds its update, even while it is itself updated.
 func TestLifecycleManifests(t *testing.T) {
 	registry := images.Of(t, clusterDir)
 	remove := install(t, "lifecycle", registry.Manager(t, images.Current), 1)

@@ -81,7 +81,7 @@ func (s *sample) finish(t *testing.T) {
 	uninstall(t, s.cluster, s.sub, s.latter)
 }
 
-// runs waits until a Subscription reports that a version runs, and that there is no newer one.
+// runs waits until a Subscription reports that a version runs and is the newest.
 func runs(t *testing.T, c *testcluster.Cluster, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
 	c.AwaitWithin(t, patience, sub, func() string {

@@ -2,8 +2,8 @@
 // CustomResourceDefinition, direct writes its Probe. Both are real: they migrate Foos, and hold their updates meanwhile.
 //
 // Their bundles in registry+v1 form are in the folders annotated/bundle and direct/bundle. They refer to images that
-// are not published; Write replaces the references. Both own the same CustomResourceDefinition, so that only one of them
-// can be installed at a time.
+// are not published; Write replaces the references. Both own the same CustomResourceDefinition, so only one of them can be
+// installed at a time.
 package samples
 
 import (

@@ -209,7 +209,7 @@ spec:
 }
 
 // TestTakenOver verifies that an object of others, which a tenant's account could patch, is not deleted with the operator
-// by the manager once the account is gone.
+// by the manager once the account is deleted.
 func TestTakenOver(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	class := func(name string) *schedulingv1.PriorityClass {

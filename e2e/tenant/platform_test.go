@@ -127,7 +127,7 @@ const (
   subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: author}]}`
 )
 
-// TestNamesAccount verifies that a user who may write PlatformOperators can name a service account, or change what is
+// TestNamesAccount verifies that a user who may write PlatformOperators can name a service account, or change the resources
 // applied as one, only with the right to impersonate it.
 func TestNamesAccount(t *testing.T) {
 	namespace := cluster.Namespace(t, "names")
@@ -223,8 +223,8 @@ func TestResourcesOfManager(t *testing.T) {
 	absent(t, &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-inner"}})
 }
 
-// TestResourcesOfOthers verifies that a user who may write PlatformOperators reaches by spec.resources neither what the
-// manager writes itself, such as the Subscriptions and OperatorGroups of others, nor reserved namespaces.
+// TestResourcesOfOthers verifies that a user who may write PlatformOperators cannot use spec.resources to write the kinds
+// that the manager writes itself, such as the Subscriptions and OperatorGroups of others, or reserved namespaces.
 func TestResourcesOfOthers(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	namespace, victim := cluster.Namespace(t, "reaching"), cluster.Namespace(t, "victim")
@@ -339,7 +339,7 @@ func awaitForbidden(t *testing.T, user string, o client.Object) {
 	})
 }
 
-// TestResourcesOfMissing verifies that the manager deletes what a missing account applied, if it has the rights.
+// TestResourcesOfMissing verifies that the manager deletes the objects of a missing account, if it has the rights.
 func TestResourcesOfMissing(t *testing.T) {
 	composesAll(t)
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())

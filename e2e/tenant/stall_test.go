@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestStalled verifies that a registry that accepts requests and then stalls delays only what is installed from it, and
+// TestStalled verifies that a registry that accepts requests and then stalls delays only installations from it, and
 // no other tenant, regardless of the number of Subscriptions to it.
 func TestStalled(t *testing.T) {
 	const many = 120

@@ -20,12 +20,12 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// settings are what the test in the browser needs to know. It reads them from the environment.
+// settings are the inputs of the test in the browser, which reads them from the environment.
 type settings struct {
 	Chromium string         `json:"chromium"`
 	Shell    string         `json:"shell"`    // the folder with Headlamp's components
 	Plugin   string         `json:"plugin"`   // the file of the plugin
-	Pictures string         `json:"pictures"` // the folder for screenshots; empty for none
+	Pictures string         `json:"pictures"` // the folder for screenshots, or empty
 	Clusters map[string]int `json:"clusters"` // the ports of API servers, by user
 }
 
@@ -106,8 +106,8 @@ func built(t *testing.T, path string) string {
 	return path
 }
 
-// viewer returns a service account in namespace default that may read most of what the pages show, and may
-// change nothing.
+// viewer returns a service account in namespace default that may read most of the objects on the pages, and may change
+// nothing.
 func viewer(t *testing.T) types.NamespacedName {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{

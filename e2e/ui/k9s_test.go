@@ -130,7 +130,7 @@ func (s *session) keys(t *testing.T, names ...string) {
 	s.run(t, append([]string{"send-keys"}, names...)...)
 }
 
-// confirms presses a key, and confirms what it does.
+// confirms presses a key, and confirms its action.
 func (s *session) confirms(t *testing.T, name string) {
 	t.Helper()
 	s.keys(t, name)
@@ -138,7 +138,7 @@ func (s *session) confirms(t *testing.T, name string) {
 	s.keys(t, "Tab", "Enter") // from Cancel to OK
 }
 
-// awaits waits until the terminal shows what matches an expression.
+// awaits waits until the terminal's content matches an expression.
 func (s *session) awaits(t *testing.T, expression string) {
 	t.Helper()
 	pattern := regexp.MustCompile(expression)

@@ -1,4 +1,4 @@
-// Package ui tests what shows operators in a browser and in a terminal, the plugin for Headlamp and the configuration of
+// Package ui tests the views of operators in a browser and in a terminal, the plugin for Headlamp and the configuration of
 // k9s, on a cluster with controllers and fake nodes.
 package ui
 

@@ -18,7 +18,7 @@ import (
 // catalog has all packages of the story.
 var catalog = types.NamespacedName{Namespace: "olm", Name: "operators"}
 
-// TestUI has k9s and Headlamp show the same story. Headlamp's pages bring it to its end.
+// TestUI has k9s and Headlamp show the same story. Headlamp's pages complete it.
 func TestUI(t *testing.T) {
 	story(t)
 	admin := cluster.Account(t, "default", "admin", "cluster-admin")
@@ -60,7 +60,7 @@ func story(t *testing.T) {
 	awaitCondition(t, subs["cache"], v1alpha1.SubscriptionInstallPlanAwaitingManualApproval)
 }
 
-// offer publishes versions of all packages. There is only one version of mail and search.
+// offer publishes versions of all packages. mail and search have only one.
 func offer(t *testing.T, versions ...string) {
 	t.Helper()
 	mail := testcatalog.Foo{Name: "mail", Version: "1.0.0", Change: testcatalog.NeverStarts}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// machine describes what figures depend on besides the code. Reports from different machines cannot be compared.
+// machine describes the environment of the figures. Reports from different machines cannot be compared.
 type machine struct {
 	Date   time.Time `json:"date"`
-	Commit string    `json:"commit,omitempty"` // ends in -dirty if there are uncommitted changes
+	Commit string    `json:"commit,omitempty"` // ends in -dirty with uncommitted changes
 	Go     string    `json:"go"`
 	Cores  int       `json:"cores"`
 	CPU    string    `json:"cpu,omitempty"`
@@ -27,7 +27,7 @@ func thisMachine(ctx context.Context, root string, outcomes map[benchmark]outcom
 	return out
 }
 
-// commit returns the current commit; empty without git or a checkout.
+// commit returns the current commit, or "" without git or a checkout.
 func commit(ctx context.Context, root string) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
 	cmd.Dir = root

@@ -14,7 +14,7 @@ type outcome struct {
 	figures map[string]map[string]float64 // by the name of the benchmark or sub-benchmark, and by metric
 	cpu     string                        // as in the header of the output
 	ran     bool                          // false if the benchmark does not exist
-	skipped string                        // the reason why it skipped itself; empty if it did not
+	skipped string                        // the reason why it skipped itself, or empty
 	err     error                         // the reason why it failed
 }
 
@@ -83,7 +83,7 @@ func figuresOf(result *benchfmt.Result) map[string]float64 {
 // logged matches a line of a benchmark's log and captures its message.
 var logged = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
 
-// lastLogged returns the last logged message in the lines, or otherwise if there is none.
+// lastLogged returns the last logged message in the lines, with otherwise as the default.
 func lastLogged(lines []string, otherwise string) string {
 	for _, line := range slices.Backward(lines) {
 		if m := logged.FindStringSubmatch(line); m != nil {

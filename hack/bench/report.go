@@ -14,7 +14,7 @@ type report struct {
 	Rows    []measurement `json:"rows"`
 }
 
-// verdict states whether a figure meets its goal; empty if it has no goal.
+// verdict states whether a figure meets its goal. It is empty without a goal.
 type verdict string
 
 const (
@@ -33,7 +33,7 @@ type measurement struct {
 	Figure    *float64 `json:"figure,omitempty"`
 	Goal      *goal    `json:"goal,omitempty"`
 	Met       verdict  `json:"met,omitempty"`
-	Reason    string   `json:"reason,omitempty"` // why there is no figure
+	Reason    string   `json:"reason,omitempty"` // why the row has no figure
 
 	suffix  string
 	missing bool // a figure is expected: the benchmark did not skip itself
@@ -76,7 +76,7 @@ func (r row) benchmark() string {
 	return r.of.name + "/" + r.sub
 }
 
-// absence returns why an outcome has no figure for the row, empty if it has one, and whether that is an error.
+// absence returns why an outcome has no figure for the row, or "", and whether that is an error.
 func (r row) absence(o outcome) (reason string, isError bool) {
 	figure, ok := o.figures[r.benchmark()][r.metric]
 	switch {

@@ -1,9 +1,9 @@
 package main
 
-// row is a figure of the table: what is measured, what it is compared with, and its goal.
+// row is a figure of the table, with its point of comparison and its goal.
 type row struct {
 	work    string
-	against string // a theoretical limit or a peer that does the same work; empty for an absolute figure
+	against string // a theoretical limit or a peer that does the same work, or empty for an absolute figure
 	of      benchmark
 	sub     string // the sub-benchmark that reports the figure, if any
 	metric  string // its unit in b.ReportMetric

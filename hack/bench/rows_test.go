@@ -37,7 +37,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsAreMeasured verifies that the benchmarks of all rows exist, so that renaming one requires changing its rows.
+// TestRowsAreMeasured verifies that the benchmarks of all rows exist, so renaming one requires changing its rows.
 func TestRowsAreMeasured(t *testing.T) {
 	for _, of := range benchmarksOf(rows) {
 		files, err := filepath.Glob(filepath.Join("..", "..", of.pkg, "*_test.go"))

@@ -48,7 +48,7 @@ func run(base, path string) error {
 // complete returns the manifest of a ClusterServiceVersion with the time of its base, and with related images.
 func complete(base, csv []byte) ([]byte, error) {
 	var from, typed v1alpha1.ClusterServiceVersion
-	var to map[string]any // keeps what the types do not know
+	var to map[string]any // keeps fields that the types lack
 	if err := errors.Join(yaml.Unmarshal(base, &from), yaml.Unmarshal(csv, &typed), yaml.Unmarshal(csv, &to)); err != nil {
 		return nil, fmt.Errorf("parsing the ClusterServiceVersion: %w", err)
 	}

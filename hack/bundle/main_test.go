@@ -193,7 +193,7 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestReferences verifies what the ClusterServiceVersion consists of besides manifests.
+// TestReferences verifies the images, examples and icon of the ClusterServiceVersion.
 func TestReferences(t *testing.T) {
 	csv := &v1alpha1.ClusterServiceVersion{}
 	kinds := map[string]bool{}

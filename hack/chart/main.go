@@ -1,4 +1,4 @@
-// Command chart generates the templates of charts/operator-status from config/default and config/lifecycle, so that they never differ.
+// Command chart generates the templates of charts/operator-status from config/default and config/lifecycle, so they never differ.
 //
 //	chart <kustomize> <config> <chart>
 package main
@@ -172,7 +172,7 @@ func templated(kind, text, set string) (string, error) {
 		}
 	}
 	condition := conditions[kind]
-	if kind == namespaceKind { // which may exist, and stays with what others have in it
+	if kind == namespaceKind { // may exist already, and stays with the objects of others in it
 		name := strings.TrimSpace(text[strings.LastIndex(text, "\n  name: ")+len("\n  name: "):])
 		condition = fmt.Sprintf("not (lookup %q %q %q %q)", "v1", namespaceKind, "", name)
 		replace("\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n")

@@ -130,7 +130,7 @@ func rendered(t *testing.T, chart string, values map[string]any) map[string]map[
 			return out.String(), err
 		},
 		"regexFind": func(expression, s string) string { return regexp.MustCompile(expression).FindString(s) },
-		"lookup":    func(string, string, string, string) any { return nil }, // nothing is there yet
+		"lookup":    func(string, string, string, string) any { return nil }, // nothing exists yet
 		"toYaml": func(v any) (string, error) {
 			out, err := yaml.Marshal(v)
 			return strings.TrimSpace(string(out)), err

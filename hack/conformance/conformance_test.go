@@ -87,7 +87,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// prepare creates what the suite expects of a cluster: an OperatorGroup for all namespaces and a global catalog.
+// prepare creates the objects that the suite expects: an OperatorGroup for all namespaces and a global catalog.
 func prepare(t *testing.T) {
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}},
 		&operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "global-operators"}})

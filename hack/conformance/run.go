@@ -22,7 +22,7 @@ const (
 	testNamespace = "operators"
 )
 
-// process configures a run of the suite. A run is limited to one file, so that a spec that hangs or panics affects no
+// process configures a run of the suite. A run is limited to one file, so a spec that hangs or panics affects no
 // other file. Runs on one cluster must not overlap: the suite deletes CustomResourceDefinitions of other specs.
 type process struct {
 	binary     string
@@ -30,7 +30,7 @@ type process struct {
 	kubeconfig string
 	file       string // a file of the suite, without _test.go
 	skip       []key  // specs to skip
-	focus      string // a regular expression that selects specs; empty for all
+	focus      string // a regular expression that selects specs, or empty for all
 	folder     string // where the report and the output are written
 }
 

@@ -17,10 +17,10 @@ type edit struct {
 	file, from, to string
 }
 
-// edits lists the changes that the suite needs to run here. Each piece must occur exactly once, so that a version of
-// the suite with other text does not build.
+// edits lists the changes that the suite needs to run here. Each piece must occur exactly once, so a version of the
+// suite with other text does not build.
 var edits = []edit{
-	// The manager reads a catalog without a registry pod, so there is no Service whose pod the suite could query.
+	// The manager reads a catalog without a registry pod, so the suite finds no Service whose pod it could query.
 	{"util.go", "if registry != nil && connState != nil &&",
 		"if registry == nil && state == \"READY\" {\n\t\t\treturn true\n\t\t}\n\t\tif registry != nil && connState != nil &&"},
 	// Specs that pass take seconds, or wait this long to verify that nothing happens.

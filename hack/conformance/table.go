@@ -33,7 +33,7 @@ var classes = map[string]string{
 // row is the expectation for one spec.
 type row struct {
 	outcome outcome
-	class   string // a key of classes; empty for pass
+	class   string // a key of classes, or empty for pass
 	reason  string // empty for pass
 }
 

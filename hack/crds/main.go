@@ -1,4 +1,4 @@
-// Command crds writes the CustomResourceDefinitions of the built-in loops: OLM's own, so that every manifest that OLM
+// Command crds writes the CustomResourceDefinitions of the built-in loops: OLM's own, so every manifest that OLM
 // accepts is accepted. Those of Subscriptions and ClusterServiceVersions get the status that controller-gen generated
 // from the api folder, and printer columns for it.
 //

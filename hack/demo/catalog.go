@@ -24,7 +24,7 @@ type offered struct {
 
 func in(name string, versions ...string) offered { return offered{name, versions} }
 
-// fileBasedCatalog returns a catalog of packages as YAML. Manifests are inlined, so that no image needs to be pulled.
+// fileBasedCatalog returns a catalog of packages as YAML. Manifests are inlined, so no image needs to be pulled.
 func fileBasedCatalog(packages ...offered) (string, error) {
 	catalog := declcfg.DeclarativeConfig{}
 	for _, p := range packages {

@@ -25,7 +25,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 
-	log.SetLogger(logr.Discard()) // the demo itself reports what went wrong
+	log.SetLogger(logr.Discard()) // the demo reports errors itself
 	n := newNarrator(os.Stdout)
 	s, err := newStage(n)
 	if err != nil {

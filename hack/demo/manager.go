@@ -41,7 +41,7 @@ type process struct {
 
 // startManagers starts both managers with the rights of their service accounts and waits until they are ready.
 func (s *stage) startManagers(ctx context.Context) error {
-	// Delete the leases of killed managers, so that the new ones need not wait until they expire.
+	// Delete the leases of killed managers, so the new ones need not wait until they expire.
 	if err := s.admin.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(managerAccount.Namespace)); err != nil {
 		return fmt.Errorf("deleting the leases of managers that were killed: %w", err)
 	}

@@ -78,7 +78,7 @@ func (s *stage) configLifecycle(ctx context.Context) ([]*unstructured.Unstructur
 // clusterOperatorCRD is the path of ClusterOperator's CustomResourceDefinition in the module of OpenShift's API.
 const clusterOperatorCRD = "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml"
 
-// clusterOperator returns what the Cluster Version Operator creates: the kind and the object in config/clusteroperator.
+// clusterOperator returns the Cluster Version Operator's objects: the kind, and the object in config/clusteroperator.
 func (s *stage) clusterOperator(ctx context.Context) (kind, object []*unstructured.Unstructured, err error) {
 	list := command(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api")
 	list.Dir = s.root

@@ -33,7 +33,7 @@ const (
 )
 
 // declare creates the PlatformOperators before the ClusterOperator, which otherwise would be Available at once, and
-// stay so, because there would be nothing to wait for.
+// stay so, because it would have nothing to wait for.
 func (s *stage) declare(ctx context.Context) error {
 	if err := s.offer(ctx, in(fooPackage, first, second), in(barPackage, first)); err != nil {
 		return err

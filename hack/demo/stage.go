@@ -31,7 +31,7 @@ type stage struct {
 	config   *rest.Config     // with all rights
 	admin    client.WithWatch // with all rights too
 	managers managers
-	exited   chan struct{} // closed when a manager exits by itself; nil while none should run
+	exited   chan struct{} // closed when a manager exits by itself, or nil while none should run
 }
 
 func newStage(n *narrator) (*stage, error) {
@@ -87,7 +87,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 // startControlPlane starts a control plane and connects to it with all rights.
 func (s *stage) startControlPlane(ctx context.Context) error {
 	up := command(ctx, s.bin("devcluster"), "up", "--nodes=fake", "--dir", s.clusterDir())
-	up.Cancel = func() error { return up.Process.Signal(syscall.SIGTERM) } // it stops what it has started
+	up.Cancel = func() error { return up.Process.Signal(syscall.SIGTERM) } // it stops the processes that it started
 	up.WaitDelay = patience
 	progress := s.narrator.progress("export KUBECONFIG=") // of use only if the cluster is kept
 	up.Stdout, up.Stderr = progress, progress

@@ -143,7 +143,7 @@ func sightOfConditions(conditions []metav1.Condition) string {
 	return strings.Join(out, " ")
 }
 
-// updatable describes what an update changes: the ClusterServiceVersions, the Deployment and the CRD.
+// updatable describes the objects that an update changes: the ClusterServiceVersions, the Deployment and the CRD.
 func (s *stage) updatable(ctx context.Context) (string, error) {
 	csvs := &v1alpha1.ClusterServiceVersionList{}
 	if err := s.admin.List(ctx, csvs, client.InNamespace(namespace)); err != nil {

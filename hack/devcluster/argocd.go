@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// argoProgram is the recipe of Argo CD: one program, which is whichever component ARGOCD_BINARY_NAME names.
+// argoProgram is the recipe of Argo CD: one program that runs as the component in ARGOCD_BINARY_NAME.
 const argoProgram = "argocd"
 
 // argoModule is the module that Argo CD is built from.
 const argoModule = "github.com/argoproj/argo-cd/v3"
 
-// argo are the components of Argo CD. Nobody has to log in.
+// argo are the components of Argo CD. Users need not log in.
 var argo = []component{argoRedis, argoRepoServer, argoController, argoServer}
 
 // argoRedis is Argo CD's cache.
@@ -110,7 +110,7 @@ func argoEnvironment(name string) func(*cluster) []string {
 			"ARGOCD_GPG_ENABLED=false",
 			"ARGOCD_TLS_DATA_PATH=" + folder, "ARGOCD_SSH_DATA_PATH=" + folder, "ARGOCD_GNUPGHOME=" + folder, "ARGOCD_PLUGINSOCKFILEPATH=" + folder,
 			"TMPDIR=" + filepath.Join(folder, "tmp"),
-			"PATH=" + filepath.Join(c.shop.root, "bin") + ":/usr/bin:/bin", // git, and a kustomize if there is one
+			"PATH=" + filepath.Join(c.shop.root, "bin") + ":/usr/bin:/bin", // git, and kustomize if installed
 		}
 	}
 }

@@ -27,10 +27,10 @@ type recipe struct {
 	name    string
 	module  string                      // the folder under hack/devcluster
 	command string                      // the package to build
-	pinned  string                      // the dependency that determines the binary's version; empty if there is none
-	stamp   func(version string) string // linker flags that set the version; nil if the source does
+	pinned  string                      // the dependency that determines the binary's version, or empty
+	stamp   func(version string) string // linker flags that set the version, or nil if the source sets it
 	tags    string                      // build tags
-	extras  []string                    // built only for all of these, of forOLM, forNodes and forArgo; empty for every control plane
+	extras  []string                    // built only with all of these (forOLM, forNodes, forArgo); for every control plane if empty
 
 	cacheMB, binaryMB uint64 // MB that a cold build adds to the build cache, and the size of the binary
 	cold              string // the duration of a cold build on two cores
@@ -90,7 +90,7 @@ const (
 	healthProbeModule = "github.com/grpc-ecosystem/grpc-health-probe"
 )
 
-// forOLM, forNodes and forArgo are what a recipe may be an extra for.
+// forOLM, forNodes and forArgo are the values of recipe.extras.
 const (
 	forOLM   = "olm"
 	forNodes = "nodes"
@@ -116,7 +116,7 @@ func recipeNames() []string {
 	return names
 }
 
-// kubernetesVersion returns the linker flags of Kubernetes' release scripts, so that /version, discovery and user
+// kubernetesVersion returns the linker flags of Kubernetes' release scripts, so /version, discovery and user
 // agents look like those of a release.
 func kubernetesVersion(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
@@ -246,7 +246,7 @@ func (w *workshop) lock(ctx context.Context) (func(), error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// jobs returns what to build for the named binaries, with their stamps.
+// jobs returns the jobs that build the named binaries, with their stamps.
 func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	for _, name := range names {
 		if !slices.Contains(recipeNames(), name) {
@@ -288,7 +288,7 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	return jobs, nil
 }
 
-// sources returns the content of what a binary is built from, besides go.mod: go.sum and the Go files in its folder.
+// sources returns the content of a binary's sources besides go.mod: go.sum and the Go files in its folder.
 func (r recipe) sources(folder string) ([]byte, error) {
 	var files []string
 	if r.pinned != "" {
@@ -331,8 +331,8 @@ func (w *workshop) stale(j job) bool {
 	return !stamped(filepath.Join(w.bin, j.name), j.stamp)
 }
 
-// buildOne builds in a temporary folder and moves the finished binary into place, so that a failed build leaves nothing
-// behind. It first removes what a killed build left.
+// buildOne builds in a temporary folder and moves the finished binary into place, so a failed build leaves nothing
+// behind. It first removes the remains of a killed build.
 func (w *workshop) buildOne(ctx context.Context, j job) error {
 	target := filepath.Join(w.bin, j.name)
 	removeMatching(filepath.Join(w.bin, "."+j.name+".work.*"))
@@ -354,7 +354,7 @@ func (w *workshop) buildOne(ctx context.Context, j job) error {
 	cmd.Dir = filepath.Join(w.root, "hack", "devcluster", j.module)
 	cmd.Env = append(append(os.Environ(), buildEnvironment...), "GOTMPDIR="+work)
 	cmd.Stdout, cmd.Stderr = log, log
-	// In a process group of its own, so that interrupting a build also kills its compilers.
+	// In a process group of its own, so interrupting a build also kills its compilers.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := w.runWithHeartbeat(cmd, j.name); err != nil {

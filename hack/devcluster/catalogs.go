@@ -175,7 +175,7 @@ func opmArgs(source, cache string, more ...string) []string {
 		more...)
 }
 
-// endCatalog stops the process of a catalog, if there is one, and removes it from the state.
+// endCatalog stops the process of a catalog, if any, and removes it from the state.
 func (c *cluster) endCatalog(name string) error {
 	p, started := c.process(catalogPrefix + name)
 	if !started {

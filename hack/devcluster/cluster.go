@@ -44,7 +44,7 @@ func newCluster(shop *workshop, dir string) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster's folder %s: %w", dir, err)
 	}
-	// Resolve symbolic links, so that a folder always has the same name, by which components are identified.
+	// Resolve symbolic links, so a folder always has the same name, by which components are identified.
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved
 	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
@@ -192,7 +192,7 @@ func (c *cluster) clean() error {
 }
 
 // stopAll stops the components in the state, last started first, and then those that were not saved in it. A real node
-// is first, since its components and containers end with it, and what it has outside of the folder is removed last.
+// is first, since its components and containers end with it. Its cgroups and link are removed last.
 func (c *cluster) stopAll() error {
 	node.Thaw(c.dir.id())
 	var errs []error
@@ -208,7 +208,7 @@ func (c *cluster) stopAll() error {
 	return errors.Join(append(errs, c.sweepNode())...)
 }
 
-// down stops the cluster and removes its folder. It does nothing if there is none.
+// down stops the cluster, if any, and removes its folder.
 func (c *cluster) down(ctx context.Context) error {
 	unlock, err := c.dir.lock(ctx, false, c.waiting)
 	if errors.Is(err, errNoFolder) {

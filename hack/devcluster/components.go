@@ -17,10 +17,10 @@ import (
 // component is a program of a control plane.
 type component struct {
 	name    string
-	program string                                // the recipe of its binary; empty if it has the same name
+	program string                                // the recipe of its binary, or empty if it has the same name
 	binary  func() (string, error)                // finds a binary that is not built; may be nil
 	ports   []string                              // the names of the ports that it listens on
-	prepare func(context.Context, *cluster) error // creates what it needs to start; may be nil
+	prepare func(context.Context, *cluster) error // creates its prerequisites; may be nil
 	args    func(*cluster) []string
 	env     func(*cluster) []string               // in addition to componentEnvironment; may be nil
 	start   func(*cluster, *exec.Cmd) error       // starts it elsewhere than on this machine; may be nil
@@ -57,8 +57,8 @@ func withArgo(tiers map[string]tier) map[string]tier {
 	return tiers
 }
 
-// realWaves is what a cluster with a real node consists of. The control plane is processes of this machine, and OLM of the
-// node, where the addresses and names of Services work.
+// realWaves are the components of a cluster with a real node. The control plane runs as processes of this machine, and OLM
+// as processes of the node, where the addresses and names of Services work.
 var realWaves = [][]component{
 	{nodeInit},
 	{etcd, imageRegistry, gateway, containerd},
@@ -267,7 +267,7 @@ func controlLoopArgs(c *cluster, name string) []string {
 		"--secure-port=" + fmt.Sprint(c.state.Ports[name]),
 		"--tls-cert-file=" + certPath(c.dir, "serving"),
 		"--tls-private-key-file=" + keyPath(c.dir, "serving"),
-		"--leader-elect=false", // there is only one
+		"--leader-elect=false", // only one instance runs
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
 	}

@@ -30,7 +30,7 @@ var users = []struct {
 }
 
 // writeCredentials writes all keys, certificates and kubeconfigs of a cluster whose API server has the URL server. The
-// network is that of the real node, or the zero value if there is none.
+// network is that of the real node, or the zero value without one.
 func writeCredentials(dir folder, server string, network node.Network) error {
 	if err := os.MkdirAll(dir.path("pki"), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the certificates: %w", err)

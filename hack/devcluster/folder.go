@@ -59,11 +59,11 @@ func (f folder) claim() error {
 	return nil
 }
 
-// errNoFolder means that there is no folder to lock.
+// errNoFolder means that the folder to lock does not exist.
 var errNoFolder = errors.New("no such folder")
 
-// lock prevents two devclusters from working on a folder at once. It locks the folder itself, so that no lock file is
-// left behind. If the folder is removed while it waits, it tries again with the new one.
+// lock prevents two devclusters from working on a folder at once. It locks the folder itself, so no lock file is left
+// behind. If the folder is removed while it waits, it tries again with the new one.
 func (f folder) lock(ctx context.Context, create bool, waiting func()) (func(), error) {
 	for {
 		if create {
@@ -117,7 +117,7 @@ func (f folder) empty() error {
 	return nil
 }
 
-// remove removes the folder, the marker last, so that a partially removed folder is still ours.
+// remove removes the folder, the marker last, so a partially removed folder is still ours.
 func (f folder) remove() error {
 	if err := f.check(); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (f folder) remove() error {
 	return nil
 }
 
-// state is what a cluster stores between two commands.
+// state is stored in the cluster's folder between two commands.
 type state struct {
 	Tier      string         `json:"tier"`
 	Ports     map[string]int `json:"ports"`

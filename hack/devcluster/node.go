@@ -80,8 +80,8 @@ func (c *cluster) inNode(path string) string {
 	return filepath.Join(node.Root(p.Pid), path)
 }
 
-// id returns a short name for what a cluster has outside of its folder: network interfaces and cgroups. It depends on
-// the folder's path alone, so that they are found even if the folder was deleted.
+// id returns a short name for the network interfaces and cgroups of a cluster. It depends on the folder's path alone, so
+// they are found even if the folder was deleted.
 func (f folder) id() string {
 	sum := sha256.Sum256([]byte(f))
 	return hex.EncodeToString(sum[:5])
@@ -93,7 +93,7 @@ func (c *cluster) network() node.Network { return node.Network{N: c.state.Networ
 // isReal reports whether the cluster has a real node.
 func (c *cluster) isReal() bool { return c.state.Network != 0 }
 
-// sweepNode removes what a real node leaves when its processes have ended: its cgroups and its link.
+// sweepNode removes the remains of a real node whose processes have ended: its cgroups and its link.
 func (c *cluster) sweepNode() error {
 	return errors.Join(node.RemoveCgroups(c.dir.id()), node.Disconnect(c.dir.id()))
 }

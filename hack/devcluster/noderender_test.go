@@ -15,7 +15,7 @@ func TestNodeConfiguration(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		content string
-		valid   func([]byte, any) error // parses it; nil if its format has no parser here
+		valid   func([]byte, any) error // parses it, or nil without a parser for its format
 		want    []string
 	}{
 		"kubelet": {

@@ -122,7 +122,7 @@ func olmReady(ctx context.Context, c *cluster) error {
 	return c.has(ctx, operatorsResource("v1", "olmconfigs"), "", "cluster", condition("DisabledCopiedCSVs"))
 }
 
-// The catalog operator writes nothing until there is a CatalogSource. An invalid one is created, whose status shows
+// The catalog operator writes nothing until a CatalogSource exists. An invalid one is created, whose status shows
 // that the operator works, and then deleted.
 const trialNamespace, trialName = "operators", "devcluster-trial"
 

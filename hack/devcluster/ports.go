@@ -9,7 +9,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// freePorts returns n free ports. All are held open until the last is found, so that they differ.
+// freePorts returns n free ports. All are held open until the last is found, so they differ.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {

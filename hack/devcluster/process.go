@@ -32,7 +32,7 @@ type process struct {
 	Since      time.Time `json:"since"`
 }
 
-// startProcess starts a component in a new session, so that it outlives this process and its terminal.
+// startProcess starts a component in a new session, so it outlives this process and its terminal.
 func startProcess(name, binary, dir, logPath string, args, env []string, start func(*exec.Cmd) error) (*exec.Cmd, process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -106,7 +106,7 @@ func (p process) same(other process) bool {
 	return p.Pid == other.Pid && p.StartTime == other.StartTime && p.Executable == other.Executable
 }
 
-// signal sends sig to p only: the handle is opened before the identity is checked, so that the PID cannot be reused.
+// signal sends sig to p only: the handle is opened before the identity is checked, so the PID cannot be reused.
 func (p process) signal(sig syscall.Signal) error {
 	handle, err := os.FindProcess(p.Pid)
 	if err != nil {

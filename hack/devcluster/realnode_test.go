@@ -306,9 +306,9 @@ func endedNamespaces(t *testing.T, spaces []string) {
 // nodeName matches the names of interfaces and cgroups of real nodes.
 var nodeName = regexp.MustCompile(`\b(d[cn]|devcluster-)[0-9a-f]{10}\b`)
 
-// machine returns what a real node changes on this machine: lists of mounts, network interfaces, firewall rules, routes,
-// cgroups and settings. It leaves out what real nodes have by their own names, since other clusters may start and end
-// meanwhile; leftNothing looks for those of one cluster.
+// machine returns the state of this machine that a real node could change: lists of mounts, network interfaces, firewall
+// rules, routes, cgroups and settings. It omits entries with the name of a real node, since other clusters may start and
+// end meanwhile; leftNothing looks for those of one cluster.
 func machine(t *testing.T) map[string][]string {
 	t.Helper()
 	now := map[string][]string{

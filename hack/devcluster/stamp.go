@@ -19,7 +19,7 @@ func stampOf(parts ...[]byte) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// stampPath returns the path of a binary's stamp: a hidden file beside it, so that the folder lists only binaries.
+// stampPath returns the path of a binary's stamp: a hidden file beside it, so the folder lists only binaries.
 func stampPath(binary string) string {
 	return filepath.Join(filepath.Dir(binary), "."+filepath.Base(binary)+".stamp")
 }
@@ -29,7 +29,7 @@ func stampLine(stamp string, size int64) string {
 	return fmt.Sprintf("%s %d\n", stamp, size)
 }
 
-// stamped reports whether binary exists, is complete and was built from what stamp identifies.
+// stamped reports whether binary exists, is complete and was built from the inputs that stamp identifies.
 func stamped(binary, stamp string) bool {
 	info, err := os.Stat(binary)
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o100 == 0 {
@@ -39,7 +39,7 @@ func stamped(binary, stamp string) bool {
 	return err == nil && string(line) == stampLine(stamp, info.Size())
 }
 
-// install moves a finished binary into place. It removes the old stamp first and writes the new one last, so that the
+// install moves a finished binary into place. It removes the old stamp first and writes the new one last, so the
 // binary is stale if this process is killed in between.
 func install(half, target, stamp string) error {
 	info, err := os.Stat(half)

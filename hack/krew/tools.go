@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package krew imports krew, which installs plugins of kubectl, so that go.sum covers its dependencies.
+// Package krew imports krew, which installs plugins of kubectl, to keep its dependencies in go.sum.
 package krew
 
 import (

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package monitoring imports dashboard-linter, so that go.sum covers its dependencies.
+// Package monitoring imports dashboard-linter to keep its dependencies in go.sum.
 package monitoring
 
 import _ "github.com/grafana/dashboard-linter"

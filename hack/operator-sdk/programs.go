@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package operatorsdk imports operator-sdk, so that go.sum covers its dependencies.
+// Package operatorsdk imports operator-sdk to keep its dependencies in go.sum.
 package operatorsdk
 
 import (

@@ -112,7 +112,7 @@ func kindOf(g group) (string, error) {
 	return "", fmt.Errorf("this comment of constants names none of the kinds %s: %q", strings.Join(kinds, ", "), g.doc)
 }
 
-// remedyMark separates in the comment of a reason what it means from what ends it.
+// remedyMark separates the meaning of a reason from its remedy in a comment.
 const remedyMark = " Remedy: "
 
 // conditionsPage returns the page with all condition types and reasons. It fails if a reason has no remedy.

@@ -100,7 +100,7 @@ func isCondition(field *apiextensions.JSONSchemaProps) bool {
 	return true
 }
 
-// descriptionOf returns the description of a field, its default, and what is validated of it or of its elements.
+// descriptionOf returns the description of a field, its default, and the validations of the field and its elements.
 func descriptionOf(field, element *apiextensions.JSONSchemaProps, required bool) string {
 	parts := []string{oneLine(field.Description)}
 	if parts[0] == "" {

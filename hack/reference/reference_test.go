@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCurrent verifies that docs/reference is what the code generates, so that each reason is in it with its remedy.
+// TestCurrent verifies that docs/reference is up to date, and so contains each reason with its remedy.
 func TestCurrent(t *testing.T) {
 	pages, err := generate("../..")
 	if err != nil {

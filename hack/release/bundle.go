@@ -85,7 +85,7 @@ func catalogTo(o options, manager, bundle string) error {
 	return err
 }
 
-// replaced copies the files of a bundle or catalog and replaces a reference, which has to be there. An empty old one is not.
+// replaced copies the files of a bundle or catalog with reference in place of old, which must occur unless it is empty.
 func replaced(from, to, old, reference string) error {
 	found := old == ""
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {

@@ -314,7 +314,7 @@ func contents(t *testing.T, image v1.Image) map[string]entry {
 }
 
 // TestDockerfile verifies that the Dockerfile builds the same files as ko. The stand-in for its first image contains the Go that runs
-// this test, a shell, and what they need.
+// this test, a shell, and their dependencies.
 func TestDockerfile(t *testing.T) {
 	b := releaseOf(t, 0)
 	if _, err := exec.LookPath("buildah"); err != nil {
@@ -449,7 +449,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestKrew verifies that krew accepts the manifest of the command line and installs what it names.
+// TestKrew verifies that krew accepts the manifest of the command line and installs its program.
 func TestKrew(t *testing.T) {
 	if *krew == "" {
 		t.Skip("without -krew; `make test-images` sets it")

@@ -102,7 +102,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// output runs a command and returns its output. The error includes what the command printed to stderr.
+// output runs a command and returns its output. The error includes the command's stderr.
 func output(c *exec.Cmd) ([]byte, error) {
 	problem := &strings.Builder{}
 	c.Stderr = problem

@@ -163,7 +163,7 @@ func pinned(repository string, image interface{ Digest() (v1.Hash, error) }) (st
 	return out, nil
 }
 
-// binaries writes the manager of each image to a file, so that what runs outside containers is the same.
+// binaries writes the manager of each image to a file, so the same binaries run outside of containers.
 func binaries(o options, index v1.ImageIndex) error {
 	manifest, err := index.IndexManifest()
 	if err != nil {

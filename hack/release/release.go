@@ -36,7 +36,7 @@ func release(ctx context.Context, o options) error {
 	}{
 		{"install.yaml", "default", nil},
 		{"install-lifecycle.yaml", "lifecycle", nil},
-		// What a bundle cannot contain.
+		// Kinds that a bundle cannot contain.
 		{"policies.yaml", "default", []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}},
 	} {
 		if err := manifestsTo(ctx, o, m.file, m.config, image, m.kinds); err != nil {

@@ -1,5 +1,5 @@
-// Package rootfs defines what an image of the manager contains besides the manager: certificates of public registries, a user and a
-// folder for temporary files. There is no shell and no package manager.
+// Package rootfs defines the content of the manager's images besides the manager: certificates of public registries, a user and a
+// folder for temporary files. They have no shell and no package manager.
 package rootfs
 
 import (
@@ -93,7 +93,7 @@ func Write(dir string) error {
 		switch f.Mode.Type() {
 		case fs.ModeDir:
 			if err = os.MkdirAll(path, f.Mode.Perm()); err == nil {
-				err = os.Chmod(path, f.Mode) // whatever the umask is
+				err = os.Chmod(path, f.Mode) // regardless of the umask
 			}
 		case fs.ModeSymlink:
 			err = os.Symlink(string(f.Content), path)

@@ -134,8 +134,8 @@ func (c crowd) create(t *testing.T, namespace string, count, size int) int {
 	})
 }
 
-// delete deletes what create has created, although the manager that has set finalizers no longer runs, and waits until it
-// is gone.
+// delete deletes the objects that create created and waits until they no longer exist. It removes their finalizers, since
+// the manager that set them no longer runs.
 func (c crowd) delete(t *testing.T, namespace string, count int) {
 	t.Helper()
 	object := &unstructured.Unstructured{}

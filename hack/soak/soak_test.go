@@ -87,7 +87,7 @@ type neighbour struct {
 	times   int
 	slowest time.Duration
 
-	// catalog is another trusted one. quiet is how long it took to be read before anybody was hostile, reads since then.
+	// catalog is another trusted one. quiet lists how long each read took before the attack, and reads during it.
 	catalog      trusted
 	quiet, reads []time.Duration
 }

@@ -22,9 +22,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// besiege creates what a tenant uses up memory, disk, CPU and the readers of catalogs with, in each hostile namespace: as
-// many catalogs as are read of one namespace, all of which are polled as often as possible, and large Secrets with OLM's
-// label.
+// besiege creates objects that use up memory, disk, CPU and the readers of catalogs, in each hostile namespace: as many
+// catalogs as are read of one namespace, all of which are polled as often as possible, and large Secrets with OLM's label.
 func (h *hostile) besiege(t *testing.T) {
 	t.Helper()
 	const catalogs, secrets = 20, 50
@@ -87,7 +86,7 @@ func (h *hostile) bigImage(t *testing.T) string {
 	const layerSize, count = 8 << 20, 8
 	var layers [][]catalogtest.TarEntry
 	for range count {
-		content := make([]byte, layerSize) // random, so that it cannot be compressed
+		content := make([]byte, layerSize) // random, so it cannot be compressed
 		for i := range content {
 			content[i] = byte(h.Uint32())
 		}
@@ -97,7 +96,7 @@ func (h *hostile) bigImage(t *testing.T) string {
 	return image
 }
 
-// trusted is a catalog that everybody uses, created anew again and again.
+// trusted is a catalog that all namespaces use, recreated repeatedly.
 type trusted struct{ content testcatalog.Package }
 
 func newTrusted(t *testing.T) trusted {

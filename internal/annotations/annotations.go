@@ -19,8 +19,8 @@ import (
 // FieldOwner is the field manager of the Probes that are made from annotations.
 const FieldOwner = "operator-status"
 
-// Probe returns the Probe that the annotations of CustomResourceDefinitions ask for, named after the
-// ClusterServiceVersion that owns them; nil if none is annotated.
+// Probe returns the Probe that the annotations of CustomResourceDefinitions ask for, or nil. It is named after the
+// ClusterServiceVersion that owns them.
 //
 // An invalid expression is left out of the Probe, because validation would reject it, and returned as a Problem. The
 // other annotations still apply.
@@ -47,7 +47,7 @@ func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomReso
 	return ProbeOf(csv, resources), problems
 }
 
-// ProbeOf returns the Probe of an operator that annotated these resources, or nil if there are none.
+// ProbeOf returns the Probe of an operator that annotated these resources, or nil without resources.
 func ProbeOf(csv *v1alpha1.ClusterServiceVersion, resources []v1alpha1.ProbeResource) *v1alpha1.Probe {
 	if len(resources) == 0 {
 		return nil
@@ -62,8 +62,8 @@ func ProbeOf(csv *v1alpha1.ClusterServiceVersion, resources []v1alpha1.ProbeReso
 	}
 }
 
-// Differences returns how the annotations of CustomResourceDefinitions differ from what an operator declared, a
-// sentence for each, sorted.
+// Differences describes how the annotations of CustomResourceDefinitions differ from the declared ones, in one sentence
+// each, sorted.
 func Differences(declared []v1alpha1.ProbeResource, crds []*apiextensions.CustomResourceDefinition) []string {
 	var out []string
 	for _, crd := range crds {
@@ -83,8 +83,7 @@ func Differences(declared []v1alpha1.ProbeResource, crds []*apiextensions.Custom
 	return out
 }
 
-// BundleProbe returns the Probe that the CustomResourceDefinitions in a bundle will get once they are installed; nil if
-// none.
+// BundleProbe returns the Probe that the CustomResourceDefinitions in a bundle will get once they are installed, or nil.
 func BundleProbe(csv *v1alpha1.ClusterServiceVersion, objects []*unstructured.Unstructured) *v1alpha1.Probe {
 	var crds []*apiextensions.CustomResourceDefinition
 	for _, o := range objects {

@@ -40,13 +40,13 @@ func CRDs(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVers
 	return out, nil
 }
 
-// OptIns has what operators declared when they were installed. *optin.Store implements it.
+// OptIns reads the recorded declarations of operators. *optin.Store implements it.
 type OptIns interface {
 	Get(ctx context.Context, csv types.NamespacedName) (*optin.OptIn, error)
 }
 
-// Declared returns what an operator declared when it was installed, and whether it opted in. If it is not recorded, own is
-// nil and its CustomResourceDefinitions count.
+// Declared returns the recorded declaration of an operator, and whether it opted in. Without a record, own is nil and its
+// CustomResourceDefinitions count.
 func Declared(ctx context.Context, c client.Reader, records OptIns, csv *v1alpha1.ClusterServiceVersion) (
 	own []v1alpha1.ProbeResource, optedIn bool, err error,
 ) {

@@ -1,5 +1,4 @@
-// Package apierror classifies errors of the API server, and formats them so that the same error always has the same
-// text.
+// Package apierror classifies errors of the API server, and formats them stably: the same error always has the same text.
 package apierror
 
 import (

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CheckCRD returns why a CustomResourceDefinition must not replace the existing one, or the empty string if it may.
-// Every version in status.storedVersions must stay, and every existing custom resource must be valid against the new
-// schemas. Custom resources are listed with the permissions of c. The answer names the first that would not be, if named
-// allows it, and the field, but never its value: who reads the answer may not be allowed to read the custom resource.
+// CheckCRD returns why a CustomResourceDefinition must not replace the existing one, or the empty string if it may. Every
+// version in status.storedVersions must stay, and every existing custom resource must be valid against the new schemas.
+// Custom resources are listed with the permissions of c. The answer names the first that would not be, if named allows
+// it, and the field, but never its value: a reader of the answer may not be allowed to read the custom resource.
 func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstructured, named func(types.NamespacedName) bool) (string, error) {
 	actual := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, types.NamespacedName{Name: object.GetName()}, actual); err != nil {
@@ -108,7 +108,7 @@ func firstInvalid(ctx context.Context, c client.Reader, kind schema.GroupVersion
 	}
 }
 
-// withoutValue describes what is wrong with a field without quoting its value.
+// withoutValue describes the error of a field without quoting its value.
 func withoutValue(e *field.Error) string {
 	out := fmt.Sprintf("%s: %s", e.Field, e.Type)
 	if value := fmt.Sprint(e.BadValue); e.Detail != "" && (value == "" || !strings.Contains(e.Detail, value)) {
@@ -136,7 +136,7 @@ func NewDefinitions(objects []*unstructured.Unstructured) Definitions {
 	return out
 }
 
-// Named returns the CustomResourceDefinition with that name; nil if none has it.
+// Named returns the CustomResourceDefinition with that name, or nil.
 func (d Definitions) Named(name string) *apiextensionsv1.CustomResourceDefinition {
 	for _, crd := range d {
 		if crd.Name == name {

@@ -224,7 +224,7 @@ func TestDefinitions(t *testing.T) {
 // all names all custom resources.
 func all(types.NamespacedName) bool { return true }
 
-// TestCheckCRDReveals verifies that the answer never quotes the value of a field, and names only what may be named.
+// TestCheckCRDReveals verifies that the answer never quotes the value of a field, and names only permitted objects.
 func TestCheckCRDReveals(t *testing.T) {
 	const secret = "hunter2"
 	schemas := map[string]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Identity is the identity that objects are written as: a service account, or the manager itself if it is the zero
-// value. A bundle can do exactly what the API server allows that identity.
+// Identity is the identity that objects are written as: a service account, or the manager itself if it is the zero value.
+// A bundle has exactly the permissions of that identity.
 type Identity struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`

@@ -6,9 +6,9 @@ import "golang.org/x/sync/errgroup"
 // up there.
 const width = 8
 
-// InPhases calls do for every item. Consecutive items of one phase run concurrently, phases in the order of the items.
-// It stops after the first phase that fails. The error is that of its first failed item in order, so that the same
-// failures yield the same message.
+// InPhases calls do for every item. Consecutive items of one phase run concurrently, phases in the order of the items. It
+// stops after the first phase that fails. The error is that of its first failed item in order, so the same failures yield
+// the same message.
 func InPhases[T any, P comparable](items []T, phase func(T) P, do func(T) error) error {
 	for len(items) > 0 {
 		end := 1

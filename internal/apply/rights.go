@@ -33,8 +33,8 @@ func NewRights(mgr ctrl.Manager) *Rights {
 // rightKinds are the kinds that grant permissions.
 var rightKinds = []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
 
-// Watch makes a controller enqueue what waiting returns when permissions change. It does nothing if it was called for c
-// before, or if r is nil.
+// Watch makes a controller enqueue the requests of waiting when permissions change. It does nothing if it was called for
+// c before, or if r is nil.
 func (r *Rights) Watch(c controller.Controller, waiting handler.MapFunc) error {
 	if r == nil {
 		return nil

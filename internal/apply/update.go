@@ -29,8 +29,8 @@ func Patch(ctx context.Context, c client.Client, before, after client.Object, ow
 	return wrapped(c, "patching", after, c.Patch(ctx, after, ifUnchanged(before), owner))
 }
 
-// Modify reads an object and writes what change changes of it, except its status, again if another client changes it
-// meanwhile. change reports whether there is anything to write.
+// Modify reads an object, applies change, and patches the object except for its status. It retries if another client
+// changes it meanwhile. change reports whether a write is needed.
 func Modify[O interface {
 	client.Object
 	DeepCopy() O
@@ -66,7 +66,7 @@ func wrapped(c client.Client, what string, o client.Object, err error) error {
 	return err
 }
 
-// deleted is the error if the object that was to be written does not exist any more.
+// deleted is the error of a write whose object no longer exists.
 type deleted struct{ error }
 
 func (d *deleted) Unwrap() error { return d.error }

@@ -41,9 +41,9 @@ func (w Writer) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return w.apply(ctx, o, false)
 }
 
-// Update applies an object that exists. Unlike Apply, it transfers OLM's fields before: after an error or a crash in
-// between, the object does not have the annotations of the desired one yet, of which a hash of its content means that
-// nothing is left to do.
+// Update applies an existing object. Unlike Apply, it transfers OLM's fields first: after an error or a crash in between,
+// the object still lacks the annotations of the desired one, among them the hash of its content, which means that nothing
+// is left to do.
 func (w Writer) Update(ctx context.Context, o *unstructured.Unstructured) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(o.GroupVersionKind())
@@ -62,9 +62,9 @@ func (w Writer) Update(ctx context.Context, o *unstructured.Unstructured) error 
 // byOLM holds the field managers of OLM's two processes for updates.
 var byOLM = sets.New("olm", "catalog")
 
-// takeOver transfers the fields that OLM's processes own to our field manager, so that they are removed when we no
-// longer apply them. It reports whether it changed the object. CustomResourceDefinitions are exempt: a conversion
-// webhook must never be without its CA bundle.
+// takeOver transfers the fields that OLM's processes own to our field manager, so they are removed when we no longer
+// apply them. It reports whether it changed the object. CustomResourceDefinitions are exempt: a conversion webhook must
+// never be without its CA bundle.
 func (w Writer) takeOver(ctx context.Context, live *unstructured.Unstructured) (bool, error) {
 	if live.GetKind() == "CustomResourceDefinition" {
 		return false, nil

@@ -53,7 +53,7 @@ type Archive struct {
 	objects map[schema.GroupVersionKind]map[types.NamespacedName]client.Object
 }
 
-// limits of an archive, which may be made by anybody: a few bytes of it can stand for very many.
+// limits of an archive, which is untrusted: a few bytes of it can expand to very many.
 type limits struct {
 	file   int64 // bytes of a file; a larger one is skipped
 	nodes  int   // lines and values of a file in YAML, each of which takes far more memory than text; one with more is skipped
@@ -243,7 +243,7 @@ func (a *Archive) readManifests(name string, text []byte) {
 	}
 }
 
-// manifest is what all objects and lists have.
+// manifest holds the kind of an object, or of a list and its items.
 type manifest struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`

@@ -148,7 +148,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRoundTrip verifies that what a Writer writes is what Open reads, selected as an API server does.
+// TestRoundTrip verifies that Open reads the objects that a Writer writes, and that List selects them as an API server does.
 func TestRoundTrip(t *testing.T) {
 	file, taken := filepath.Join(t.TempDir(), "a.tar.gz"), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var content bytes.Buffer
@@ -199,7 +199,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLimits verifies that an archive that would take too much memory is refused, or its file skipped, with what to do.
+// TestLimits verifies that an archive that would take too much memory is refused, or its file skipped, with advice.
 func TestLimits(t *testing.T) {
 	const head = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\n"
 	fine := head + "metadata: {namespace: a, name: fine}\nspec: {name: foo, source: b, sourceNamespace: c}\n"

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// redacted replaces what may be secret.
+// redacted replaces values that may be secret.
 const redacted = "REDACTED"
 
-// Redact removes from an object what may be secret: the values of environment variables and of Secrets that it embeds, and
+// Redact removes values that may be secret from an object: those of environment variables and of Secrets that it embeds, and
 // credentials in arguments. It also removes managed fields.
 func Redact(o *unstructured.Unstructured) {
 	o.SetManagedFields(nil)
@@ -91,7 +91,7 @@ func redactManifest(value any) any {
 	if content, ok := unzipped(text); ok {
 		out, ok := redactJSON(content)
 		if !ok {
-			return redacted // it cannot be seen what it is
+			return redacted // its content is unknown
 		}
 		return zipped(out)
 	}
@@ -132,7 +132,7 @@ func zipped(text []byte) string {
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
-// secrets are the forms of credentials in text, with what replaces each.
+// secrets are the forms of credentials in text, with the replacement of each.
 var secrets = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -143,7 +143,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*`), redacted}, // JSON web tokens
 }
 
-// secretField matches the names of fields with a secret. The names of Secrets are none.
+// secretField matches the names of fields with a secret. The names of Secrets are not secret.
 var secretField = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|(api|access|private)_?key|client_?secret|credentials?)$`)
 
 // secretFlag matches the flags whose value, in the next argument, is a secret.

@@ -8,8 +8,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
-// TestRedact verifies what is removed from objects, and what is not: "hunter2" stands for what is secret, and "kept" for
-// what a reader needs.
+// TestRedact verifies that secrets ("hunter2") are removed from objects, and that the values that a reader needs ("kept")
+// are not.
 func TestRedact(t *testing.T) {
 	cases := map[string]struct {
 		reason string

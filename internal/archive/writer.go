@@ -27,7 +27,7 @@ func NewWriter(to io.Writer, folder string, taken time.Time) (*Writer, error) {
 	return out, out.File(timestamp, []byte(taken.UTC().Format(time.RFC3339)+"\n"))
 }
 
-// Object writes an object without what may be secret. resource is the plural of its kind.
+// Object redacts and writes an object. resource is the plural of its kind.
 func (w *Writer) Object(o *unstructured.Unstructured, resource string) error {
 	Redact(o)
 	text, err := yaml.Marshal(o.Object)
@@ -45,7 +45,7 @@ func (w *Writer) Object(o *unstructured.Unstructured, resource string) error {
 	return w.File(name, text)
 }
 
-// Log writes the log of a container without what looks like a credential.
+// Log redacts and writes the log of a container.
 func (w *Writer) Log(namespace, pod, container string, text []byte) error {
 	return w.File(path.Join("namespaces", namespace, "pods", pod, container, container, "logs", "current.log"), []byte(RedactText(string(text))))
 }

@@ -1,4 +1,4 @@
-// Package catalog describes what catalogs offer: packages, channels and bundles.
+// Package catalog describes the content of catalogs: packages, channels and bundles.
 package catalog
 
 import (
@@ -21,14 +21,14 @@ type Catalog struct {
 	// Healthy is true if the last attempt to read the content succeeded.
 	Healthy bool
 
-	// Message explains why the catalog is not healthy; empty if it is healthy.
+	// Message explains why the catalog is not healthy, or is empty.
 	Message string
 
-	// Content is the content in use; nil if there is none.
+	// Content is the content in use, or nil.
 	Content *Content
 }
 
-// Content is what a catalog offered when it was read. It is shared and immutable.
+// Content is the content of a catalog as read at one moment. It is shared and immutable.
 type Content struct {
 	// Packages by name.
 	Packages map[string]*Package
@@ -43,7 +43,7 @@ type Package struct {
 	DefaultChannel string
 	// Channels by name.
 	Channels map[string]*Channel
-	// Deprecation is the deprecation message of the package; empty if it is not deprecated.
+	// Deprecation is the deprecation message of the package, or empty.
 	Deprecation string
 }
 
@@ -52,7 +52,7 @@ type Channel struct {
 	Name string
 	// Entries by the name of the bundle.
 	Entries map[string]*Entry
-	// Deprecation is the deprecation message of the channel; empty if it is not deprecated.
+	// Deprecation is the deprecation message of the channel, or empty.
 	Deprecation string
 }
 
@@ -61,7 +61,7 @@ type Entry struct {
 	Bundle   *Bundle
 	Replaces string
 	Skips    []string
-	// SkipRange is the range of versions that the bundle can replace; empty if there is none.
+	// SkipRange is the range of versions that the bundle can replace, or empty.
 	SkipRange string
 }
 
@@ -80,7 +80,7 @@ type Bundle struct {
 	// Properties are those that the resolver uses: requirements, constraints, and the packages and kinds that it
 	// provides. Properties that carry objects (olm.bundle.object, olm.csv.metadata) are left out.
 	Properties []property.Property `json:"properties,omitempty"`
-	// Deprecation is the deprecation message of the bundle; empty if it is not deprecated.
+	// Deprecation is the deprecation message of the bundle, or empty.
 	Deprecation string `json:"deprecation,omitempty"`
 }
 

@@ -23,8 +23,8 @@ func (e *Error) Error() string { return Stable(e.cause.Error()) }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Permanent reports whether another attempt fails in the same way until what is read, or a setting of the manager,
-// changes.
+// Permanent reports whether another attempt fails in the same way until the catalog or bundle, or a setting of the
+// manager, changes.
 func (e *Error) Permanent() bool {
 	switch e.Reason {
 	case v1alpha1.ReasonSpecInvalid, v1alpha1.ReasonConfigMapNotFound, v1alpha1.ReasonNotACatalog,

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// ParseImage parses the reference of an image and spells it in one way: the registry's host in lower case, without a final
-// dot, and as docker.io if it is Docker Hub; IP addresses and ports as short as possible. Whoever compares, allows or pulls
-// an image uses it, so that none of them takes an image for another. It returns an error if the registry is neither a host
-// name nor an IP address, or the repository has components that servers may remove, such as "..".
+// ParseImage parses the reference of an image and spells it in one way: the registry's host in lower case, without a
+// final dot, and as docker.io if it is Docker Hub; IP addresses and ports as short as possible. All code that compares,
+// allows or pulls images uses it, so none takes an image for another. It returns an error if the registry is neither a
+// host name nor an IP address, or the repository has components that servers may remove, such as "..".
 func ParseImage(image string, options ...name.Option) (name.Reference, error) {
 	reference, err := name.ParseReference(image, options...)
 	if err != nil {
@@ -57,8 +57,8 @@ func ParseImagePrefix(prefix string) (ImagePrefix, error) {
 	return ImagePrefix{host: host, port: port, path: path}, nil
 }
 
-// Match returns how much of a repository's name the prefix determines; 0 if the name has another start. A prefix
-// without a port is one of the repositories at every port.
+// Match returns how much of a repository's name the prefix determines, or 0 if it does not match. A prefix without a port
+// is one of the repositories at every port.
 func (p ImagePrefix) Match(repository name.Repository) int {
 	host, port := splitPort(repository.RegistryStr())
 	if port == "" {
@@ -74,7 +74,7 @@ func (p ImagePrefix) Match(repository name.Repository) int {
 // repositoryPath matches the name of a repository without its registry, as the OCI Distribution Specification defines it.
 var repositoryPath = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 
-// hostName matches host names, and also what endsInNumber matches: some resolvers take that for an IPv4 address.
+// hostName matches host names, including those that endsInNumber matches, which some resolvers take for IPv4 addresses.
 var (
 	hostName     = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*$`)
 	endsInNumber = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)

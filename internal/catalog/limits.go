@@ -25,7 +25,7 @@ type Limits struct {
 	BundleFiles int
 }
 
-// DefaultLimits exceed what public catalogs need, and are low enough for the manager.
+// DefaultLimits exceed the needs of public catalogs, and are low enough for the manager.
 var DefaultLimits = Limits{
 	Image:        2 << 30,
 	Catalog:      512 << 20,

@@ -55,7 +55,7 @@ type BundleRequest struct {
 	// Inlined is true if the catalog contains the objects.
 	Inlined bool `json:"inlined,omitempty"`
 
-	// Kept is the size in bytes of the stored copy of the bundle in the scratch file; 0 if there is none.
+	// Kept is the size in bytes of the stored copy of the bundle in the scratch file, or 0.
 	Kept int64 `json:"kept,omitempty"`
 }
 
@@ -92,7 +92,7 @@ type Answer struct {
 	Done    bool     `json:"done,omitempty"`
 }
 
-// Resolved is what an image's reference resolves to.
+// Resolved is the result of resolving an image's reference.
 type Resolved struct {
 	// Digest of the image, or of its index if it is for several platforms.
 	Digest string `json:"digest"`

@@ -107,7 +107,7 @@ type writer struct {
 	*options
 
 	client client.Client
-	dryRun string // what to print after an object that was not changed
+	dryRun string // printed after an object that was not changed
 }
 
 // writer returns a writer for the flag --dry-run.
@@ -233,5 +233,5 @@ func (w writer) override(ctx context.Context, op inventory.Operator, done, uncha
 	return nil
 }
 
-// fieldOwner is the field manager of what users change.
+// fieldOwner is the field manager of the user's changes.
 const fieldOwner = client.FieldOwner("kubectl-operator_status")

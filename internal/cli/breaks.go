@@ -27,7 +27,7 @@ import (
 // reasonRemovedVersionInUse is the reason that check reports for versions that an update removes though clients use them.
 const reasonRemovedVersionInUse = "RemovedVersionInUse"
 
-// addBreaks adds to operators what their updates would break. An archive does not have what that depends on.
+// addBreaks adds blockers to operators whose updates would break custom resources. Archives do not contain those.
 func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []inventory.Operator) error {
 	if o.from != "" {
 		if slices.ContainsFunc(operators, func(op inventory.Operator) bool { _, waits := waiting(plans, &op); return waits }) {
@@ -45,8 +45,8 @@ func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operat
 	return nil
 }
 
-// breaks adds to operators with an InstallPlan that is not installed yet what it would break, or that this is not known. It
-// returns why.
+// breaks adds blockers to operators whose incomplete InstallPlan would break custom resources. If it cannot check that, it
+// adds to Unread and returns a note.
 func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []inventory.Operator) (notes []string) {
 	for i := range operators {
 		op := &operators[i]
@@ -70,7 +70,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 					step.Resource.Name, step.Resolving, err))
 				op.Unread = append(op.Unread, "CustomResourceDefinition "+step.Resource.Name)
 			}
-			op.Blockers = slices.Concat(found, op.Blockers) // what is broken comes first
+			op.Blockers = slices.Concat(found, op.Blockers) // broken first
 		}
 	}
 	return notes
@@ -88,7 +88,7 @@ func waiting(plans []olm.InstallPlan, op *inventory.Operator) (types.NamespacedN
 	return types.NamespacedName{}, false
 }
 
-// broken returns what would be broken by the CustomResourceDefinition of a step.
+// broken returns a blocker if the CustomResourceDefinition of a step would break custom resources or their clients.
 func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *olm.Step) ([]inventory.Blocker, error) {
 	object, err := manifestOf(ctx, c, step)
 	if err != nil {
@@ -117,7 +117,7 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 }
 
 // removedVersionInUse describes a custom resource that a field manager writes in a version that a new definition no longer
-// serves; empty if there is none.
+// serves, or returns "".
 func removedVersionInUse(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (string, error) {
 	before, after := &apiextensionsv1.CustomResourceDefinition{}, &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), before); err != nil {
@@ -162,8 +162,8 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return out
 }
 
-// writtenBy returns the field manager that writes a custom resource, other than its status, in a version. One that writes
-// its status, too, is the operator's own, which changes with the update.
+// writtenBy returns the field manager that writes a custom resource, other than its status, in a version. A manager that
+// also writes its status is the operator's own, which changes with the update.
 func writtenBy(o *metav1.PartialObjectMetadata, apiVersion string) string {
 	for _, m := range o.ManagedFields {
 		writesStatus := func(other metav1.ManagedFieldsEntry) bool {
@@ -192,7 +192,7 @@ func manifestOf(ctx context.Context, c client.Reader, step *olm.Step) (*unstruct
 	}
 	if out.GetKind() == "ConfigMap" && step.Resource.Kind != "ConfigMap" {
 		key := types.NamespacedName{}
-		key.Namespace, _, _ = unstructured.NestedString(out.Object, "namespace") // empty if it is none
+		key.Namespace, _, _ = unstructured.NestedString(out.Object, "namespace") // empty if missing or invalid
 		key.Name, _, _ = unstructured.NestedString(out.Object, "name")
 		return unpacked(ctx, c, key, step)
 	}
@@ -231,11 +231,11 @@ func unpacked(ctx context.Context, c client.Reader, bundle types.NamespacedName,
 	return nil, fmt.Errorf("ConfigMap %s has no manifest of it", bundle)
 }
 
-// objectOf returns the object in a file of a bundle if it is that of a step; nil otherwise.
+// objectOf returns the object in a file of a bundle if it is that of a step, or nil.
 func objectOf(file []byte, step *olm.Step) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(file, &out.Object); err != nil || out.GetKind() != step.Resource.Kind || out.GetName() != step.Resource.Name {
-		return nil // a bundle may have files that are no manifests
+		return nil // a bundle may have other files
 	}
 	return out
 }

@@ -54,10 +54,10 @@ func packed(t *testing.T, text string) string {
 	return string(out)
 }
 
-// reference is what OLM has a step refer to its bundle with.
+// reference is the reference from a step to its bundle, as OLM writes it.
 const reference = `{"kind":"ConfigMap","name":"bundle","namespace":"olm","catalogSourceName":"catalog","catalogSourceNamespace":"olm","replaces":"","properties":""}`
 
-// bundle returns the ConfigMap of a bundle as OLM writes it, with a manifest and a file that is none.
+// bundle returns the ConfigMap of a bundle as OLM writes it, with a manifest and another file.
 func bundle(t *testing.T, manifest string, compressed bool) *corev1.ConfigMap {
 	t.Helper()
 	out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "bundle"}}
@@ -84,7 +84,7 @@ func TestBreaks(t *testing.T) {
 		reason     string
 		manifest   string
 		phase      olm.InstallPlanPhase
-		bundle     string // the manifest in the ConfigMap of the bundle; empty if there is none
+		bundle     string // the manifest in the ConfigMap of the bundle, or empty
 		denied     bool
 		compressed bool                        // whether OLM compressed the bundle
 		managers   []metav1.ManagedFieldsEntry // of the Foo that exists

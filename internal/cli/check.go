@@ -54,7 +54,7 @@ read what it needs to tell.`,
 	return cmd
 }
 
-// worst returns the exit code for operators; nil stands for 0.
+// worst returns the exit code for operators, or nil for 0.
 func worst(operators []inventory.Operator) error {
 	code := exit(exitOK)
 	for _, op := range operators {
@@ -69,8 +69,8 @@ func worst(operators []inventory.Operator) error {
 	return nil
 }
 
-// printCheck prints what was checked as the flag -o asks: by default as a table with a row for each blocker, the operators
-// without one last.
+// printCheck prints the result in the format of the flag -o: by default as a table with a row for each blocker, and the
+// operators without one last.
 func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operator, now time.Time) error {
 	if format := *flags.OutputFormat; format != "" && format != "wide" {
 		return o.printOperators(flags, operators, now)

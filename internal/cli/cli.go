@@ -32,7 +32,7 @@ const (
 	exitBroken = 3
 )
 
-// exit is an error that only carries an exit code: what it means has been printed.
+// exit is an error that only carries an exit code: the result has been printed.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -58,11 +58,11 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	}
 }
 
-// options are what all commands share.
+// options is the state that all commands share.
 type options struct {
 	genericiooptions.IOStreams
 
-	width uint // columns of the terminal that is printed to; 0 if it is not one
+	width uint // columns of the terminal that is printed to, or 0
 
 	flags         *genericclioptions.ConfigFlags
 	allNamespaces bool
@@ -70,11 +70,11 @@ type options struct {
 
 	connected client.WithWatch // once client has been called
 	opened    *archive.Archive // once reader has been called
-	warned    []string         // what the user has been warned of
+	warned    []string         // notes of the warnings that were printed
 }
 
-// safe returns a writer of what a terminal only shows: what is printed quotes statuses and archives, whose authors may have
-// fewer rights than who reads them. None of the commands prints anything else.
+// safe returns a writer that replaces unsafe characters: the output quotes statuses and archives, whose authors may have
+// fewer rights than their readers. No command prints anything but text.
 func safe(out io.Writer) io.Writer { return transform.NewWriter(out, runes.Map(messages.Safe)) }
 
 func command(streams genericiooptions.IOStreams, width uint) *cobra.Command {
@@ -116,7 +116,7 @@ func (o *options) addAllNamespaces(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", o.allNamespaces, "If present, list operators across all namespaces.")
 }
 
-// namespace returns the namespace to read; empty for all.
+// namespace returns the namespace to read, or empty for all.
 func (o *options) namespace() (string, error) {
 	if o.allNamespaces {
 		return "", nil

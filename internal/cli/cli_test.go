@@ -77,7 +77,7 @@ func tree() inventory.Node {
 	}
 }
 
-// output returns what a command prints in a terminal of a width, or elsewhere if that is 0.
+// output returns the output of a command in a terminal of a width, or elsewhere if that is 0.
 func output(t *testing.T, width uint, print func(*options) error) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -98,7 +98,7 @@ func flags(t *testing.T, args []string) *get.PrintFlags {
 	return out
 }
 
-// TestOutput compares what the commands print with testdata.
+// TestOutput compares the output of the commands with testdata.
 func TestOutput(t *testing.T) {
 	texts := golden.Open(t)
 	for name, tc := range map[string]struct {
@@ -181,7 +181,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// TestDocumentation verifies that docs/command-line.md shows what the commands print.
+// TestDocumentation verifies that docs/command-line.md shows the output of the commands.
 func TestDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command-line.md")
 	if err != nil {

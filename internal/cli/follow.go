@@ -16,8 +16,8 @@ const resync = 5 * time.Second
 // settle is how long events are collected before an operator is read again.
 const settle = 100 * time.Millisecond
 
-// follow calls visit with what describes the operators of a namespace, or of all if that is empty, and again whenever that
-// changes, until visit returns true or the context ends.
+// follow calls visit with the objects that describe the operators of a namespace, or of all if that is empty, and again
+// whenever they change, until visit returns true or the context ends.
 func (o *options) follow(ctx context.Context, namespace string, visit func(inventory.Cluster) (bool, error)) error {
 	c, err := o.client()
 	if err != nil {

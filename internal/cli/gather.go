@@ -90,11 +90,11 @@ type gatherer struct {
 	objects   dynamic.Interface
 	pods      kubernetes.Interface
 	to        *archive.Writer
-	notes     []string       // what could not be read
-	counts    map[string]int // of what was read
+	notes     []string       // about objects and logs that could not be read
+	counts    map[string]int // of objects and logs that were read
 }
 
-// gather writes an archive to a file, which is not there if that fails.
+// gather writes an archive to a new file, and removes the file if that fails.
 func (o *options) gather(ctx context.Context, name string, lines int64, now time.Time) (err error) {
 	if o.from != "" {
 		return errors.New("gather reads a cluster, and takes no --from")
@@ -114,7 +114,7 @@ func (o *options) gather(ctx context.Context, name string, lines int64, now time
 	if g.pods, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // what it has is its user's
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // only for the user
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 	return g.to.File(archive.Notes, []byte(strings.Join(append(g.notes, ""), "\n")))
 }
 
-// list writes the objects of a kind that are wanted; nil stands for all.
+// list writes the objects of a kind that are wanted, or all if wanted is nil.
 func (g *gatherer) list(ctx context.Context, resource schema.GroupVersionResource, labels string, wanted func(*unstructured.Unstructured) bool) error {
 	options := metav1.ListOptions{LabelSelector: labels, Limit: page}
 	namespace := g.namespace
@@ -221,7 +221,7 @@ func (g *gatherer) logs(ctx context.Context, labels string, lines int64) error {
 	return nil
 }
 
-// log writes the log of a container, and notes why there is none.
+// log writes the log of a container, or notes why it cannot be read.
 func (g *gatherer) log(ctx context.Context, pod *corev1.Pod, container string, lines int64) error {
 	text, err := g.pods.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, TailLines: &lines}).DoRaw(ctx)
 	switch {

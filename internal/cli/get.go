@@ -21,7 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// kindOperator identifies what get prints as JSON or YAML. The cluster has no such kind.
+// kindOperator is the kind of the objects that get prints as JSON or YAML. The cluster has no such kind.
 const (
 	apiVersion   = "cli.operatorstatus.io/v1alpha1"
 	kindOperator = "Operator"
@@ -85,13 +85,14 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 	return err
 }
 
-// operators reads the operators of the chosen namespace, or those with the given names. It prints what could not be read.
+// operators reads the operators of the chosen namespace, or those with the given names. It prints a warning for
+// each kind that could not be read.
 func (o *options) operators(cmd *cobra.Command, names []string) ([]inventory.Operator, error) {
 	_, out, err := o.operatorsOf(cmd.Context(), names, inventory.Operators)
 	return out, err
 }
 
-// operatorsOf is operators as describe finds them in what is read, which may be more kinds. It also returns what was read.
+// operatorsOf is like operators, but finds them with describe, and may read more kinds. It also returns the objects.
 func (o *options) operatorsOf(ctx context.Context, names []string, describe func(inventory.Cluster) []inventory.Operator, more ...kind,
 ) (inventory.Cluster, []inventory.Operator, error) {
 	namespace, err := o.namespace()
@@ -111,8 +112,8 @@ func (o *options) operatorsOf(ctx context.Context, names []string, describe func
 	return c, operators, err
 }
 
-// composedIn returns the namespace of what a PlatformOperator composes, which is cluster-scoped itself; empty if names are
-// not that of one.
+// composedIn returns the namespace of the Subscription of the named PlatformOperator, or empty. PlatformOperators are
+// cluster-scoped.
 func composedIn(c inventory.Cluster, names []string) string {
 	for i := range c.PlatformOperators {
 		if p := &c.PlatformOperators[i]; len(names) == 1 && p.Name == names[0] {
@@ -126,7 +127,7 @@ func composedIn(c inventory.Cluster, names []string) string {
 	return ""
 }
 
-// chosen returns the operators with the given names, or all if there are no names.
+// chosen returns the operators with the given names, or all if names is empty.
 func chosen(operators []inventory.Operator, names []string, namespace string) ([]inventory.Operator, error) {
 	if len(names) == 0 {
 		return operators, nil
@@ -142,7 +143,7 @@ func chosen(operators []inventory.Operator, names []string, namespace string) ([
 	return out, nil
 }
 
-// warn prints what could not be read, once.
+// warn prints a warning about unread objects, once.
 func (o *options) warn(note string) {
 	if slices.Contains(o.warned, note) {
 		return
@@ -164,7 +165,7 @@ func notFound(name, namespace string) error {
 		namespace)
 }
 
-// printOperators prints operators as the flag -o asks: as a table by default.
+// printOperators prints operators in the format of the flag -o: by default as a table.
 func (o *options) printOperators(flags *get.PrintFlags, operators []inventory.Operator, now time.Time) error {
 	format := *flags.OutputFormat
 	if format != "" && format != "wide" {
@@ -223,13 +224,13 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 	return out
 }
 
-// unknown is what is printed if nothing that may be read blocks an operator, and not all of it may.
+// unknown is printed for an operator without known blockers if some of its objects cannot be read.
 const unknown = "Unknown"
 
-// none returns what kubectl prints for an empty cell.
+// none returns a text, or kubectl's placeholder if it is empty.
 func none(text string) string { return cmp.Or(text, "<none>") }
 
-// age returns how long ago something began; empty if that is not known.
+// age returns the time since something began, or empty.
 func age(since metav1.Time, now time.Time) string {
 	if since.IsZero() {
 		return ""
@@ -288,7 +289,7 @@ func asObject(op inventory.Operator) unstructured.Unstructured {
 	return unstructured.Unstructured{Object: object}
 }
 
-// shown replaces each text in a value by one that is safe to show. YAML has no way to write some of the others.
+// shown makes each text in a value safe to show. YAML cannot represent some of the others.
 func shown(value any) any {
 	switch v := value.(type) {
 	case string:

@@ -29,8 +29,8 @@ import (
 	"github.com/operator-status/operator-status/internal/inventory"
 )
 
-// page is how many objects a request returns at most. Fields that are not printed are dropped after each page, so that the memory is
-// that of one page and of what is printed.
+// page is the maximum number of objects in a response. Fields that are not printed are dropped after each page, so the memory
+// is that of one page and of the printed fields.
 const page = 250
 
 // notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
@@ -48,7 +48,7 @@ func scheme() (*runtime.Scheme, error) {
 	return out, nil
 }
 
-// kind is a kind to read, and what to do with each page.
+// kind is a kind to read, and the function that keeps each page.
 type kind struct {
 	what     string // as messages and inventory.Cluster name it
 	list     func() client.ObjectList
@@ -87,7 +87,7 @@ func (o *options) warnUnread(kind string) {
 	}
 }
 
-// kindsIn returns the kinds that describe operators. What is read of them is added to out.
+// kindsIn returns the kinds that describe operators. Their objects are added to out.
 func kindsIn(out *inventory.Cluster) []kind {
 	return []kind{
 		{"Subscriptions", func() client.ObjectList { return &v1alpha1.SubscriptionList{} }, "", false, func(l client.ObjectList) {
@@ -131,7 +131,7 @@ func kindsIn(out *inventory.Cluster) []kind {
 // versionsIn is the kind of the version of an OpenShift cluster.
 func versionsIn(out *inventory.Cluster) kind {
 	return kind{"ClusterVersions", func() client.ObjectList { return &configv1.ClusterVersionList{} }, "", true, func(l client.ObjectList) {
-		out.ClusterVersions = l.(*configv1.ClusterVersionList).Items // there is one
+		out.ClusterVersions = l.(*configv1.ClusterVersionList).Items // a cluster has one
 	}}
 }
 
@@ -143,7 +143,7 @@ func ownCatalog(sub *v1alpha1.Subscription) []olm.SubscriptionCatalogHealth {
 	})
 }
 
-// readAll reads the kinds beside one another, and returns those that the user may not read. A kind that is not installed is
+// readAll reads the kinds concurrently, and returns those that the user may not read. A kind that is not installed is
 // left out, unless that is Subscriptions.
 func readAll(ctx context.Context, c lister, kinds []kind, namespace string) (unread []string, err error) {
 	errs := make([]error, len(kinds))
@@ -158,7 +158,7 @@ func readAll(ctx context.Context, c lister, kinds []kind, namespace string) (unr
 		case apierrors.IsNotFound(err):
 			return nil, errors.New("the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there")
 		case i == 0 && apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("listing Subscriptions: %w", err) // there is nothing to show without them
+			return nil, fmt.Errorf("listing Subscriptions: %w", err) // nothing can be shown without them
 		case isUnread(err):
 			unread = append(unread, kinds[i].what)
 		default:
@@ -200,7 +200,7 @@ func selecting(text string) client.ListOption {
 	return client.MatchingLabelsSelector{Selector: selector}
 }
 
-// inBrief returns what is printed of a ClusterServiceVersion.
+// inBrief returns the parts of a ClusterServiceVersion that are printed.
 func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
 	out := v1alpha1.ClusterServiceVersion{ObjectMeta: csv.ObjectMeta, Status: csv.Status}
 	out.ManagedFields, out.Status.RequirementStatus = nil, nil
@@ -219,7 +219,7 @@ type lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-// reader returns what the objects are read from: the cluster, or the archive that the flag --from names.
+// reader returns the source of the objects: the cluster, or the archive that the flag --from names.
 func (o *options) reader() (lister, error) {
 	if o.from == "" {
 		return o.client()

@@ -121,7 +121,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestIncompleteArchive verifies that nothing is concluded from what an archive lacks, unless gather wrote that there is none.
+// TestIncompleteArchive verifies that kinds missing from an archive are unknown, unless gather wrote it and could read them.
 func TestIncompleteArchive(t *testing.T) {
 	const subscription = `
 apiVersion: operators.coreos.com/v1alpha1

@@ -33,7 +33,7 @@ func (o *options) printTable(table *metav1.Table, how printers.PrintOptions) err
 	return nil
 }
 
-// columns returns the width of the terminal that is written to; 0 if it is not one.
+// columns returns the width of the terminal that is written to, or 0.
 func columns(out io.Writer) uint {
 	if size := (term.TTY{Out: out}).GetSize(); size != nil {
 		return uint(size.Width)

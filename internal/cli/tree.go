@@ -72,7 +72,7 @@ func (o *options) printTree(root inventory.Node) error {
 	return o.printTable(table, printers.PrintOptions{})
 }
 
-// addBranch adds a row for a node and for each below it. first is what stands before its name, and rest before those below.
+// addBranch adds a row for a node and for each below it. first is the prefix of its name, and rest of those below.
 func addBranch(table *metav1.Table, n inventory.Node, first, rest string) {
 	table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{first + n.Name, n.State, messages.Line(n.Message)}})
 	for i, child := range n.Children {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/inventory"
 )
 
-// goals are what an operator can be waited for.
+// goals are the values of the flag --for, with their conditions.
 var goals = map[string]func(inventory.Operator) bool{
 	"up-to-date":  func(op inventory.Operator) bool { return op.UpToDate == metav1.ConditionTrue },
 	"ready":       func(op inventory.Operator) bool { return op.State == inventory.Running },
@@ -88,7 +88,7 @@ func timedOut(ctx context.Context, name, goal, last string) error {
 	return fmt.Errorf("interrupted while waiting for %s to be %s", name, goal)
 }
 
-// progress returns what operators are waiting for, in a line.
+// progress returns a line for each operator, with its state and blockers.
 func progress(operators []inventory.Operator, name, namespace string) string {
 	if len(operators) == 0 {
 		return notFound(name, namespace).Error()

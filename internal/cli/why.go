@@ -58,8 +58,7 @@ func codeOf(i inventory.Impact) exit {
 	}
 }
 
-// explain prints what blocks an operator. Sentences are wrapped at the width of a terminal; commands stay in one line, to be
-// copied.
+// explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
 func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
 	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
 	for _, b := range op.Blockers {
@@ -71,7 +70,7 @@ func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
 	}
 }
 
-// heading returns what blocks, since when, and the reason of the condition that reports it.
+// heading returns the name of a blocker, how long it has blocked, and the reason of the condition that reports it.
 func heading(b inventory.Blocker, now time.Time) string {
 	out := fmt.Sprintf("%s by %s", b.Impact, messages.Line(b.By))
 	if a := age(b.Since, now); a != "" {
@@ -89,7 +88,7 @@ func wrapped(text, indent string, width uint) string {
 	return indent + text
 }
 
-// unreadOf returns that an operator may be blocked by what could not be read.
+// unreadOf returns a sentence about the kinds that could not be read and may block an operator.
 func unreadOf(op inventory.Operator) string {
 	return "Whether something blocks it is not known without its " + strings.Join(op.Unread, ", ") + "."
 }

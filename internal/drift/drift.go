@@ -1,4 +1,4 @@
-// Package drift detects whether an object differs from what was applied.
+// Package drift detects whether an object differs from its applied state.
 package drift
 
 import (
@@ -64,8 +64,8 @@ func withinList(desired, actual []any) bool {
 // keys are the fields that identify the items of lists that Kubernetes merges by key.
 var keys = []string{"containerPort", "mountPath", "devicePath", "topologyKey", "ip", "port", "name"}
 
-// keyOf returns the key of a list's items; empty if they have none. The subjects of bindings have names, but are
-// written as a whole.
+// keyOf returns the key of a list's items, or the empty string. The subjects of bindings have names, but are written as a
+// whole.
 func keyOf(items []any) string {
 	for _, key := range keys {
 		has := func(item any) bool {
@@ -79,8 +79,8 @@ func keyOf(items []any) string {
 	return ""
 }
 
-// Seal records a hash of the desired object in an annotation, so that a field removed from the desired state is
-// detected as well.
+// Seal records a hash of the desired object in an annotation, so a field removed from the desired state is detected as
+// well.
 func Seal(o metav1.Object, annotation string) error {
 	raw, err := json.Marshal(o)
 	if err != nil {

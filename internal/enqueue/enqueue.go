@@ -22,7 +22,7 @@ func Listed[O client.Object](ctx context.Context, c client.Reader, list client.O
 		return nil
 	}
 	var out []reconcile.Request
-	_ = meta.EachListItem(list, func(item runtime.Object) error { // fails only for what is no list
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // fails only for an object that is not a list
 		if o := item.(O); concerned == nil || concerned(o) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		}

@@ -223,7 +223,7 @@ func (f reference) grouped(r *rand.Rand) string {
 	return "(" + f.text(r) + ")"
 }
 
-// rank orders the truth values False < Unknown < True, so that && is the minimum and || the maximum.
+// rank orders the truth values False < Unknown < True: && is the minimum and || the maximum.
 func rank(v Value) int { return map[Value]int{False: 0, Unknown: 1, True: 2}[v] }
 
 func (f reference) value(c map[string]Value) Value {

@@ -77,7 +77,7 @@ func (c Certificates) complete(csv *v1alpha1.ClusterServiceVersion) error {
 	return nil
 }
 
-// LastUpdated returns when the newest certificate was created; nil if there is none.
+// LastUpdated returns when the newest certificate was created, or nil.
 func (c Certificates) LastUpdated() *metav1.Time {
 	var last *metav1.Time
 	for _, cert := range c {
@@ -88,7 +88,7 @@ func (c Certificates) LastUpdated() *metav1.Time {
 	return last
 }
 
-// RotateAt returns when the first certificate has to be replaced; nil if there is none.
+// RotateAt returns when the first certificate has to be replaced, or nil.
 func (c Certificates) RotateAt() *metav1.Time {
 	var first *metav1.Time
 	for _, cert := range c {
@@ -120,7 +120,7 @@ func kept(read []corev1.Secret, name string, hosts []string, now time.Time) (Cer
 	return Certificate{}, false
 }
 
-// maxServing limits what is kept of each part of a serving certificate, in bytes. Its keys are of an elliptic curve.
+// maxServing limits each part of a kept serving certificate, in bytes. Its keys are of an elliptic curve.
 const maxServing = 4 << 10
 
 // ServingData returns the parts of the data of a Secret that Certify reads.

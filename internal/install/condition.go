@@ -10,7 +10,7 @@ import (
 )
 
 // operatorCondition renders the OperatorCondition, by which the operator can block its upgrade, and the permission to
-// write it. It is applied with server-side apply, which preserves what the operator and admins set.
+// write it. It is applied with server-side apply, which preserves the fields of the operator and admins.
 func operatorCondition(in Install, out *Rendered) {
 	accounts := conditionAccounts(in.CSV)
 	var subjects []rbacv1.Subject

@@ -33,22 +33,22 @@ type Install struct {
 	// Targets are the target namespaces of the operator. Nil, or the empty string among them, means all.
 	Targets []string
 
-	// Config is spec.config of the CSV's Subscription; nil if it has none.
+	// Config is spec.config of the CSV's Subscription, or nil.
 	Config *olm.SubscriptionConfig
 
-	// Grant is what the CSV may be granted; the zero value if no InstallPlan has granted it anything.
+	// Grant is the grant of an InstallPlan to the CSV, or the zero value.
 	Grant Grant
 
-	// CRDs holds the UIDs of the CustomResourceDefinitions that the CSV owns, by name. They own the roles for their
-	// APIs, so that the roles are deleted with them.
+	// CRDs holds the UIDs of the CustomResourceDefinitions that the CSV owns, by name. They own the roles for their APIs, so
+	// the roles are deleted with them.
 	CRDs map[string]types.UID
 
 	// Certificates is the result of Certify.
 	Certificates Certificates
 }
 
-// Grant is what an operator may be granted. It is taken from a manifest that is known to be the approved one, never
-// from the CSV in the cluster, which other users may have changed since.
+// Grant limits the permissions and webhooks of an operator. It is taken from a manifest that is known to be the approved
+// one, never from the CSV in the cluster, which other users may have changed since.
 type Grant struct {
 	Permissions        []olm.StrategyDeploymentPermissions
 	ClusterPermissions []olm.StrategyDeploymentPermissions
@@ -124,7 +124,7 @@ type Rendered struct {
 	// Conversions are set on CustomResourceDefinitions after the objects are applied, sorted by name.
 	Conversions []Conversion
 
-	// LeftOut describes what the CSV asks for but the grant does not contain, sorted and without duplicates.
+	// LeftOut describes the CSV's requests that the grant does not contain, sorted and without duplicates.
 	LeftOut []string
 }
 

@@ -48,7 +48,7 @@ func IsOwned(o metav1.Object) bool {
 // FieldOwner is the field manager of the objects that operators consist of.
 const FieldOwner = client.FieldOwner("operator-status-csv")
 
-// AnnotationApplied on an object is the hash of what was applied. It shows whether fields that are no longer desired
+// AnnotationApplied on an object is the hash of its applied content. It shows whether fields that are no longer desired
 // have to be removed.
 const AnnotationApplied = "operatorstatus.io/applied"
 
@@ -79,8 +79,7 @@ func OwnerReference(csv *v1alpha1.ClusterServiceVersion) metav1.OwnerReference {
 	}
 }
 
-// Owners returns the CSVs that an object belongs to, by reference or by label. If there are none, the object is not
-// ours.
+// Owners returns the CSVs that an object belongs to, by reference or by label. An object without owners is not ours.
 func Owners(obj metav1.Object) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, ref := range obj.GetOwnerReferences() {
@@ -140,16 +139,16 @@ func generateName(base string, distinguishes any) string {
 	return base + "-" + sum
 }
 
-// clusterName returns base, truncated if necessary, followed by a short hash of what distinguishes the object from
-// those of other namespaces.
+// clusterName returns base, truncated if necessary, followed by a short hash that distinguishes the object from those of
+// other namespaces.
 func clusterName(base string, distinguishes ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(distinguishes, "/")))
 	suffix := "-" + hex.EncodeToString(sum[:5])
 	return base[:min(len(base), validation.DNS1123SubdomainMaxLength-len(suffix))] + suffix
 }
 
-// hash returns the SHA-224 of a value's JSON line in base 62. It is OLM's hash, so that generated names are the same.
-// value must be marshalable: callers pass strings, and structs and lists of them.
+// hash returns the SHA-224 of a value's JSON line in base 62. It is OLM's hash, so generated names are the same. value
+// must be marshalable: callers pass strings, and structs and lists of them.
 func hash(value any) string {
 	raw, _ := json.Marshal(value)
 	return base62(append(raw, '\n'))

@@ -16,7 +16,7 @@ const (
 	// defaultAccount exists in every namespace.
 	defaultAccount = "default"
 
-	// labelContentHash on a role or binding is a hash of what it grants.
+	// labelContentHash on a role or binding is a hash of its content.
 	labelContentHash = "olm.permissions.hash"
 )
 

@@ -14,14 +14,14 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// annotationCAHash on a pod template changes with the certificate, so that the pods are replaced.
+// annotationCAHash on a pod template changes with the certificate, so the pods are replaced.
 const annotationCAHash = "olmcahash"
 
 // caKey is the key of the CA certificate in the serving Secret.
 const caKey = "olmCAKey"
 
-// serving renders what a Deployment needs to serve webhooks: a Service, its certificate, and the permission to
-// authenticate clients.
+// serving renders a Deployment's objects for webhooks: a Service, its certificate, and the permission to authenticate
+// clients.
 func serving(in Install, out *Rendered) {
 	for _, d := range servingDeployments(in.CSV) {
 		what := "webhooks of deployment " + d.Name

@@ -60,7 +60,7 @@ func (in Install) withGrantedWebhooks() *v1alpha1.ClusterServiceVersion {
 	return out
 }
 
-// grantedWebhook returns the granted webhook with the same name, type and Deployment; nil if there is none.
+// grantedWebhook returns the granted webhook with the same name, type and Deployment, or nil.
 func (in Install) grantedWebhook(d olm.WebhookDescription) *olm.WebhookDescription {
 	for i, granted := range in.Grant.Webhooks {
 		if granted.GenerateName == d.GenerateName && granted.Type == d.Type && granted.DeploymentName == d.DeploymentName {
@@ -105,7 +105,7 @@ func webhookConfigurations(in Install, out *Rendered) {
 	}
 }
 
-// webhookName returns a name that does not depend on the CSV's: the next version takes over the configuration, so that
+// webhookName returns a name that does not depend on the CSV's: the next version takes over the configuration, so
 // requests are not sent to both.
 func (in Install) webhookName(d olm.WebhookDescription) string {
 	return clusterName(d.GenerateName, in.CSV.Namespace, d.DeploymentName, d.GenerateName, string(d.Type))

@@ -44,16 +44,16 @@ func Name(probe *v1alpha1.Probe) string {
 	return fmt.Sprintf("probe-%s-%s", prefix, digest(probe.Name))
 }
 
-// Pod is what a reader's pod depends on.
+// Pod holds the inputs of a reader's pod.
 type Pod struct {
 	Probe   *v1alpha1.Probe
 	Account string // the name of the operator's service account
 	Image   string // of the manager
-	Plan    string // what to read, for the flag --plan
+	Plan    string // resources, expressions and namespaces, for the flag --plan
 }
 
-// Identity returns the identity of the reader. It changes with everything that the pod depends on, so that a status
-// shows which of them it is of.
+// Identity returns the identity of the reader. It changes with everything that the pod depends on, so a status shows
+// which reader wrote it.
 func (p Pod) Identity() string {
 	return Name(p.Probe) + "/" + digest(strings.Join([]string{p.Account, p.Image, p.Plan, string(p.Probe.UID)}, "\x00"))
 }
@@ -86,8 +86,8 @@ func (p Pod) roleBinding() *rbacv1apply.RoleBindingApplyConfiguration {
 		WithSubjects(rbacv1apply.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(p.Probe.Namespace).WithName(p.Account))
 }
 
-// deployment returns a Deployment that never runs two pods: a pod of an old template must not overwrite what the new
-// one reports.
+// deployment returns a Deployment that never runs two pods: a pod of an old template must not overwrite the report of the
+// new one.
 func (p Pod) deployment() *appsv1apply.DeploymentApplyConfiguration {
 	return appsv1apply.Deployment(Name(p.Probe), p.Probe.Namespace).
 		WithLabels(p.labels()).

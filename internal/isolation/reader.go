@@ -29,7 +29,7 @@ func LiveReader(ctx context.Context, c client.Reader, probe *v1alpha1.Probe, sha
 	return ReaderOf(deployment), nil
 }
 
-// Deployment returns the Deployment that reads for a Probe; nil if there is none.
+// Deployment returns the Deployment that reads for a Probe, or nil.
 func Deployment(ctx context.Context, c client.Reader, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
 	out, key := &appsv1.Deployment{}, types.NamespacedName{Namespace: probe.Namespace, Name: Name(probe)}
 	if err := c.Get(ctx, key, out); apierrors.IsNotFound(err) {

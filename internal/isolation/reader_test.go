@@ -46,7 +46,7 @@ func TestName(t *testing.T) {
 		if errs := validation.IsDNS1123Label(got); len(errs) > 0 {
 			t.Errorf("%q of Probe %q is invalid: %v", got, name, errs)
 		}
-		if len(got) > validation.DNS1123LabelMaxLength-len("-0123456789-abcde") { // what a Deployment adds for a pod
+		if len(got) > validation.DNS1123LabelMaxLength-len("-0123456789-abcde") { // the suffix that a Deployment adds for a pod
 			t.Errorf("%q of Probe %q is too long for the name of a pod", got, name)
 		}
 		if seen[got] {

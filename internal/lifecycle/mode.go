@@ -1,5 +1,5 @@
-// Package lifecycle contains the built-in loops that install, update and clean up operators on clusters without OLM,
-// one package per loop. It also decides whether they run.
+// Package lifecycle decides whether the built-in lifecycle controllers run, which install, update and clean up operators
+// on clusters without OLM.
 package lifecycle
 
 import (
@@ -17,7 +17,7 @@ const (
 	olmConfigsCRD    = "olmconfigs.operators.coreos.com" // only OLM ships it
 )
 
-// Mode determines which loops run: the built-in ones, OLM's or none.
+// Mode determines which lifecycle controllers run: the built-in ones, OLM's or none.
 type Mode string
 
 // Modes. ModeAuto is only a flag value, which Decide resolves.
@@ -37,7 +37,7 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("unknown lifecycle %q: use one of %v", s, known)
 }
 
-// Decide returns the mode and why it was chosen. The built-in loops run only if the CustomResourceDefinition of
+// Decide returns the mode and why it was chosen. The built-in controllers run only if the CustomResourceDefinition of
 // Subscriptions has our label and our schema and OLM is not installed. subscriptions is nil if that definition does not
 // exist.
 func Decide(flag Mode, subscriptions *apiextensions.CustomResourceDefinition, olmConfigs bool) (Mode, string) {

@@ -116,17 +116,17 @@ func (s *Switch) Await(ctx context.Context, suits func(Mode) bool) (context.Cont
 	}
 }
 
-// Builtin reports whether the built-in loops run in this mode.
+// Builtin reports whether the built-in controllers run in this mode.
 func Builtin(m Mode) bool { return m == ModeBuiltin }
 
-// OLM reports whether OLM runs the loops in this mode.
+// OLM reports whether OLM's controllers run in this mode.
 func OLM(m Mode) bool { return m == ModeOLM }
 
-// NotBuiltin reports whether the built-in loops do not run in this mode.
+// NotBuiltin reports whether the built-in controllers do not run in this mode.
 func NotBuiltin(m Mode) bool { return m != ModeBuiltin }
 
-// While wraps a reconciler so that it runs only while the mode suits. Until then its requests block, so none is lost.
-// Reconciles in progress are canceled when the mode changes.
+// While wraps a reconciler to run only while the mode suits. Until then its requests block, so none is lost. Reconciles
+// in progress are canceled when the mode changes.
 func (s *Switch) While(suits func(Mode) bool, inner reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		during, done, err := s.Await(ctx, suits)
@@ -136,7 +136,7 @@ func (s *Switch) While(suits func(Mode) bool, inner reconcile.Reconciler) reconc
 		defer done()
 		result, err := inner.Reconcile(during, r)
 		if err != nil && during.Err() != nil && ctx.Err() == nil {
-			return reconcile.Result{RequeueAfter: 1}, nil // requeue, so that the request waits for its mode again
+			return reconcile.Result{RequeueAfter: 1}, nil // requeue: the request waits for its mode again
 		}
 		return result, err
 	})

@@ -43,9 +43,9 @@ func (m actingAs) GetEventRecorderFor(name string) record.EventRecorder {
 	return m.cluster.GetEventRecorderFor(name) //nolint:staticcheck // the interface has it
 }
 
-// asLifecycle returns a manager for the built-in loops. That is mgr itself, unless the process runs all controllers and lacks
-// the permissions of the loops: then it is one that impersonates their service account. So one process with the permissions of config/rbac can run all
-// controllers, unless config/constrained limits what it may do as another account.
+// asLifecycle returns a manager for the built-in loops: mgr itself, unless the process runs all controllers and lacks
+// the permissions of the loops. Then the manager impersonates their service account. So one process with the permissions
+// of config/rbac can run all controllers, unless config/constrained limits its permissions while it impersonates.
 func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, newCache cache.NewCacheFunc) (ctrl.Manager, error) {
 	if o.Controllers != ControllersAll {
 		return mgr, nil // it is the account of the loops, however many permissions it has been left

@@ -23,8 +23,8 @@ func checkAdmission(t *testing.T, reason string, err error, want string) {
 	}
 }
 
-// TestAdmissionKnowsTheLanguage verifies that the validation rules of the CRD accept what the parser accepts, and
-// nothing else. The texts are random walks over the tokens of the language, most of them almost valid.
+// TestAdmissionKnowsTheLanguage verifies that the validation rules of the CRD accept the same texts as the parser.
+// The texts are random walks over the tokens of the language, most of them almost valid.
 func TestAdmissionKnowsTheLanguage(t *testing.T) {
 	namespace := cluster.Namespace(t, "language")
 	seed := uint64(time.Now().UnixNano())

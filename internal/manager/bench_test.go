@@ -108,7 +108,7 @@ func (c *course) mirror(b *testing.B, probe *v1alpha1.Probe) {
 	}
 }
 
-// fill sets a status of the size that the manager writes, so that the work of the API server is the same.
+// fill sets a status of the size that the manager writes, so the work of the API server is the same.
 func (c *course) fill(probe *v1alpha1.Probe, upgradeable metav1.ConditionStatus) {
 	for _, t := range []string{v1alpha1.ConditionUpgradeable, v1alpha1.ConditionImportant, v1alpha1.ConditionSynced} {
 		condition := metav1.Condition{

@@ -38,8 +38,8 @@ func managed(namespace string) map[client.Object]cache.ByObject {
 	return out
 }
 
-// stripSecrets returns what removes the data of Secrets, except of the records in the manager's namespace and of serving
-// certificates: any user with `create` on Secrets can label them as parts of operators.
+// stripSecrets returns a transform that removes the data of Secrets, except of the records in the manager's namespace
+// and of serving certificates: any user with `create` on Secrets can label them as parts of operators.
 func stripSecrets(namespace string) toolscache.TransformFunc {
 	return func(o any) (any, error) {
 		if secret, ok := o.(*corev1.Secret); ok && secret.Namespace != namespace {
@@ -49,10 +49,10 @@ func stripSecrets(namespace string) toolscache.TransformFunc {
 	}
 }
 
-// strip removes from cached objects what no controller reads, which is most of the size of CustomResourceDefinitions,
-// ClusterServiceVersions, InstallPlans and service accounts. It switches on the type of the object, since a cache must
-// not be configured for a kind before it is installed. Since cached objects are incomplete, controllers must not write
-// them back as a whole, but apply or patch.
+// strip removes the fields of cached objects that no controller reads, which are most of the size of
+// CustomResourceDefinitions, ClusterServiceVersions, InstallPlans and service accounts. It switches on the type of
+// the object, since a cache must not be configured for a kind before it is installed. Since cached objects are
+// incomplete, controllers must not write them back as a whole, but apply or patch.
 func strip(o any) (any, error) {
 	if object, ok := o.(client.Object); ok {
 		object.SetManagedFields(nil)
@@ -83,7 +83,8 @@ func withoutLastApplied(o client.Object) {
 	}
 }
 
-// stripCSV removes what only users read. Of a copy that OLM made in another namespace it keeps only that it is a copy.
+// stripCSV removes the fields that only users read. Of a copy that OLM made in another namespace it keeps only that
+// it is a copy.
 func stripCSV(csv *v1alpha1.ClusterServiceVersion) {
 	if csv.IsCopied() {
 		csv.Spec = olm.ClusterServiceVersionSpec{}

@@ -29,7 +29,7 @@ func succeeded(t *testing.T, namespace, name string, owned ...string) *v1alpha1.
 	return out
 }
 
-// recordOf returns the ConfigMap with what an operator declared.
+// recordOf returns the ConfigMap with an operator's declaration.
 func recordOf(csv *v1alpha1.ClusterServiceVersion) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: optin.Name(client.ObjectKeyFromObject(csv))}}
 }
@@ -39,8 +39,8 @@ func awaitRecord(t *testing.T, record *corev1.ConfigMap) {
 	cluster.Await(t, record, func() string { return "" })
 }
 
-// TestDeclared verifies that the Probe of a running operator keeps what the operator was installed with, whatever is
-// written to its CustomResourceDefinitions afterwards, until a cluster admin takes that over.
+// TestDeclared verifies that the Probe of a running operator keeps the declaration that it was installed with,
+// whatever is written to its CustomResourceDefinitions afterwards, until a cluster admin takes that over.
 func TestDeclared(t *testing.T) {
 	cluster.InstallOLM(t)
 	m := cluster.StartManager(t)
@@ -89,7 +89,7 @@ func TestDeclared(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestDeclaredByUninstalled verifies how long it is remembered what an uninstalled operator declared.
+// TestDeclaredByUninstalled verifies how long the declaration of an uninstalled operator is remembered.
 func TestDeclaredByUninstalled(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)

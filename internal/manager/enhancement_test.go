@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
-// The YAML of the operator-status enhancement, unchanged except for what an API server rejects: the CRD's name, which
+// The YAML of the operator-status enhancement, unchanged except where an API server rejects it: the CRD's name, which
 // must be <plural>.<group>, the spec that every CRD needs, and the elided spec of the Foo.
 const (
 	enhancementCRD = `

@@ -11,18 +11,18 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// writesFor is how long after a renewal of its lease a leader may write: as long as it tries to renew it. Another manager
-// takes the lease over 15 seconds after it, so that requests have the difference to arrive.
+// writesFor is how long after a renewal of its lease a leader may write: as long as it tries to renew it. Another
+// manager takes over the lease 15 seconds after the renewal, so requests have the difference to arrive.
 const writesFor = 10 * time.Second
 
 // errNotLeader is the error of a write that is not sent.
 var errNotLeader = errors.New("this manager may not be the leader any more: it does not write until it has renewed its lease")
 
 // fence keeps a manager that has lost its lease from writing. Leader election alone does not: a process that was stopped for
-// a while, with its node or its container, goes on where it was, before it notices that another leader has taken over.
+// a while, with its node or its container, continues where it was, before it notices that another leader has taken over.
 type fence struct {
 	mu      sync.Mutex
-	renewed time.Time // when the last successful renewal began; zero while another manager leads
+	renewed time.Time // start of the last successful renewal, or zero while another manager leads
 	now     func() time.Time
 }
 

@@ -23,7 +23,7 @@ func (l lockOf) Update(context.Context, resourcelock.LeaderElectionRecord) error
 func TestFence(t *testing.T) {
 	type step struct {
 		after  time.Duration // since the step before
-		holder string        // in a renewal; empty for none
+		holder string        // in a renewal, or empty
 		err    error
 	}
 	cases := map[string]struct {

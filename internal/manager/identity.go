@@ -25,8 +25,8 @@ const (
 	lifecycleLeaseName = "operator-status-lifecycle" // of a manager that only runs the built-in loops
 )
 
-// newIdentity returns a leader election identity that no other process ever has. The status of what this process reads
-// records it, so that nothing relies on what a former leader read.
+// newIdentity returns a leader election identity that no other process ever has. A status records the identity of the
+// process that read its inputs, so nothing relies on the readings of a former leader.
 func newIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {

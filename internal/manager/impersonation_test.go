@@ -13,8 +13,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestImpersonation verifies that the manager may read what a service account may read while it impersonates that
-// account. config/default and config/constrained differ in whether it may do more.
+// TestImpersonation verifies that the manager has the read permissions of a service account while it impersonates
+// that account. config/default and config/constrained differ in whether it may do more.
 func TestImpersonation(t *testing.T) {
 	namespace := cluster.Namespace(t, "impersonation")
 	account := client.ObjectKey{Namespace: namespace, Name: "operator"}

@@ -47,7 +47,7 @@ func awaitReader(t *testing.T, p *v1alpha1.Probe, before *appsv1.Deployment) *ap
 	return d
 }
 
-// setReady does what the Deployment controller does, which does not run here: it reports that the only pod is ready, or not.
+// setReady stands in for the Deployment controller, which does not run here: it reports that the only pod is ready, or not.
 func setReady(t *testing.T, d *appsv1.Deployment, ready int32) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), key(d), d); err != nil {
@@ -60,10 +60,10 @@ func setReady(t *testing.T, d *appsv1.Deployment, ready int32) {
 	}
 }
 
-// TestIsolation verifies the pod of a Probe: it reads as the operator's account, may write the status of this Probe and
-// nothing else, and is removed and rolled with what it depends on.
+// TestIsolation verifies the pod of a Probe: it reads as the operator's account, may write the status of this Probe
+// and nothing else, and is removed and rolled with its dependencies.
 func TestIsolation(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	const group = "isolation.example.com"
 	namespace := cluster.Namespace(t, "isolation")
 	cluster.PermitIsolation(t, namespace)
@@ -108,7 +108,7 @@ func TestIsolation(t *testing.T) {
 		t.Errorf("the message does not name the Deployment: %s", message(got, "PodReady"))
 	}
 
-	// A new spec needs a new pod. What the old one reported is of the old generation.
+	// A new spec needs a new pod. The old one's report is of the old generation.
 	reader.Kill(t)
 	update(t, p, func() { p.Spec.ProbeResources[0].Upgradeable = "Ready" })
 	d = awaitReader(t, p, d)
@@ -118,7 +118,7 @@ func TestIsolation(t *testing.T) {
 		t.Errorf("two pods have the same identity %s", first.Status.Reader)
 	}
 
-	// A pod that may no longer read reports that, and allows nothing any more.
+	// A pod that may no longer read reports that, and no longer allows anything.
 	if err := cluster.Client.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foo-operator-of-" + namespace}}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,8 @@ func kubectl(t *testing.T, message string) string {
 	return "kubectl " + command
 }
 
-// checkReaderRights verifies what the account of the pod may do besides what the operator may: get and update the status
-// of its Probe.
+// checkReaderRights verifies the permissions of the pod's account besides those of the operator: get and update the
+// status of its Probe.
 func checkReaderRights(t *testing.T, p *v1alpha1.Probe, d *appsv1.Deployment) {
 	t.Helper()
 	other := isolated(p.Namespace, "isolation.example.com")
@@ -188,7 +188,7 @@ func checkReaderRights(t *testing.T, p *v1alpha1.Probe, d *appsv1.Deployment) {
 		"its Role":          {func() error { return as.Delete(t.Context(), &rbacv1.Role{ObjectMeta: d.ObjectMeta}) }, false},
 		"other Deployments": {func() error { return as.List(t.Context(), &appsv1.DeploymentList{}) }, false},
 	} {
-		err := retry.RetryOnConflict(retry.DefaultRetry, tt.do) // with what the manager and the reader write meanwhile
+		err := retry.RetryOnConflict(retry.DefaultRetry, tt.do) // with writes by the manager and the reader
 		if tt.allowed && err != nil || !tt.allowed && !apierrors.IsForbidden(err) {
 			t.Errorf("%s, which is allowed: %t: %v", name, tt.allowed, err)
 		}
@@ -228,7 +228,7 @@ func TestIsolationOfUpdate(t *testing.T) {
 
 // TestIsolationProblems verifies that a Probe reports why no pod reads for it.
 func TestIsolationProblems(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	const group = "unisolated.example.com"
 	namespace := cluster.Namespace(t, "unisolated")
 	cluster.Apply(t, namespace, builder.CRD("foos", group))
@@ -257,7 +257,7 @@ func TestIsolationProblems(t *testing.T) {
 // TestIsolationForbidden verifies that a manager that may not run pods in a namespace reports that, with the command that
 // permits it, also when it may no longer delete the pod.
 func TestIsolationForbidden(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	const group = "unpermitted.example.com"
 	namespace := cluster.Namespace(t, "unpermitted")
 	cluster.Apply(t, namespace, builder.CRD("foos", group))
@@ -285,7 +285,7 @@ func TestIsolationForbidden(t *testing.T) {
 
 // TestIsolationQuota verifies that a pod that a quota denies is not reported as a lack of permission.
 func TestIsolationQuota(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	const group = "scarce.example.com"
 	namespace := cluster.Namespace(t, "scarce")
 	cluster.Apply(t, namespace, builder.CRD("foos", group))

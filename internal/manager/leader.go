@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AwaitLeader waits until a manager leads, and prints which. With Controllers lifecycle that is the one that only runs the
-// built-in loops. A namespace of "" is that of the pod.
+// AwaitLeader waits until a manager leads, and prints which. With Controllers lifecycle that is the manager that runs
+// only the built-in loops. A namespace of "" is that of the pod.
 func AwaitLeader(ctx context.Context, reader client.Reader, namespace string, controllers Controllers, out io.Writer) error {
 	if namespace == "" {
 		var err error

@@ -39,7 +39,7 @@ var loopKinds = []schema.GroupVersionKind{
 	operatorsv2.GroupVersion.WithKind("OperatorCondition"),
 }
 
-// policyKind restricts what the built-in loops read, so they do not start before it is served.
+// policyKind restricts the reads of the built-in loops, so they do not start before it is served.
 var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicyKind)
 
 // loops assembles the built-in loops.

@@ -69,25 +69,25 @@ const UserAgent = "operator-status"
 
 // Options configures a manager. The zero value serves neither metrics nor health, and disables leader election.
 type Options struct {
-	// MetricsAddress is where to serve metrics, to clients that the API server authorizes; empty or "0" for none.
+	// MetricsAddress is the address that serves metrics, to clients that the API server authorizes. Empty or "0" disables it.
 	MetricsAddress string
 
-	// MetricsCertDir contains tls.crt and tls.key for metrics; empty for a self-signed certificate.
+	// MetricsCertDir contains tls.crt and tls.key for metrics, or is empty for a self-signed certificate.
 	MetricsCertDir string
 
-	// HealthAddress is where to serve /healthz and /readyz; empty or "0" for none.
+	// HealthAddress is the address that serves /healthz and /readyz. Empty or "0" disables it.
 	HealthAddress string
 
-	// LeaderElect enables leader election, so that only one of several managers acts.
+	// LeaderElect enables leader election: only one of several managers acts.
 	LeaderElect bool
 
-	// LeaderElectionNamespace is the namespace of the Lease; empty for the manager's own namespace.
+	// LeaderElectionNamespace is the namespace of the Lease. It defaults to the manager's own namespace.
 	LeaderElectionNamespace string
 
 	// Controllers are those that run in this process; all if empty.
 	Controllers Controllers
 
-	// Lifecycle sets who runs the loops; empty to detect it.
+	// Lifecycle sets who runs the loops. It is detected if empty.
 	Lifecycle lifecycle.Mode
 
 	// GlobalCatalogNamespace is the namespace whose CatalogSources are visible in every namespace, and whose bundles
@@ -99,7 +99,7 @@ type Options struct {
 	// does.
 	TrustedCatalogs string
 
-	// Namespace is the manager's own, in which it keeps what no tenant may write. If empty it is that of its pod, or
+	// Namespace is the manager's own, for objects that no tenant may write. It defaults to that of its pod, or to
 	// DefaultNamespace outside a cluster.
 	Namespace string
 
@@ -111,8 +111,8 @@ type Options struct {
 	// as <namespace>/<name>. If empty it is the manager itself, which applies no RBAC objects.
 	DefaultResourcesAccount string
 
-	// ReservedNamespaces are the namespaces, besides the manager's own, in which PlatformOperators must not install: a
-	// list of names and patterns; empty for none.
+	// ReservedNamespaces are the namespaces, besides the manager's own, in which PlatformOperators must not install:
+	// a list of names and patterns, or empty.
 	ReservedNamespaces string
 
 	// CatalogAllowCIDR is a list of CIDRs: the loopback, link-local and API server addresses that untrusted catalogs
@@ -140,8 +140,8 @@ type Options struct {
 	// HideForeignNames makes statuses count custom resources outside their namespace without naming them.
 	HideForeignNames bool
 
-	// TracingEndpoint is the <host>:<port> of a collector that receives traces of updates with OTLP over gRPC. If it is
-	// empty it is that of OpenTelemetry's environment variables; if there is none either, no traces are made.
+	// TracingEndpoint is the <host>:<port> of a collector that receives traces of updates with OTLP over gRPC. It
+	// defaults to that of OpenTelemetry's environment variables. Without either, updates are not traced.
 	TracingEndpoint string
 
 	// TracingInsecure disables TLS for TracingEndpoint.
@@ -174,7 +174,7 @@ func ParseControllers(s string) (Controllers, error) {
 // DefaultNamespace is the namespace of the manager in the manifests under config.
 const DefaultNamespace = "operator-status-system"
 
-// DefaultGlobalCatalogNamespace is that of OLM, so that existing Subscriptions find their catalogs.
+// DefaultGlobalCatalogNamespace is that of OLM, so existing Subscriptions find their catalogs.
 const DefaultGlobalCatalogNamespace = "olm"
 
 // DefaultCatalog is the name of the catalog in OLM's release.
@@ -445,7 +445,7 @@ func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity st
 	return nil
 }
 
-// optIns has what operators declared when they were installed, from a cache of the ConfigMaps that record it.
+// optIns reads the declarations that operators were installed with, from a cache of their ConfigMaps.
 type optIns struct {
 	*optin.Store
 	cache cache.Cache
@@ -484,8 +484,8 @@ type crdGate struct {
 	failed chan error
 }
 
-// gateOnCRDs adds a crdGate to the manager. If something fails to start, the manager ends with an error, so that a
-// restart tries again. To continue would silently leave out a controller.
+// gateOnCRDs adds a crdGate to the manager. If something fails to start, the manager ends with an error, so a restart
+// tries again. To continue would silently leave out a controller.
 func gateOnCRDs(ctx context.Context, mgr ctrl.Manager) (*crdGate, error) {
 	out := &crdGate{
 		ctx:    ctx,

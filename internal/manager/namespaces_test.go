@@ -16,7 +16,7 @@ import (
 // TestNamespaces verifies that custom resources are read in a namespace from its creation to its deletion, and that
 // nothing is requested for a namespace that does not exist.
 func TestNamespaces(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	cluster.StartManager(t)
 	const group, later = "namespaces.example.com", "namespaces-later"
 	own, started := cluster.Namespace(t, "namespaces"), time.Now()

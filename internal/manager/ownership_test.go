@@ -203,7 +203,7 @@ func TestFirstAccountThatMay(t *testing.T) {
 // TestVersionAndScopeChange verifies that a CRD is still read after its served version changes, or after it is created
 // again with another scope.
 func TestVersionAndScopeChange(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "version")
 	account(t, cluster, namespace, "version.example.com")

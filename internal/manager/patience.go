@@ -40,7 +40,7 @@ func watches(request *http.Request) bool {
 	return watch == "true" || watch == "1"
 }
 
-// refused removes from a response when to try again.
+// refused removes the Retry-After header from an error response.
 func refused(response *http.Response, err error) (*http.Response, error) {
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
 		response.Header.Del("Retry-After")

@@ -21,8 +21,8 @@ import (
 // ReaderAgent identifies the pods of Probes in the audit log of the API server.
 const ReaderAgent = "operator-status-probe-reader"
 
-// ReadProbe reads the custom resources of one Probe with isolation Pod until the context ends. It serves /healthz, and
-// /readyz while the status of the Probe is what was last read.
+// ReadProbe reads the custom resources of one Probe with isolation Pod until the context ends. It serves /healthz,
+// and /readyz while the status of the Probe reflects the last reading.
 func ReadProbe(ctx context.Context, config *rest.Config, log logr.Logger, identity, plan, healthAddress string) error {
 	config = rest.CopyConfig(config)
 	config.Wrap(impatient)
@@ -59,7 +59,7 @@ func ReadProbe(ctx context.Context, config *rest.Config, log logr.Logger, identi
 	return nil
 }
 
-// ownImage returns a function that returns the given image, or that of the manager's own pod; "" outside a cluster.
+// ownImage returns a function that returns the given image, or that of the manager's own pod, or "" outside a cluster.
 func ownImage(reader client.Reader, given string) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	return func(ctx context.Context) (string, error) {

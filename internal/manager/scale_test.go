@@ -178,7 +178,7 @@ func seeded(t *testing.T) *rand.Rand {
 
 // TestTenThousand verifies the status after 1,000 flips of 10,000 custom resources against an independent count.
 func TestTenThousand(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	r := seeded(t)
 	c := testcluster.Start(t)
 	m := c.StartManager(t)
@@ -216,7 +216,7 @@ func TestTenThousand(t *testing.T) {
 
 // TestKilledDuringFlips verifies that the manager computes the same status after kill -9 at any moment.
 func TestKilledDuringFlips(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	r := seeded(t)
 	h := newHerd(t, cluster, "killed.example.com", 300, r)
 	name := h.probe(t)
@@ -239,8 +239,8 @@ func TestKilledDuringFlips(t *testing.T) {
 	m.CheckAlive(t)
 }
 
-// TestWithoutOLM verifies that only what needs OLM's kinds waits until they are installed. They may be installed,
-// deleted and installed again.
+// TestWithoutOLM verifies that only features that need OLM's kinds wait until they are installed. The kinds may be
+// installed, deleted and installed again.
 func TestWithoutOLM(t *testing.T) {
 	c := testcluster.Start(t)
 	m := c.StartManager(t)

@@ -92,7 +92,7 @@ func TestServes(t *testing.T) {
 // TestLeaderElection verifies that one of two managers acts, that the other is ready meanwhile, as a rollout requires, and that
 // the first releases the Lease at once when it is terminated.
 func TestLeaderElection(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	const flag = "--leader-election-namespace=operator-status-system"
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "operator-status-system", Name: "operator-status"}}
 	holder := func() string {

@@ -123,7 +123,7 @@ func TestInvalidAnnotation(t *testing.T) {
 // TestBadInput verifies that any input results in a clear reason, does not affect other resources of the Probe, and
 // recovers.
 func TestBadInput(t *testing.T) {
-	cluster.UninstallOLM(t) // there are no ClusterServiceVersions for the Probes
+	cluster.UninstallOLM(t) // the Probes have no ClusterServiceVersions
 	m := cluster.StartManager(t)
 	t.Cleanup(func() { m.CheckAlive(t) })
 

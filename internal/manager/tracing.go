@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/internal/tracing/export"
 )
 
-// addTracing exports traces of updates, if there is a collector for them.
+// addTracing exports traces of updates if a collector is configured.
 func addTracing(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Options) error {
 	options := export.Options{Endpoint: o.TracingEndpoint, Insecure: o.TracingInsecure, Version: Version}
 	if !options.Enabled() {

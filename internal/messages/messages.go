@@ -28,7 +28,7 @@ func Clip(text string, limit int) string {
 // by one that is safe to show: see Safe.
 func Line(text string) string { return strings.Map(Safe, strings.Join(strings.Fields(text), " ")) }
 
-// Quote returns a message of another author, on one line, as the end of a sentence; empty if the message is.
+// Quote returns a message of another author, on one line, as the end of a sentence. An empty message stays empty.
 func Quote(message string) string {
 	if message = strings.TrimRight(Line(message), ". "); message != "" {
 		return ": " + message
@@ -45,7 +45,7 @@ func Safe(r rune) rune {
 	return utf8.RuneError
 }
 
-// List joins the first items, as many as most allows, and appends how many more there are.
+// List joins the first items, up to most, and appends the number of the others.
 func List(items []string, most int, separator string) string {
 	if len(items) <= most {
 		return strings.Join(items, separator)

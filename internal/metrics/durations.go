@@ -12,8 +12,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Durations are histograms of what has ended: holds, InstallPlans and installs, whether OLM or the built-in loops ran
-// them. They are taken from the statuses before and after, so that no loop has to measure.
+// Durations are histograms of holds, InstallPlans and installs that have ended, whether OLM or the built-in loops ran them.
+// They are computed from the statuses before and after, so no loop has to measure.
 type Durations struct {
 	holds    *prometheus.HistogramVec
 	plans    *prometheus.HistogramVec

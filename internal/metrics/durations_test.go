@@ -26,7 +26,7 @@ func TestDurations(t *testing.T) {
 	cases := map[string]struct {
 		reason        string
 		before, after client.Object
-		metric        string // whose sum is 90 s; none if empty
+		metric        string // the one whose sum is 90 s, or empty
 	}{
 		"HoldEnded":     {"A hold that ends is observed with the reason that it had.", held, released, "operator_status_hold_duration_seconds"},
 		"StillHeld":     {"A hold that goes on is not observed.", held, held, ""},

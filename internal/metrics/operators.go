@@ -164,7 +164,7 @@ func (o *Operators) cluster() (out inventory.Cluster, err error) {
 // scrape is one collection.
 type scrape struct {
 	out   chan<- prometheus.Metric
-	began time.Time // what began at an unknown time is taken to have begun when it was first seen
+	began time.Time // the first collection, which stands for unknown times
 }
 
 func (s scrape) operators(all []inventory.Operator) {

@@ -161,8 +161,8 @@ operator_status_probes{upgradeable="Unknown"} 0
 	}
 }
 
-// TestBounded verifies that a cluster in which everything is blocked does not flood Prometheus, and that what is left out
-// is counted and is the newest.
+// TestBounded verifies that a cluster in which everything is blocked does not flood Prometheus, and that the omitted series
+// are counted and are the newest.
 func TestBounded(t *testing.T) {
 	var objects []client.Object
 	for i := range MaxSeries + 7 {

@@ -24,8 +24,8 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// FindCRD returns the CustomResourceDefinition of that name, or else the only one of the API group of that name. If
-// there is none that the API server serves, the Problem states why.
+// FindCRD returns the CustomResourceDefinition of that name, or else the only one of the API group of that name. If the
+// API server serves none, the Problem states why.
 func FindCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.CustomResourceDefinition, *condition.Problem, error) {
 	crd := &apiextensions.CustomResourceDefinition{}
 	err := c.Get(ctx, types.NamespacedName{Name: name}, crd)
@@ -62,7 +62,7 @@ func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomR
 }
 
 // ServedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the
-// first served one; empty if none is served.
+// first served one, or the empty string.
 func ServedVersion(crd *apiextensions.CustomResourceDefinition) (out string) {
 	for _, v := range crd.Spec.Versions {
 		if v.Served && (v.Storage || out == "") {
@@ -77,8 +77,8 @@ func Serves(crd *apiextensions.CustomResourceDefinition, version string) bool {
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
 }
 
-// Targets returns what to read of a CustomResourceDefinition in namespaces, the empty one meaning all. The identities
-// are left out.
+// Targets returns the targets of a CustomResourceDefinition in namespaces, the empty one meaning all. Their identities
+// are not set.
 func Targets(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {
 	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: ServedVersion(crd), Resource: crd.Spec.Names.Plural}
 	if crd.Spec.Scope == apiextensions.ClusterScoped || slices.Contains(namespaces, metav1.NamespaceAll) {
@@ -102,7 +102,7 @@ func AnnotatedNamespaces(csv *v1alpha1.ClusterServiceVersion) []string {
 	return OrAll(out)
 }
 
-// OrAll returns namespaces sorted, each once, or the empty one if there are none.
+// OrAll returns namespaces sorted, each once, or metav1.NamespaceAll for an empty list.
 func OrAll(namespaces []string) []string {
 	if len(namespaces) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -113,7 +113,7 @@ func OrAll(namespaces []string) []string {
 }
 
 // Accounts returns the existing service accounts that a Probe may read with, in order of preference. csv is that of its
-// operator, or nil. If there are none, the Problem states why.
+// operator, or nil. If no account exists, the Problem states why.
 func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
 	csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
 	var names []string
@@ -148,7 +148,7 @@ func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
 		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil
 }
 
-// ReadProblem returns the Problem with what was read of a target, or nil.
+// ReadProblem returns the Problem of a target's snapshot, or nil.
 func ReadProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
 	switch {
 	case s.Err == nil && !s.Stale:

@@ -51,8 +51,8 @@ var refusals = []olm.ConditionReason{
 	v1alpha1.CSVReasonInterOperatorGroupOwnerConflict, v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs,
 }
 
-// Member reports whether a ClusterServiceVersion is an active member of the OperatorGroup of its namespace, so that the
-// group provides its APIs. It is false until the ClusterServiceVersion has a phase.
+// Member reports whether a ClusterServiceVersion is an active member of the OperatorGroup of its namespace, which then
+// provides its APIs. It is false until the ClusterServiceVersion has a phase.
 func Member(csv *v1alpha1.ClusterServiceVersion) bool {
 	return !csv.IsCopied() && csv.Status.Phase != olm.CSVPhaseNone && !slices.Contains(refusals, csv.Status.Reason)
 }

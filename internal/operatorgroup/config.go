@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Config reads spec.config of a Subscription from the API server: a cached Subscription has only whether it is set.
+// Config reads spec.config of a Subscription from the API server: a cached Subscription only shows whether it is set.
 func Config(ctx context.Context, live client.Reader, cached *v1alpha1.Subscription) (*olm.SubscriptionConfig, error) {
 	if cached.Spec == nil || cached.Spec.Config == nil {
 		return nil, nil

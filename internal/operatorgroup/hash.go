@@ -17,9 +17,9 @@ func Hash(targets []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// HashOf returns the hash of the target namespaces of a namespace's OperatorGroup; the empty string if there is not
-// exactly one, since the targets are then unknown. The OperatorGroup is read with groups, and namespaces selected by
-// label with namespaces.
+// HashOf returns the hash of the target namespaces of a namespace's OperatorGroup. Unless exactly one exists, the targets
+// are unknown and the hash is empty. The OperatorGroup is read with groups, and namespaces selected by label with
+// namespaces.
 func HashOf(ctx context.Context, groups, namespaces client.Reader, namespace string) (string, error) {
 	group, problem, err := Find(ctx, groups, namespace)
 	if err != nil || problem != nil {

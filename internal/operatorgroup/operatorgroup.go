@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Find returns the OperatorGroup of a namespace. If there is not exactly one, it returns a problem that explains why
+// Find returns the OperatorGroup of a namespace. Unless exactly one exists, it returns a problem that explains why
 // nothing can be installed in that namespace.
 func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.OperatorGroup, *condition.Problem, error) {
 	list := &operatorsv1.OperatorGroupList{}

@@ -1,4 +1,4 @@
-// Package optin records what operators declared about their custom resources when they were installed. A
+// Package optin records the declarations of operators about their custom resources at installation. A
 // CustomResourceDefinition is shared: another version of the operator, or a user, may write other annotations to it
 // later, which do not concern the operator that is running.
 package optin
@@ -44,12 +44,12 @@ const (
 	key = "opt-in.json"
 )
 
-// OptIn is what an operator declared.
+// OptIn is the declaration of an operator.
 type OptIn struct {
 	// Of is its ClusterServiceVersion.
 	Of types.NamespacedName `json:"-"`
 
-	// Resources are the CustomResourceDefinitions that it annotated, with their expressions; empty if it did not opt in.
+	// Resources are the CustomResourceDefinitions that it annotated, with their expressions. Without any, it did not opt in.
 	Resources []v1alpha1.ProbeResource `json:"probeResources,omitempty"`
 
 	// Owned are all kinds that it owns.
@@ -153,7 +153,7 @@ func (s *Store) Put(ctx context.Context, record OptIn) error {
 	return nil
 }
 
-// Delete deletes the record of a ClusterServiceVersion, if there is one.
+// Delete deletes the record of a ClusterServiceVersion, if it exists.
 func (s *Store) Delete(ctx context.Context, of types.NamespacedName) error {
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: Name(of)}}
 	if err := s.Writer.Delete(ctx, o); client.IgnoreNotFound(err) != nil {

@@ -1,5 +1,5 @@
 // Package paged reads lists from the API server in pages, each with a deadline. A worker that lists a kind whose
-// conversion webhook does not answer, or of which there are very many objects, waits no longer than that.
+// conversion webhook does not answer, or which has very many objects, waits no longer than that.
 package paged
 
 import (
@@ -20,7 +20,7 @@ const (
 	// timeout is how long one request may take.
 	timeout = 10 * time.Second
 
-	// attempts is how often a list is begun whose pages expire before the last one is read.
+	// attempts is how often a list is started whose pages expire before the last one is read.
 	attempts = 3
 )
 
@@ -57,7 +57,7 @@ func read(ctx context.Context, from client.Reader, list client.ObjectList, optio
 	return err
 }
 
-// all reads each page into a copy of an empty list: what is decoded into a list that is not empty keeps parts of it.
+// all reads each page into a copy of an empty list: decoding into a list that is not empty keeps parts of it.
 func all(ctx context.Context, from client.Reader, list, empty client.ObjectList, o *client.ListOptions) error {
 	var items []runtime.Object
 	for {

@@ -43,7 +43,8 @@ type State struct {
 	// Failing is true if the object itself reports a failure that waiting does not resolve.
 	Failing bool
 
-	// Reason and Message are why the object is not ready, copied from the object if it reports them; empty if Ready.
+	// Reason and Message explain why the object is not ready, copied from the object if it reports them. They are empty if
+	// Ready.
 	Reason, Message string
 }
 
@@ -96,7 +97,7 @@ func waitingForFinalizers(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// problemOfCheck returns why a check is invalid for any object; empty if it is valid. The CRD rejects most of these.
+// problemOfCheck returns why a check is invalid for any object, or the empty string. The CRD rejects most of these.
 func problemOfCheck(c v1alpha1.ReadinessCheck) string {
 	switch c.Type {
 	case v1alpha1.CheckNone:
@@ -162,7 +163,7 @@ func byChecks(o *unstructured.Unstructured, checks []v1alpha1.ReadinessCheck) St
 	return State{Ready: true}
 }
 
-// readsStatus reports whether a check reads what the object's controller writes.
+// readsStatus reports whether a check reads the status, which the object's controller writes.
 func readsStatus(c v1alpha1.ReadinessCheck) bool {
 	if c.Type == v1alpha1.CheckNone || c.Type == v1alpha1.CheckMatchCondition {
 		return c.Type == v1alpha1.CheckMatchCondition
@@ -228,7 +229,7 @@ func byField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
 	}
 }
 
-// ofKind returns what the object reports about itself, by the conventions of its kind.
+// ofKind returns the state that the object reports, by the conventions of its kind.
 func ofKind(o *unstructured.Unstructured) State {
 	switch {
 	case isOutdated(o):

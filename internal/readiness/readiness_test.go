@@ -318,7 +318,7 @@ func invalidRows() map[string]readinessRow {
 	}
 }
 
-// checksRows cover what applies to all checks.
+// checksRows cover behavior common to all checks.
 func checksRows() map[string]readinessRow {
 	outdated := func(conditions ...string) *unstructured.Unstructured {
 		o := builder.WithField(builder.FooWithConditions(conditions...), int64(2), "status", "observedGeneration")
@@ -824,7 +824,7 @@ func FuzzReadinessOf(f *testing.F) {
 	})
 }
 
-// checkReadiness verifies what applies to every Readiness.
+// checkReadiness verifies the invariants of every State.
 func checkReadiness(t *testing.T, got State) {
 	t.Helper()
 	switch {

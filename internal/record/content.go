@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/apply"
 )
 
-// Content is what an approved InstallPlan installs, and the identity that installs it. From the first write of the plan
+// Content is the content of an approved InstallPlan, and the identity that installs it. From the first write of the plan
 // to the last, only this record is read: the catalog may have changed, and the status of the plan is not trusted.
 type Content struct {
 	Identity apply.Identity `json:"identity"`
@@ -30,8 +30,7 @@ type Bundle struct {
 	Package string               `json:"package"`
 	Catalog types.NamespacedName `json:"catalog"`
 
-	// Replaces is the CSV that it replaces in the namespace, regardless of spec.replaces in the manifest; empty if
-	// none.
+	// Replaces is the CSV that it replaces in the namespace, regardless of spec.replaces in the manifest, or empty.
 	Replaces string `json:"replaces,omitempty"`
 
 	// Subscription is the Subscription that it is installed for, if any.
@@ -40,8 +39,8 @@ type Bundle struct {
 	// Properties holds the properties of the bundle as JSON, as OLM annotates CSVs with them.
 	Properties string `json:"properties,omitempty"`
 
-	// Digest is that of its image; empty if the catalog contains the objects. SignedBy names the authorities that
-	// signed it; empty if no signature is required.
+	// Digest is that of its image. It is empty if the catalog contains the objects. SignedBy names the authorities that
+	// signed the image, if a signature is required.
 	Digest   string `json:"digest,omitempty"`
 	SignedBy string `json:"signedBy,omitempty"`
 
@@ -59,7 +58,7 @@ func (c *Content) Bundle(name string) Bundle {
 	return Bundle{}
 }
 
-// Equal reports whether two contents are the same, so that the approval of one is valid for the other.
+// Equal reports whether two contents are the same. The approval of one is then valid for the other.
 func (c *Content) Equal(other *Content) bool { return equality.Semantic.DeepEqual(c, other) }
 
 // KeepContent stores the content of an InstallPlan.
@@ -70,7 +69,7 @@ func (s *Store) KeepContent(ctx context.Context, plan types.NamespacedName, uid 
 	return nil
 }
 
-// Content returns the stored content of an InstallPlan; nil if there is none.
+// Content returns the stored content of an InstallPlan, or nil.
 func (s *Store) Content(ctx context.Context, plan types.NamespacedName, uid types.UID) (*Content, error) {
 	out := &Content{}
 	found, err := s.read(ctx, s.Live, contentName(uid), out)

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 )
 
-// Grant is what an InstallPlan granted to a CSV that it installed. Its existence means that the plan was applied
+// Grant is the grant of an InstallPlan to a CSV that it installed. Its existence means that the plan was applied
 // completely.
 type Grant struct {
 	// Plan is the name of the InstallPlan.
@@ -24,7 +24,7 @@ type Grant struct {
 	// Catalog is the CatalogSource of its bundle.
 	Catalog types.NamespacedName `json:"catalog"`
 
-	// Identity is what the plan was applied as.
+	// Identity is the identity that applied the plan.
 	Identity apply.Identity `json:"identity"`
 
 	install.Grant `json:"grant"`
@@ -91,7 +91,7 @@ func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *
 	return nil
 }
 
-// Grant returns the grant of a CSV; nil if no InstallPlan that installs it has been applied completely.
+// Grant returns the grant of a CSV. It is nil until an InstallPlan that installs it has been applied completely.
 func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, error) {
 	out := &Grant{}
 	found, err := s.read(ctx, s.Client, nameOf(kindGrant, csv), out)

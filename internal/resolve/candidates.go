@@ -253,7 +253,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// preferredBy moves what stays, and then the offers of the owner's catalog, to the front.
+// preferredBy moves the offers that stay, and then those of the owner's catalog, to the front.
 func preferredBy(owner types.NamespacedName, offers []*offer) []*offer {
 	out := make([]*offer, 0, len(offers))
 	for _, own := range []bool{true, false} {

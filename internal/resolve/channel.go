@@ -141,8 +141,7 @@ func (e *entry) skipsOver(version semver.Version) bool {
 	return e.skipRange != nil && e.skipRange(version)
 }
 
-// newest returns the newest entry that the installed version can be updated to, in one step or more; empty if there is
-// none.
+// newest returns the newest entry that the installed version can be updated to, in one step or more, or the empty string.
 func newest(line []*entry, installed Installed) string {
 	type step struct {
 		name    string
@@ -165,8 +164,8 @@ func newest(line []*entry, installed Installed) string {
 	return line[best].name
 }
 
-// unreachable returns a note about the channel's newest entry if the installed version cannot be updated to it; empty
-// if that is installed or all entries are skipped.
+// unreachable returns a note about the channel's newest entry if the installed version cannot be updated to it. It is
+// empty if that is installed or all entries are skipped.
 func unreachable(from channelOffer, line []*entry, installed *Installed) string {
 	at := slices.IndexFunc(line, func(e *entry) bool { return !e.skipped })
 	if at < 0 || line[at].name == installed.Name {

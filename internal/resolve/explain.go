@@ -41,7 +41,7 @@ func (t story) String() string {
 	return strings.Join(out, " ")
 }
 
-// assumptions are what an explanation takes for granted: literals, and the offers that are being explained.
+// assumptions are the premises of an explanation: literals, and the offers that are being explained.
 type assumptions struct {
 	lits    []z.Lit
 	offers  []*offer
@@ -138,7 +138,7 @@ func (s *search) apart(in assumptions, o *offer) story {
 	return vague("%s cannot be installed together with all that it needs", o.name)
 }
 
-// available returns the preferred offer that satisfies a need and can be chosen; nil if there is none.
+// available returns the preferred offer that satisfies a need and can be chosen, or nil.
 func (s *search) available(in assumptions, n *node) *offer {
 	for _, o := range n.offers {
 		if !n.absent && s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
@@ -244,7 +244,7 @@ func (s *search) missingPackage(n need) string {
 	return ", which no visible catalog has" + didYouMean(n.pkg, names)
 }
 
-// otherVersions returns a hint about bundles that provide other versions of a kind; empty if there are none.
+// otherVersions returns a hint about bundles that provide other versions of a kind, or the empty string.
 func (s *search) otherVersions(kind property.GVK) string {
 	var found []string
 	for _, c := range s.candidates.readable() {
@@ -263,7 +263,7 @@ func (s *search) otherVersions(kind property.GVK) string {
 	return "; there is only " + listing(found, "")
 }
 
-// similar returns the greatest version of a kind in a list, compared as text; empty if the kind is not in it.
+// similar returns the greatest version of a kind in a list, compared as text, or the empty string.
 func similar(kinds []property.GVK, kind property.GVK) string {
 	var out string
 	for _, k := range kinds {
@@ -274,7 +274,7 @@ func similar(kinds []property.GVK, kind property.GVK) string {
 	return out
 }
 
-// clash returns why two offers exclude each other; empty if they do not.
+// clash returns why two offers exclude each other, or the empty string.
 func clash(a, b *offer) string {
 	what := ""
 	switch {

@@ -91,7 +91,7 @@ func noPackage(in Inputs, content *catalog.Content) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonPackageNotFound, Message: clip(message)}
 }
 
-// defaultChannel returns the name of a package's default channel, or of its only channel; empty if there is neither.
+// defaultChannel returns the name of a package's default channel, or of its only channel, or the empty string.
 func defaultChannel(pkg *catalog.Package) string {
 	if pkg.DefaultChannel == "" && len(pkg.Channels) == 1 {
 		for name := range pkg.Channels {

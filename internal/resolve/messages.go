@@ -24,7 +24,7 @@ func clip(message string) string {
 	return messages.Clip(message, maxMessage)
 }
 
-// listing returns a sorted list of names. If there are too many, it keeps those most similar to like.
+// listing returns a sorted list of names. If they are too many, it keeps those most similar to like.
 func listing(names []string, like string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	more := len(names) - maxNamed
@@ -65,7 +65,7 @@ func unique(words []string) []string {
 	return out
 }
 
-// didYouMean suggests the name most similar to another; empty if none is similar.
+// didYouMean suggests the name most similar to another, or returns the empty string.
 func didYouMean(name string, names []string) string {
 	best, least := "", min(3, (len(name)+1)/3)+1
 	for _, n := range names {

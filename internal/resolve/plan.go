@@ -69,7 +69,7 @@ func (s *search) planProblem(agreed assumptions, w requested) *Problem {
 }
 
 // requested is a bundle that was requested by name: the offers with that name, in order of preference, and the
-// ClusterServiceVersion that they replace; nil if there is none.
+// ClusterServiceVersion that they replace, or nil.
 type requested struct {
 	offers   []*offer
 	replaces *Installed
@@ -78,7 +78,7 @@ type requested struct {
 // find returns the offers with a name.
 func (m *candidates) find(name string, preferred types.NamespacedName, present []Installed) (requested, *Problem) {
 	var out requested
-	var instead *Installed // what bundles of that name would have to replace, but do not
+	var instead *Installed // bundles of that name would have to replace it, but do not
 	for _, c := range m.preferring(preferred) {
 		for _, pkg := range packagesWith(c.Content, func(b *catalog.Bundle) bool { return b.Name == name }) {
 			for _, from := range channelsWith(c, pkg, name) {
@@ -129,8 +129,8 @@ func channelsWith(c catalog.Catalog, pkg, name string) []channelOffer {
 	return out
 }
 
-// samePackage returns the present ClusterServiceVersion of a package; nil if there is none. During an update there may
-// be two, of which it returns the newer one.
+// samePackage returns the present ClusterServiceVersion of a package, or nil. During an update, it returns the newer of
+// two.
 func samePackage(present []Installed, pkg string) *Installed {
 	var out *Installed
 	for i, p := range present {
@@ -141,8 +141,8 @@ func samePackage(present []Installed, pkg string) *Installed {
 	return out
 }
 
-// replacesByName returns the present ClusterServiceVersion that an entry replaces or skips by name; nil if there is
-// none. The package may be a different one, since a package may continue another.
+// replacesByName returns the present ClusterServiceVersion that an entry replaces or skips by name, or nil. The package
+// may be a different one, since a package may continue another.
 func (e *entry) replacesByName(present []Installed) *Installed {
 	i := slices.IndexFunc(present, func(p Installed) bool { return p.Name == e.Replaces || slices.Contains(e.Skips, p.Name) })
 	if i < 0 {

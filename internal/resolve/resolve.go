@@ -22,7 +22,7 @@ type Inputs struct {
 	Surroundings
 }
 
-// Subscription is the desired state of a Subscription, and what it has installed.
+// Subscription is the desired state of a Subscription, and its installed version.
 type Subscription struct {
 	Namespace, Name string
 
@@ -30,16 +30,16 @@ type Subscription struct {
 	Catalog types.NamespacedName
 
 	Package string
-	// Channel is the channel in the spec; empty for the package's default channel.
+	// Channel is the channel in the spec. Empty means the package's default channel.
 	Channel string
-	// StartingCSV is the bundle of the first installation; empty for the newest of the channel.
+	// StartingCSV is the bundle of the first installation. Empty means the newest of the channel.
 	StartingCSV string
 
 	// Installed is the ClusterServiceVersion to update: the newest of this Subscription, installed or planned. Nil
 	// means that this is the first installation.
 	Installed *Installed
 
-	// Running is the ClusterServiceVersion that runs in place of Installed, if the installation of that has never begun
+	// Running is the ClusterServiceVersion that runs in place of Installed, if the installation of that has never started
 	// and it is to be skipped. An update must be able to replace Running, and must not be older than Installed.
 	Running *Installed
 }
@@ -79,39 +79,38 @@ type Choice struct {
 	Channel string
 	Catalog types.NamespacedName
 
-	// Replaces is the ClusterServiceVersion that it replaces in this namespace, regardless of the catalog; empty for a
+	// Replaces is the ClusterServiceVersion that it replaces in this namespace, regardless of the catalog. It is empty for a
 	// new operator.
 	Replaces string
 }
 
 // Solution is the result for a Subscription.
 type Solution struct {
-	// Choices are the bundles to install: first the requested one, then its dependencies. Empty if there is nothing to
-	// do.
+	// Choices are the bundles to install: first the requested one, then its dependencies. It may be empty.
 	Choices []Choice
 
-	// Newest is the newest ClusterServiceVersion that the installed one can be updated to, possibly in several steps;
-	// empty if there is none. It is also set if the next step has a Problem.
+	// Newest is the newest ClusterServiceVersion that the installed one can be updated to, possibly in several steps, or
+	// empty. It is also set if the next step has a Problem.
 	Newest string
 
-	// Note is information for an admin if there is no Problem: that the newest bundle of the channel is unreachable, or
-	// why it cannot be installed.
+	// Note informs an admin, unless a Problem is returned, that the newest bundle of the channel is unreachable, or why it
+	// cannot be installed.
 	Note string
 
 	// Deprecations are those of the package, its channel, and the bundle that is installed or would be installed next.
 	Deprecations Deprecations
 }
 
-// Deprecations are the deprecation messages of a catalog; empty if not deprecated.
+// Deprecations are the deprecation messages of a catalog, or empty.
 type Deprecations struct {
 	Package, Channel, Bundle string
 }
 
-// Problem is why there is no solution: a reason of ResolutionFailed, and a message for an admin.
+// Problem explains why no solution was found: a reason of ResolutionFailed, and a message for an admin.
 type Problem = condition.Problem
 
-// Resolve returns the bundles that a Subscription needs. If there is a Problem, the Solution only has the fields that
-// do not depend on a solution.
+// Resolve returns the bundles that a Subscription needs. With a Problem, the Solution only has the fields that do not
+// depend on a solution.
 //
 // The first installation uses StartingCSV, or else the newest installable entry of the channel. An update is one step:
 // to the newest installable entry that replaces or skips the installed version or whose skipRange contains it. A
@@ -182,8 +181,8 @@ func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (So
 	return out, s.problem(wanted, in.Installed)
 }
 
-// installedBundle returns the channel's bundle of the installed version; nil if the channel does not have it. If
-// nothing is installed, it returns next.
+// installedBundle returns the channel's bundle of the installed version, or nil. If nothing is installed, it returns
+// next.
 func installedBundle(in Inputs, from channelOffer, next *catalog.Bundle) *catalog.Bundle {
 	if in.Installed == nil {
 		return next

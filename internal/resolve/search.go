@@ -185,7 +185,7 @@ func (s *search) place(o *offer) {
 	}
 }
 
-// blocked returns why an offer conflicts with present operators; empty if it does not.
+// blocked returns why an offer conflicts with present operators, or the empty string.
 func (s *search) blocked(o *offer) string {
 	for _, p := range s.present {
 		if p.Name == o.name {

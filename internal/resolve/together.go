@@ -4,8 +4,8 @@ import "slices"
 
 // Together resolves a Subscription that cannot be updated alone: its package and another one require each other's exact
 // version, or a kind moves between them. It updates as few of the others along with it as possible; ok is false if it
-// cannot be updated with any of them. next has the name of each Subscription's new bundle, first that of sub; empty for
-// those that stay as they are. in must contain what none of them have installed.
+// cannot be updated with any of them. next has the name of each Subscription's new bundle, first that of sub, and is
+// empty for those that stay as they are. in.Present must exclude the ClusterServiceVersions of all of them.
 func Together(sub Subscription, others []Subscription, in Surroundings) (out Solution, next []string, ok bool) {
 	all := append([]Subscription{sub}, others...)
 	var replaced []Installed
@@ -49,7 +49,7 @@ func Together(sub Subscription, others []Subscription, in Surroundings) (out Sol
 	return out, next, !s.gaveUp
 }
 
-// updates returns what a Subscription's installed version can be updated to, newest first; none if there is a problem.
+// updates returns the offers that a Subscription can be updated to, newest first, or none.
 func (m *candidates) updates(in Inputs) ([]*offer, channelOffer) {
 	from, problem := find(in)
 	if problem != nil {
@@ -67,7 +67,7 @@ func (m *candidates) updates(in Inputs) ([]*offer, channelOffer) {
 	return out, from
 }
 
-// stay returns the offer that an installed operator stays. Of what it needs, it keeps what it has.
+// stay returns the offer that an installed operator stays. It keeps the operator's satisfied needs.
 func stay(i Installed, before []Installed) *offer {
 	var operators []operator
 	for _, b := range before {

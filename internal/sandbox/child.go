@@ -37,7 +37,7 @@ type connected struct {
 	err  error
 }
 
-// Enter confines this process to what a Child provides, and limits its resources. It must be called before anything
+// Enter confines this process to the operations of a Child, and limits its resources. It must be called before anything
 // else.
 func Enter() (*Child, error) {
 	memory, err := strconv.ParseInt(os.Getenv(envMemory), 10, 64)
@@ -68,7 +68,7 @@ func Enter() (*Child, error) {
 	return c, c.answers.Encode(first)
 }
 
-// Receive blocks until there is a request. It returns io.EOF when there are no more.
+// Receive blocks until a request arrives. It returns io.EOF after the last one.
 func (c *Child) Receive(request any) error { return c.requests.Decode(request) }
 
 // Send sends an answer to the parent.

@@ -82,7 +82,7 @@ func fileCommands() (out []seccomp.NameWithConditions) {
 }
 
 // limit sets the rlimits of the process. Go reserves memory in large pieces and does not use all of them. The parent
-// enforces the exact limit; RLIMIT_DATA limits what can be allocated before the parent notices.
+// enforces the exact limit; RLIMIT_DATA limits allocations until the parent notices.
 func limit(memory, scratch int64) error {
 	const files, pieces = 64, 128 << 20
 	for resource, most := range map[int]uint64{
@@ -126,14 +126,14 @@ func yieldToOthers(pid int) {
 		}
 		for _, thread := range threads {
 			if id, err := strconv.Atoi(thread.Name()); err == nil && !done[thread.Name()] {
-				_ = unix.Setpriority(unix.PRIO_PROCESS, id, nice) // anybody may raise the niceness
+				_ = unix.Setpriority(unix.PRIO_PROCESS, id, nice) // raising the niceness needs no privilege
 				done[thread.Name()], again = true, true
 			}
 		}
 	}
 }
 
-// resident returns the resident memory of a process in bytes, without shared pages; 0 if it has ended.
+// resident returns the resident memory of a process in bytes, without shared pages, or 0 after its end.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package sandbox runs code that parses untrusted input in a child process that can open neither files nor connections.
 //
 // The child is this program, started in a mode that calls Enter first. From then on, a seccomp filter rejects every
-// system call that opens, names or signals anything. The child can only use what the parent passes to it: requests and
+// system call that opens, names or signals anything. The child can only use resources from its parent: requests and
 // answers, a scratch file without a name, and connections, each of which it has to request. Its memory is limited.
 //
 // The package needs Linux. On a kernel without seccomp, the child reports that it is not confined; the memory limits
@@ -24,7 +24,7 @@ type Address struct {
 
 // DialError is the reason why a connection was not opened.
 type DialError struct {
-	// Code is a machine-readable reason; empty if there is none.
+	// Code is a machine-readable reason, or empty.
 	Code string `json:"code,omitempty"`
 
 	Message string `json:"message"`
@@ -47,7 +47,7 @@ type dialed struct {
 
 // hello is the first message of a child.
 type hello struct {
-	// Unconfined is the reason why the child is not confined; empty if it is.
+	// Unconfined is the reason why the child is not confined, or empty.
 	Unconfined string `json:"unconfined,omitempty"`
 }
 

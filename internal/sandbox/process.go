@@ -28,7 +28,7 @@ type Options struct {
 	Dir     string
 	Scratch int64
 
-	// Background gives the child less CPU time than other processes when there is not enough for all.
+	// Background gives the child less CPU time than other processes when CPU time is scarce.
 	Background bool
 }
 
@@ -41,7 +41,7 @@ type Process struct {
 	// Scratch is the child's scratch file.
 	Scratch *os.File
 
-	// Unconfined is the reason why the child is not confined; empty if it is.
+	// Unconfined is the reason why the child is not confined, or empty.
 	Unconfined string
 
 	command *exec.Cmd
@@ -197,7 +197,7 @@ func (p *Process) KillFor(reason error) {
 	p.Kill()
 }
 
-// Resident returns the resident memory of the child in bytes, without shared pages; 0 if it has ended.
+// Resident returns the resident memory of the child in bytes, without shared pages, or 0 after its end.
 func (p *Process) Resident() int64 { return resident(p.command.Process.Pid) }
 
 // Close ends the child and releases its resources.
@@ -220,8 +220,8 @@ func (p *Process) Send(request any) error {
 // Expect limits the total size of the following answers, in bytes.
 func (p *Process) Expect(bytes int64) { p.left = bytes }
 
-// Receive blocks until there is an answer. It returns a MemoryError if the child used too much memory, ErrTooMuch if
-// the answers are longer than expected, and another error if the child ended.
+// Receive blocks until an answer arrives. It returns a MemoryError if the child used too much memory, ErrTooMuch if the
+// answers are longer than expected, and another error if the child ended.
 func (p *Process) Receive(answer any) error {
 	if err := p.answers.Decode(answer); err != nil {
 		return p.reason(err)
@@ -271,7 +271,7 @@ func (p *Process) crashedForMemory() bool {
 	return !state.Success() && peakMemory(state) > p.memory*2/3
 }
 
-// watchEvery is the interval of checking a child's memory. In between, RLIMIT_DATA limits what it can allocate.
+// watchEvery is the interval of checking a child's memory. In between, RLIMIT_DATA limits its allocations.
 const watchEvery = 50 * time.Millisecond
 
 // watch kills a child that uses too much memory.

@@ -49,7 +49,7 @@ func history(csv *v1alpha1.ClusterServiceVersion) []v1alpha1.ClusterServiceVersi
 	return out
 }
 
-// firstSucceeded returns the index of the first attempt that succeeded; -1 if none did.
+// firstSucceeded returns the index of the first attempt that succeeded, or -1.
 func firstSucceeded(in []attempt) int {
 	return slices.IndexFunc(in, func(a attempt) bool { return a[len(a)-1].Phase == olm.CSVPhaseSucceeded })
 }

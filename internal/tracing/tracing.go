@@ -1,9 +1,9 @@
 // Package tracing computes the trace of an update from the statuses of a Subscription, its InstallPlan and its
-// ClusterServiceVersion, so that no loop has to measure, and OLM's work is covered as well. It is pure.
+// ClusterServiceVersion, so no loop has to measure, and OLM's work is covered as well. It is pure.
 //
 // A trace begins when the newest version of an operator no longer runs, and ends when it runs again: with an update, or
-// a first install. What is part of it is computed when it ends, from what the API server has. Identifiers are hashes of
-// the same, so that another process continues a trace.
+// a first install. Each span is computed when it ends, from the objects in the API server. Identifiers are hashes of their
+// content, so another process can continue a trace.
 package tracing
 
 import (
@@ -60,18 +60,17 @@ const (
 	KeyMessage          = "operatorstatus.message"
 )
 
-// Inputs are a Subscription before and after an update of its status, and the objects that Reads names, as they are now;
-// nil if they do not exist.
+// Inputs are a Subscription before and after an update of its status, and the current objects that Reads names, or nil.
 type Inputs struct {
 	Before, After *v1alpha1.Subscription
 	Plan          *olm.InstallPlan
 	CSV           *v1alpha1.ClusterServiceVersion
 }
 
-// Needs are the names of the objects to read before Ended is called; empty for those that it does not need.
+// Needs are the names of the objects to read before Ended is called. Unneeded ones are empty.
 type Needs struct{ Plan, CSV string }
 
-// Reads returns what Ended needs to know about an update of a Subscription's status. It is false if nothing has ended.
+// Reads returns the Needs of Ended for an update of a Subscription's status, and false if nothing has ended.
 func Reads(before, after *v1alpha1.Subscription) (Needs, bool) {
 	in := Inputs{Before: before, After: after}
 	if in.since().IsZero() {
@@ -159,7 +158,8 @@ func installed(in Inputs) []Span {
 	return append(out, in.csvSpan(attempt))
 }
 
-// root returns the span of the whole update, which contains the others; none if only something else was wrong for a while.
+// root returns the span of the whole update, which contains the others. It returns none if UpToDate was False for another
+// reason.
 func root(in Inputs, parts []Span) []Span {
 	from, to, problem := in.Before.Status.InstalledCSV, in.Before.Status.CurrentCSV, ""
 	isUpdate := isTrue(in.Before, v1alpha1.SubscriptionInstalledCSVReplacementAvailable)
@@ -201,7 +201,7 @@ func (in Inputs) condition(t v1alpha1.SubscriptionConditionType, name string) []
 	return []Span{out}
 }
 
-// planSpan returns a span for the time in which an InstallPlan was applied; none if it never was.
+// planSpan returns a span for the time in which an InstallPlan was applied, or none.
 func (in Inputs) planSpan(problem string) []Span {
 	ended := in.Plan.Status.GetCondition(olm.InstallPlanInstalled).LastTransitionTime
 	if in.Plan.Status.StartTime == nil || ended == nil {
@@ -258,7 +258,7 @@ func attributes(pairs ...string) (out []Attribute) {
 	return out
 }
 
-// since returns when the newest version ceased to run; zero if it is not known, or runs.
+// since returns when the newest version ceased to run, or zero if it runs or the time is unknown.
 func (in Inputs) since() time.Time {
 	for _, sub := range []*v1alpha1.Subscription{in.Before, in.After} {
 		if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Status == corev1.ConditionFalse && c.LastTransitionTime != nil {
@@ -295,7 +295,7 @@ func (in Inputs) transition(t v1alpha1.SubscriptionConditionType) time.Time {
 	return in.After.Status.LastUpdated.Time
 }
 
-// plan returns the InstallPlan if it installs what Reads names, otherwise nil.
+// plan returns the InstallPlan if it installs the ClusterServiceVersion that Reads names, or nil.
 func (in Inputs) plan() *olm.InstallPlan {
 	if needs, _ := Reads(in.Before, in.After); in.Plan == nil || !slices.Contains(in.Plan.Spec.ClusterServiceVersionNames, needs.CSV) {
 		return nil
@@ -303,7 +303,7 @@ func (in Inputs) plan() *olm.InstallPlan {
 	return in.Plan
 }
 
-// arrived returns the attempt that installed the ClusterServiceVersion; nil if none did, or it was installed before.
+// arrived returns the attempt that installed the ClusterServiceVersion in this trace, or nil.
 func (in Inputs) arrived() attempt {
 	if in.CSV == nil || !in.becameTrue(v1alpha1.SubscriptionUpToDate) && !in.movedOn() {
 		return nil

@@ -1,4 +1,4 @@
-// Package uninstall does what comes before operator-status is uninstalled.
+// Package uninstall prepares a cluster for the removal of operator-status.
 package uninstall
 
 import (
@@ -19,9 +19,9 @@ import (
 // fieldOwner is the field manager of the entries of operator-status in OperatorConditions.
 const fieldOwner = client.FieldOwner("operator-status")
 
-// Release sets every Upgradeable entry of operator-status in OperatorConditions to True, so that no update stays held
-// after operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It
-// reports the entries that it changes, and the Subscriptions that then need approval by a user, to the given writer.
+// Release sets every Upgradeable entry of operator-status in OperatorConditions to True, so no update stays held after
+// operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It reports
+// the entries that it changes, and the Subscriptions that then need approval by a user, to the given writer.
 func Release(ctx context.Context, c client.Client, now metav1.Time, output io.Writer) error {
 	if err := each(ctx, c, output, func(o *operatorsv2.OperatorCondition) string {
 		held := ourEntry(o)
@@ -61,7 +61,7 @@ func TakeBack(ctx context.Context, c client.Client, now metav1.Time, output io.W
 	})
 }
 
-// each changes OperatorConditions, and prints what change did to each; empty if nothing.
+// each applies change to every OperatorCondition, and prints the results that are not empty.
 func each(ctx context.Context, c client.Client, output io.Writer, change func(*operatorsv2.OperatorCondition) string) error {
 	list := &operatorsv2.OperatorConditionList{}
 	if err := c.List(ctx, list); err != nil {
@@ -87,7 +87,7 @@ func each(ctx context.Context, c client.Client, output io.Writer, change func(*o
 	return nil
 }
 
-// ourEntry returns the condition that operator-status set in an OperatorCondition; nil if there is none.
+// ourEntry returns the condition that operator-status set in an OperatorCondition, or nil.
 func ourEntry(o *operatorsv2.OperatorCondition) *metav1.Condition {
 	out := meta.FindStatusCondition(o.Spec.Conditions, operatorsv2.Upgradeable)
 	if out == nil || !v1alpha1.IsGateReason(out.Reason) {

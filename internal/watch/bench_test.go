@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkIrrelevantUpdate compares the cost of an event that changes no requested condition with that of other
-// decoders that ignore it. The custom resource has 4 KB. All take turns, so that their ratios are comparable.
+// decoders that ignore it. The custom resource has 4 KB. All take turns, so their ratios are comparable.
 func BenchmarkIrrelevantUpdate(b *testing.B) {
 	sidecar := `{"image":"registry.example.com/team/sidecar@sha256:0123456789abcdef","ports":[8080,8443],"ready":true},`
 	event := append([]byte(`{"type":"MODIFIED","object":`), appendFoo(nil, 7, "False", `,"sidecars":[`+strings.Repeat(sidecar, 18)+`{}]`)...)
@@ -51,7 +51,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 			}
 			return json.Unmarshal(event, &into)
 		},
-		// What client-go's dynamic client does.
+		// Like client-go's dynamic client.
 		"unstructured": func() error {
 			var into metav1.WatchEvent
 			if err := json.Unmarshal(event, &into); err != nil {

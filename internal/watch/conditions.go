@@ -16,7 +16,7 @@ type foundCondition struct {
 	number   uint8 // of its type
 	status   Status
 	since    span  // lastTransitionTime
-	observed int64 // observedGeneration; 0 if the condition has none
+	observed int64 // observedGeneration, or 0
 }
 
 // span is a part of conditionReader.times. Only a type that occurs twice needs times, so they are not parsed before.

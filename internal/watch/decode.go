@@ -13,8 +13,7 @@ import (
 )
 
 // decoder reads custom resources from a stream of JSON in one pass. It keeps the requested conditions and buffers no
-// object. It accepts any JSON: a value of an unexpected type is skipped. In `status.conditions` it is recorded that there
-// was one.
+// object. It accepts any JSON: it skips values of an unexpected type, and records whether `status.conditions` had any.
 type decoder struct {
 	from  io.Reader
 	json  *jsontext.Decoder
@@ -41,8 +40,7 @@ type record struct {
 	failure      *metav1.Status // the Status of an ERROR event
 }
 
-// maxInterned is how many patterns a decoder interns. There may be thousands of decoders, each as long-lived as its
-// watch.
+// maxInterned is how many patterns a decoder interns. Thousands of decoders may exist, each as long-lived as its watch.
 const maxInterned = 128
 
 // maxKept is the size of an event, in bytes, above which the decoder releases its buffers.
@@ -394,8 +392,8 @@ func (d *decoder) elements(yield func() error) error {
 	return err
 }
 
-// memberNames are the names that the decoder looks for. memberName returns "" for any other name, so that reading a
-// name does not allocate.
+// memberNames are the names that the decoder looks for. memberName returns "" for any other name, so reading a name
+// does not allocate.
 var memberNames = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{

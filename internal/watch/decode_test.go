@@ -332,7 +332,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 	}
 }
 
-// TestDecodeCutOff verifies that io.EOF and io.ErrUnexpectedEOF are returned unwrapped, so that a Reflector watches
+// TestDecodeCutOff verifies that io.EOF and io.ErrUnexpectedEOF are returned unwrapped: a Reflector then watches
 // again. After any other error it lists everything again.
 func TestDecodeCutOff(t *testing.T) {
 	const event = `{"type":"MODIFIED","object":{"metadata":{"name":"fo\u006f","annotations":{"a":"b"}},"spec":[1.5e3,true,null],"status":{"conditions":[{"type":"Ready","status":"True"}]}}}`
@@ -521,7 +521,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// reference is what the decoder should return of an object.
+// reference is the expected result of decoding an object.
 type reference struct {
 	Key, Version, Pattern string
 	InitialEnd            bool

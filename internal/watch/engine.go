@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Target is what one Reflector reads, and with which identity.
+// Target is the resource, namespace and identity of one Reflector.
 type Target struct {
 	// Identity is the service account to impersonate. The zero value does not impersonate.
 	Identity types.NamespacedName

@@ -26,7 +26,7 @@ func testLostConnection(t *testing.T, f fixture) {
 	}
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
-	f.setConditions(t, n, "foo-4") // an event, so that the watch can be resumed
+	f.setConditions(t, n, "foo-4") // an event, so the watch can be resumed
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3")
 
 	resume := make(chan struct{})
@@ -49,7 +49,7 @@ func testLostConnection(t *testing.T, f fixture) {
 	}
 }
 
-// testExpiredWatch verifies that everything is read again if a watch cannot be resumed, so that deletions are noticed.
+// testExpiredWatch verifies that everything is read again if a watch cannot be resumed, so deletions are noticed.
 func testExpiredWatch(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
@@ -58,7 +58,7 @@ func testExpiredWatch(t *testing.T, f fixture) {
 	}
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaits(t, 5, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4")
-	f.setConditions(t, n, "foo-5", "Migrating=True") // an event, so that the watch can be resumed
+	f.setConditions(t, n, "foo-5", "Migrating=True") // an event, so the watch can be resumed
 	sub.awaits(t, 6, n+"/foo-0", n+"/foo-1", n+"/foo-2", n+"/foo-3", n+"/foo-4", n+"/foo-5")
 
 	resume := make(chan struct{})
@@ -116,7 +116,7 @@ func withoutWatchList(code int, reason metav1.StatusReason) func(*testing.T, fix
 					code)
 				return true
 			}
-			if !isWatch(r) { // as if there were no watch cache
+			if !isWatch(r) { // as without a watch cache
 				query := r.URL.Query()
 				if query.Get("resourceVersion") == "0" {
 					query.Del("resourceVersion")
@@ -168,7 +168,7 @@ func testSilentWatch(t *testing.T, f fixture) {
 	sub.awaits(t, 1, n+"/a")
 }
 
-// testList verifies that a Lister reads what is there, in pages of one moment, and no more of them than decide.
+// testList verifies that a Lister reads the current objects, in pages of one moment, and no page after one that decides.
 func testList(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	p := newProxy(t, f.Cluster)
@@ -203,8 +203,8 @@ func testList(t *testing.T, f fixture) {
 	}
 }
 
-// testListRefused verifies that a Lister returns an error for what it cannot read, at once and whatever the API server
-// asks it to wait for.
+// testListRefused verifies that a Lister returns an error for objects that it cannot read, at once and whatever delay
+// the API server asks for.
 func testListRefused(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	f.setConditions(t, n, "a", "Migrating=False")

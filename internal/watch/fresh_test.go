@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestStale verifies when what was read counts as out of date, and when everything is read again.
+// TestStale verifies when the contents of a source count as out of date, and when everything is read again.
 func TestStale(t *testing.T) {
 	const moment = time.Second
 	sub := subscribeAlone(t, silentEngine(t))

@@ -226,7 +226,7 @@ func appendPadded(to []byte, i int) []byte {
 
 func heapAfterGC() uint64 {
 	runtime.GC()
-	runtime.GC() // frees what finalizers released
+	runtime.GC() // frees memory that finalizers released
 	return heap()
 }
 

@@ -14,7 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// client is a Subscription of the model, and what it should know.
+// client is a Subscription of the model, with its expected state.
 type client struct {
 	*Subscription
 	types []string
@@ -132,7 +132,7 @@ func spelt(conditions string) []Condition {
 	return out
 }
 
-// TestModel adds and closes many Subscriptions while objects change, and verifies after each step what they know.
+// TestModel adds and closes many Subscriptions while objects change, and verifies their state after each step.
 func TestModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -267,7 +267,7 @@ func (m *model) step(t *testing.T) string {
 	}
 }
 
-// check returns a description of what is wrong; empty if nothing is.
+// check returns a description of the first failure, or empty.
 func (m *model) check(before map[*client]Snapshot) string {
 	for i, c := range m.clients {
 		want := c.want(m.objects)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// silence is an API server that never responds, so that a test can play the Reflector.
+// silence is an API server that never responds, so a test can play the Reflector.
 type silence struct{}
 
 func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -208,7 +208,7 @@ func TestNotify(t *testing.T) {
 				if diff := gocmp.Diff(step.want, got, cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("%s\nstep %d: -want +got\n%s", tc.reason, i, diff)
 				}
-				sub.Snapshot() // otherwise it could not know what is listed
+				sub.Snapshot() // otherwise it could not know the listed objects
 			}
 		})
 	}

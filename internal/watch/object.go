@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// object holds what the engine and a Reflector need of a custom resource.
+// object is the part of a custom resource that the engine and a Reflector need.
 type object struct {
 	metav1.Object // zero values for everything that a Reflector does not read
 	key           string

@@ -126,7 +126,7 @@ func unpack(pattern string, types []string) []Condition {
 	return out
 }
 
-// keySeparator sorts before every character of a name, so that keys sort by namespace, then name.
+// keySeparator sorts before every character of a name, so keys sort by namespace, then name.
 const keySeparator = '\x00'
 
 func splitKey(key string) (namespace, name string) {
@@ -134,8 +134,8 @@ func splitKey(key string) (namespace, name string) {
 	return namespace, name
 }
 
-// patternTable numbers the patterns of objects, and counts the objects of each. It reuses the numbers of patterns that
-// no object has any more, so that it never has more entries than there were objects at once.
+// patternTable numbers the patterns of objects, and counts the objects of each. It reuses the numbers of patterns
+// without objects, so it never has more entries than objects existed at once.
 type patternTable struct {
 	numbers map[string]uint32
 	entries []patternCount

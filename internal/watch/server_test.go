@@ -208,7 +208,7 @@ func requestFor(target watch.Target, conditionTypes ...string) watch.Request {
 }
 
 // await waits until check returns an empty string for the Snapshot. After the first, it takes a Snapshot only when
-// notified, so that a missing notification fails the test.
+// notified, so a missing notification fails the test.
 func (s subscription) await(t testing.TB, check func(watch.Snapshot) string) watch.Snapshot {
 	t.Helper()
 	timeout := time.After(testcluster.Timeout)
@@ -226,7 +226,7 @@ func (s subscription) await(t testing.TB, check func(watch.Snapshot) string) wat
 	}
 }
 
-// awaits waits until there are total objects, of which those in want, "namespace/name", are listed.
+// awaits waits for total objects, of which those in want, "namespace/name", are listed.
 func (s subscription) awaits(t testing.TB, total int, want ...string) {
 	t.Helper()
 	s.await(t, func(got watch.Snapshot) string {

@@ -33,7 +33,7 @@ type source struct {
 	numbers            map[string]uint8
 
 	round  int // number of the current reading
-	filled int // number of the reading that filled contents; 0 before the first
+	filled int // number of the reading that filled contents, or 0 before the first
 	cancel context.CancelFunc
 	began  time.Duration // when the current reading began: see uptime
 	err    error         // of the last attempt to list or watch
@@ -51,12 +51,12 @@ const (
 	// every minute.
 	silentFor = 75 * time.Second
 
-	// staleAfter is how long a watch may be silent before what it sent counts as out of date. A new reading is given the
-	// difference to silentFor.
+	// staleAfter is how long a watch may be silent before its contents count as out of date. A new reading is given
+	// the difference to silentFor.
 	staleAfter = 90 * time.Second
 
-	// failingFor is how long reading may fail before what was read counts as out of date: about one retry, so that a
-	// watch that is cut off and opened again is no news.
+	// failingFor is how long reading may fail before the contents count as out of date: about one retry, so a watch
+	// that is cut off and opened again does not matter.
 	failingFor = 15 * time.Second
 )
 
@@ -120,7 +120,7 @@ func (s *source) unsubscribe(sub *Subscription) int {
 
 // read starts a reading that looks for those types, and stops the previous one.
 func (s *source) read(types []string) {
-	numbers, _ := number(types) // there are not too many
+	numbers, _ := number(types) // subscribe limits them
 	s.types, s.numbers = types, numbers
 	if s.cancel != nil {
 		s.cancel()
@@ -187,7 +187,7 @@ func backoff() *wait.Backoff {
 func (s *source) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.round++ // ignores what the reading still writes
+	s.round++ // ignores later writes of the reading
 	s.cancel()
 }
 

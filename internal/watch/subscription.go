@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Request configures what to read and how to judge it.
+// Request selects objects and configures how to judge them.
 type Request struct {
 	Target Target
 
@@ -14,8 +14,8 @@ type Request struct {
 	Types []string
 
 	// Judge returns the Verdict for an object's conditions. It receives the conditions that any Request of the same
-	// Target asks for, each type once, in the object's own order or, if there are very many, sorted by type. The
-	// Verdict must not depend on anything else, since Judge is called once for all objects with equal conditions.
+	// Target asks for, each type once, in the object's own order or, if very many, sorted by type. The Verdict must
+	// not depend on anything else, since Judge is called once for all objects with equal conditions.
 	Judge func([]Condition) Verdict
 
 	// Explain returns the messages for the Verdict. It is called only for objects that a Snapshot may list.
@@ -24,7 +24,7 @@ type Request struct {
 	// Listed is how many objects a Snapshot lists.
 	Listed int
 
-	// Preferred is a namespace whose objects are listed before all others; empty for none.
+	// Preferred is a namespace whose objects are listed before all others, or empty.
 	Preferred string
 
 	// Notify is called when a Snapshot would differ. It is urgent if a listed object newly blocks, if a count becomes
@@ -51,13 +51,13 @@ type Verdict struct {
 
 // Explanation is a Verdict in messages.
 type Explanation struct {
-	// Blocks is why the object blocks an update; empty if it does not.
+	// Blocks is why the object blocks an update, or empty.
 	Blocks string
 
-	// Important is the important thing that the object reports; empty if there is none.
+	// Important is the important thing that the object reports, or empty.
 	Important string
 
-	// Unreadable names the conditions that cannot be read; empty unless the object cannot be judged because of them.
+	// Unreadable names the unreadable conditions that keep the object from being judged, or is empty.
 	Unreadable string
 
 	// Reasons are the conditions that decided.
@@ -159,13 +159,12 @@ type Item struct {
 	Explanation
 }
 
-// Snapshot is what is known at one moment.
+// Snapshot is the state of a Target at one moment, as judged for a Request.
 type Snapshot struct {
 	// Filled is true once all objects have been read. Until then all fields except Err are empty.
 	Filled bool
 
-	// Err is the error of the last attempt to list or watch; nil after a success. The rest of the Snapshot is from
-	// before the error.
+	// Err is the error of the last attempt to list or watch, or nil. The rest of the Snapshot is from before the error.
 	Err error
 
 	// Stale is true if reading has failed, or the API server has sent nothing, for so long that the rest of the Snapshot
@@ -179,7 +178,7 @@ type Snapshot struct {
 	// Objects of the preferred namespace precede all others.
 	Items []Item
 
-	// Omitted is how many more there are.
+	// Omitted is the number of objects that did not fit into Items.
 	Omitted int
 }
 
@@ -226,13 +225,13 @@ func compare(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.key, b.key))
 }
 
-// Target returns what the Subscription reads.
+// Target returns the Subscription's Target.
 func (sub *Subscription) Target() Target { return sub.request.Target }
 
 // Close ends the Subscription. Notify is not called afterwards.
 func (sub *Subscription) Close() { sub.engine.unsubscribe(sub) }
 
-// Snapshot returns what is known now, or was known when the Subscription was closed.
+// Snapshot returns the current state, or the last one before the Subscription was closed.
 func (sub *Subscription) Snapshot() Snapshot {
 	s := sub.source
 	s.mu.Lock()

@@ -12,8 +12,8 @@
 // # When to call it
 //
 // SetUpgradeable(False) has to return before the critical work starts: an update that was already approved is not
-// called back. Call it in every reconciliation, not only when the state changes. It sends one GET and writes only what
-// changed, and a Probe that was deleted in the meantime is created again.
+// called back. Call it in every reconciliation, not only when the state changes. It sends one GET, writes only changes,
+// and recreates a Probe that was deleted in the meantime.
 //
 // The Probe keeps its last status if the operator stops. An operator that no longer runs, or has removed the calls to
 // this package in a new version, does not hold updates by the Probe of another version: each ClusterServiceVersion has a
@@ -50,7 +50,7 @@
 //	  resources: [clusterserviceversions]
 //	  verbs: [get]
 //
-// The ClusterServiceVersion becomes the owner of the Probe, so that the Probe is deleted with it. Finding the name by the
+// The ClusterServiceVersion becomes the owner of the Probe, so the Probe is deleted with it. Finding the name by the
 // owner of the pod needs `get` on pods, and on replicasets and deployments in the group apps, as well.
 //
 // # Clients

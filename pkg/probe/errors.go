@@ -2,17 +2,17 @@ package probe
 
 import "errors"
 
-// Errors that callers can distinguish with errors.Is. Other errors come from the API server and keep their type, so that
-// the functions of k8s.io/apimachinery/pkg/api/errors apply to them.
+// Errors that callers can distinguish with errors.Is. Other errors come from the API server and keep their type, so the
+// functions of k8s.io/apimachinery/pkg/api/errors apply to them.
 var (
-	// ErrNotServed means that the API server does not serve Probes: operator-status is not installed, so that nothing
-	// would read what the operator reports. An operator that also has to run on such clusters ignores it.
+	// ErrNotServed means that the API server does not serve Probes: operator-status is not installed, so nothing would
+	// read the Probe. An operator that also has to run on such clusters ignores the error.
 	ErrNotServed = errors.New("the API server does not serve probes.operators.coreos.com")
 
 	// ErrUnknownOperator means that the name or the namespace of the operator's ClusterServiceVersion is not known.
 	ErrUnknownOperator = errors.New("the ClusterServiceVersion of this operator is not known")
 
-	// ErrNoCSV means that the operator's ClusterServiceVersion does not exist, so that no Probe is created for it: it was
+	// ErrNoCSV means that the operator's ClusterServiceVersion does not exist, so no Probe is created for it: it was
 	// deleted, for example because a newer version has replaced this one, or the operator was not installed by it.
 	ErrNoCSV = errors.New("the ClusterServiceVersion does not exist")
 
@@ -22,7 +22,7 @@ var (
 		"remove the annotations olm.operatorframework.io/condition.* from the operator's CustomResourceDefinitions")
 
 	// ErrProbeResources means that spec.probeResources is not empty: operator-status computes the status from the custom
-	// resources named there, so that the operator must not write it.
+	// resources named there, so the operator must not write it.
 	ErrProbeResources = errors.New("spec.probeResources is not empty: to write the status with this package, " +
 		"remove it or delete the Probe")
 

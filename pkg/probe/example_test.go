@@ -42,7 +42,7 @@ func ExampleClient_SetUpgradeable() {
 		fmt.Println("migrating")
 		err = own.SetUpgradeable(ctx, metav1.ConditionTrue, "Idle", "No Foo is being migrated")
 		if errors.Is(err, probe.ErrNotServed) {
-			return nil // there is nothing that would wait
+			return nil // no update waits
 		}
 		return err
 	}

@@ -25,9 +25,9 @@ const (
 // maxOwners is the number of owners that are followed from a pod. A Deployment is the second.
 const maxOwners = 5
 
-// Key returns the name and namespace of the operator's Probe, which are those of its ClusterServiceVersion. Where they
-// are found is in the description of the package. Requests are sent only if neither an option nor the environment
-// contains the name. It returns ErrUnknownOperator, stating what can be set, or the error of a request.
+// Key returns the name and namespace of the operator's Probe, which are those of its ClusterServiceVersion. The package
+// documentation lists their sources. Requests are sent only if neither an option nor the environment contains the name.
+// Errors wrap ErrUnknownOperator and the error of a failed request, and name the missing settings.
 func (c *Client) Key(ctx context.Context) (types.NamespacedName, error) {
 	c.mu.Lock()
 	key := c.key
@@ -99,7 +99,7 @@ func (c *Client) owner(ctx context.Context, namespace string) (string, error) {
 		ErrUnknownOperator, namespace, pod)
 }
 
-// csvOf returns the name of the ClusterServiceVersion that an object belongs to directly; empty if none.
+// csvOf returns the name of the ClusterServiceVersion that an object belongs to directly, or "".
 func csvOf(object metav1.Object) string {
 	for _, o := range object.GetOwnerReferences() {
 		if o.Kind == v1alpha1.ClusterServiceVersionKind && strings.HasPrefix(o.APIVersion, v1alpha1.GroupVersion.Group+"/") {

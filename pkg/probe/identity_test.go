@@ -19,7 +19,7 @@ import (
 	"github.com/operator-status/operator-status/pkg/probe"
 )
 
-// ownerRights are what the documentation lists for finding the name by the owner of the pod.
+// ownerRights are the documented rights for finding the name by the owner of the pod.
 var ownerRights = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"replicasets", "deployments"}, Verbs: []string{"get"}},

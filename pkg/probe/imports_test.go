@@ -10,7 +10,7 @@ import (
 const module = "github.com/operator-status/operator-status/"
 
 // TestImports verifies that operators that import the package get nothing of this project but its API, and that the
-// package itself imports only what it is allowed to.
+// package itself has only allowed imports.
 func TestImports(t *testing.T) {
 	list := func(args ...string) []string {
 		t.Helper()

@@ -34,7 +34,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	served  bool
-	checked time.Time // when the API server was last asked whether it serves Probes; zero if it has to be asked again
+	checked time.Time // when the API server was last asked whether it serves Probes, or zero to ask again
 	key     types.NamespacedName
 }
 
@@ -84,7 +84,7 @@ func New(c client.Client, d discovery.ServerResourcesInterface, opts ...Option) 
 }
 
 // Served reports whether the API server serves Probes. True is kept until a request fails because they are no longer
-// served, false for RecheckInterval.
+// served. False is kept for RecheckInterval.
 func (c *Client) Served(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,8 +107,8 @@ func (c *Client) Served(ctx context.Context) (bool, error) {
 	return c.served, nil
 }
 
-// Get returns the operator's Probe as it is. It returns ErrNotServed, ErrUnknownOperator, or an error for which
-// apierrors.IsNotFound is true if there is no Probe yet.
+// Get returns the operator's Probe as it is. It returns ErrNotServed, ErrUnknownOperator, or an error that satisfies
+// apierrors.IsNotFound if the Probe does not exist yet.
 func (c *Client) Get(ctx context.Context) (*v1alpha1.Probe, error) {
 	key, err := c.ready(ctx)
 	if err != nil {
@@ -121,7 +121,8 @@ func (c *Client) Get(ctx context.Context) (*v1alpha1.Probe, error) {
 	return probe, nil
 }
 
-// Upgradeable returns the condition as it is in the operator's Probe; nil if the Probe or the condition does not exist.
+// Upgradeable returns the condition Upgradeable of the operator's Probe, or nil if the Probe or the condition does not
+// exist.
 func (c *Client) Upgradeable(ctx context.Context) (*metav1.Condition, error) {
 	probe, err := c.Get(ctx)
 	if apierrors.IsNotFound(err) {
@@ -135,7 +136,7 @@ func (c *Client) Upgradeable(ctx context.Context) (*metav1.Condition, error) {
 
 // SetUpgradeable sets the condition Upgradeable of the operator's Probe, which it claims first: see Claim. False holds
 // updates of the operator; True and Unknown do not. The reason is a word in CamelCase, and the message is shown to
-// administrators as the cause of the hold. It names the object and what ends the hold.
+// administrators as the cause of the hold. It should name the object, and explain how the hold ends.
 //
 // Nothing is written if the condition already is as it should be. The time of the last transition changes only with the
 // status, and other conditions stay as they are. If the Probe changes at the same time, the write is repeated.
@@ -251,7 +252,7 @@ func (c *Client) forgetServed() {
 	c.served, c.checked = false, time.Time{}
 }
 
-// patch sends what differs between two states of a Probe. It fails with a conflict if the Probe is no longer in the
+// patch sends the difference between two states of a Probe. It fails with a conflict if the Probe is no longer in the
 // first one. Fields that this version of the package does not know are preserved.
 func patch(actual, desired *v1alpha1.Probe, send func(client.Object, client.Patch) error) (*v1alpha1.Probe, error) {
 	data, err := client.MergeFromWithOptions(actual, client.MergeFromWithOptimisticLock{}).Data(desired)

@@ -181,7 +181,8 @@ func ownerOf(t *testing.T, key types.NamespacedName) *v1alpha1.ClusterServiceVer
 	return out
 }
 
-// TestNoCSV verifies that no Probe is created that nothing would delete, and that one that a user created is used.
+// TestNoCSV verifies that no Probe without an owner is created, since nothing would delete it, and that a user's Probe
+// is used.
 func TestNoCSV(t *testing.T) {
 	cluster.InstallOLM(t)
 	o := start(t, cluster, types.NamespacedName{Namespace: cluster.Namespace(t, "no-csv"), Name: "gone.v1"})
@@ -198,7 +199,7 @@ func TestNoCSV(t *testing.T) {
 	must(t, o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""))
 }
 
-// TestSetUpgradeable verifies what each call writes.
+// TestSetUpgradeable verifies the requests and the condition of each call.
 func TestSetUpgradeable(t *testing.T) {
 	o := start(t, cluster, csv(t))
 	began := metav1.NewTime(o.now)
@@ -397,7 +398,7 @@ func TestInvalidCondition(t *testing.T) {
 		reason       string
 		status       metav1.ConditionStatus
 		why, message string
-		want         string // part of the error; empty if valid
+		want         string // part of the error, or empty
 	}{
 		"Valid":      {reason: "A word in CamelCase.", status: metav1.ConditionFalse, why: "MigratingDatabase2"},
 		"Unknown":    {reason: "An operator may not know.", status: metav1.ConditionUnknown, why: "Starting"},

@@ -119,7 +119,7 @@ func TestRights(t *testing.T) {
 }
 
 // awaitPolicy waits until the policies of config/policy apply: an operator with all rights on Probes cannot write the
-// status of one that is made from annotations.
+// status of a Probe made from annotations.
 func awaitPolicy(t *testing.T) {
 	t.Helper()
 	namespace := cluster.Namespace(t, "policy")

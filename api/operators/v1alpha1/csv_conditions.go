@@ -1,7 +1,7 @@
 package v1alpha1
 
 // Condition types of a ClusterServiceVersion, as defined by OLM's proposal "CSV Reporting". ConditionUpgradeable is
-// another: it mirrors the Probe, and is present only if there is one.
+// another: it mirrors the Probe, and is absent without one.
 const (
 	// ConditionAvailable is True if the operator is deployed and its deployments are available.
 	ConditionAvailable = "Available"
@@ -16,9 +16,9 @@ const (
 	// Remedy: none, OLM checks them next. The built-in loops do not set this reason.
 	CSVReasonRequirementsUnknown = "RequirementsUnknown"
 
-	// CSVReasonRequirementsNotMet means that something that the operator requires does not exist. The message names it.
-	// Remedy: install what the message names, such as the operator that owns a missing CustomResourceDefinition, or
-	// grant the permission that it names. For a required version of Kubernetes, update the cluster.
+	// CSVReasonRequirementsNotMet means that a requirement of the operator is not met. The message names it.
+	// Remedy: meet the requirement: for example, install the operator that owns a missing CustomResourceDefinition, or
+	// grant a missing permission. For a required version of Kubernetes, update the cluster.
 	CSVReasonRequirementsNotMet = "RequirementsNotMet"
 
 	// CSVReasonInstallPlanIncomplete means that the InstallPlan that created the ClusterServiceVersion is not
@@ -38,8 +38,8 @@ const (
 
 	// CSVReasonInterOperatorGroupOwnerConflict means that an operator of another OperatorGroup with an overlapping
 	// target namespace owns the same kind, or that that group is static and lists it.
-	// Remedy: uninstall one of the two operators, or change the target namespaces of one OperatorGroup so that they do
-	// not overlap. For a static group, remove the API from its annotation olm.providedAPIs.
+	// Remedy: uninstall one of the two operators, or change the target namespaces of one OperatorGroup to avoid the
+	// overlap. For a static group, remove the API from its annotation olm.providedAPIs.
 	CSVReasonInterOperatorGroupOwnerConflict = "InterOperatorGroupOwnerConflict"
 
 	// CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs means that the OperatorGroup has spec.staticProvidedAPIs,
@@ -51,9 +51,8 @@ const (
 
 	// CSVReasonComponentFailed means that the API server rejected an object of the operator. The message quotes the
 	// error.
-	// Remedy: correct what the API server rejects: grant the permission, raise the quota, or change the admission
-	// policy. It is tried again, and at once when RBAC changes. An object that is itself invalid needs a corrected
-	// bundle.
+	// Remedy: correct the cause in the message: grant the permission, raise the quota, or change the admission policy.
+	// It is tried again, and at once when RBAC changes. An object that is itself invalid needs a corrected bundle.
 	CSVReasonComponentFailed = "InstallComponentFailed"
 
 	// CSVReasonInvalidStrategy means that the install strategy is invalid.
@@ -69,8 +68,8 @@ const (
 	CSVReasonInstallSuccessful = "InstallSucceeded"
 
 	// CSVReasonInstallCheckFailed means that a deployment did not make progress in time.
-	// Remedy: correct what keeps the pods of the deployment in the message from becoming ready, such as an image that
-	// cannot be pulled or a node without capacity. The ClusterServiceVersion succeeds once they are.
+	// Remedy: correct the problem with the pods of the deployment in the message, such as an image that cannot be
+	// pulled or a node without capacity. The ClusterServiceVersion succeeds once they are ready.
 	CSVReasonInstallCheckFailed = "InstallCheckFailed"
 
 	// CSVReasonComponentUnhealthy means that a deployment is no longer available.
@@ -101,7 +100,7 @@ const (
 	CSVReasonUnsupportedOperatorGroup = "UnsupportedOperatorGroup"
 
 	// CSVReasonNoTargetNamespaces means that the OperatorGroup selects no namespace.
-	// Remedy: label a namespace so that the selector of the OperatorGroup matches it, or change the selector.
+	// Remedy: label a namespace to match the selector of the OperatorGroup, or change the selector.
 	CSVReasonNoTargetNamespaces = "NoTargetNamespaces"
 
 	// CSVReasonNoOperatorGroup means that the namespace has no OperatorGroup.

@@ -145,7 +145,7 @@ type ClusterServiceVersion struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	// Spec defines how to install the operator. Its schema is the one that OLM publishes; hack/crds inserts it.
+	// Spec defines how to install the operator. Its schema is OLM's; hack/crds inserts it.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec olm.ClusterServiceVersionSpec `json:"spec"`
@@ -181,7 +181,7 @@ func (c *ClusterServiceVersion) ServiceAccounts() []string {
 	return slices.Compact(out)
 }
 
-// GetCondition returns the condition of type t. If there is none, its status is Unknown.
+// GetCondition returns the condition of type t, with status Unknown if it is absent.
 func (s *ClusterServiceVersionStatus) GetCondition(t string) ClusterServiceVersionCondition {
 	for _, c := range s.Conditions {
 		if c.Type == t {

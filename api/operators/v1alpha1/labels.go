@@ -31,8 +31,8 @@ const (
 	// AnnotationInstallPlan on a ClusterServiceVersion names the InstallPlan that created it.
 	AnnotationInstallPlan = "operatorstatus.io/install-plan"
 
-	// AnnotationSolution on an InstallPlan is a digest of the bundles that it installs, of what they replace, and of
-	// the Subscription that it is for.
+	// AnnotationSolution on an InstallPlan is a digest of its bundles, of the versions that they replace, and of its
+	// Subscription and approval.
 	AnnotationSolution = "operatorstatus.io/solution"
 
 	// AnnotationSubscription on a ClusterServiceVersion names the Subscription that it was installed for.

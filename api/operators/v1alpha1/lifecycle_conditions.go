@@ -25,7 +25,7 @@ const (
 	ReasonAllTemplatesResolved = "AllTemplatesResolved"
 
 	// ReasonUnableToResolve means that a variable has no value, or the result is not a valid image reference. The
-	// source in the spec is read instead, if there is one.
+	// source in the spec, if any, is read instead.
 	// Remedy: correct the annotation olm.catalogImageTemplate as the message states, or set spec.image as well.
 	ReasonUnableToResolve = "UnableToResolve"
 )
@@ -153,7 +153,7 @@ const (
 	PlanReasonTooLarge = "PlanTooLarge"
 
 	// PlanReasonServiceAccountRequired means that a bundle is from a catalog that is not trusted with the cluster, and
-	// the OperatorGroup names no service account to install it as. The message explains what to do.
+	// the OperatorGroup names no service account to install it as. The message explains the remedy.
 	// Remedy: name a service account that may install the bundle in spec.serviceAccountName of the OperatorGroup. A
 	// cluster admin can trust the catalog with the manager's --trusted-catalogs.
 	PlanReasonServiceAccountRequired = "ServiceAccountRequired"
@@ -163,12 +163,12 @@ const (
 const (
 	// PlanReasonComponentFailed means that the API server rejected a step. The message names the step and quotes the
 	// error.
-	// Remedy: correct what the error in the message names, then delete the InstallPlan: its Subscription creates
+	// Remedy: correct the cause of the error in the message, then delete the InstallPlan: its Subscription creates
 	// another. An object that is itself invalid needs a corrected bundle.
 	PlanReasonComponentFailed = "InstallComponentFailed"
 
 	// PlanReasonRetrying means that a step failed with an error that may be transient. It is retried.
-	// Remedy: none, unless it lasts. Then correct what the error in the message names.
+	// Remedy: none, unless it lasts. Then correct the cause of the error in the message.
 	PlanReasonRetrying = "Retrying"
 
 	// PlanReasonForbidden means that the identity that applies the plan lacks a permission, or that a quota or an
@@ -178,32 +178,31 @@ const (
 	PlanReasonForbidden = "Forbidden"
 
 	// PlanReasonKindNotServed means that the API server does not serve the kind of an object in a bundle.
-	// Remedy: install what serves the kind, such as the CustomResourceDefinition of another operator, then delete the
+	// Remedy: install the missing API, such as the CustomResourceDefinition of another operator, then delete the
 	// InstallPlan: its Subscription creates another. An API that Kubernetes has removed needs a newer bundle.
 	PlanReasonKindNotServed = "KindNotServed"
 
 	// PlanReasonContentGone means that the content of a partly applied plan was lost. The message names the missing
 	// steps.
-	// Remedy: compare the missing steps in the message with what is on the cluster, then delete the InstallPlan: its
-	// Subscription creates another. Keep the Secrets in the manager's namespace.
+	// Remedy: compare the missing steps in the message with the objects on the cluster, then delete the InstallPlan:
+	// its Subscription creates another. Keep the Secrets in the manager's namespace.
 	PlanReasonContentGone = "ContentGone"
 
-	// PlanReasonContentChanged means that the catalog's content under the same name differs from what was shown when
-	// the plan was approved.
+	// PlanReasonContentChanged means that the catalog's content under the same name differs from the approved content.
 	// Remedy: none for an InstallPlan of a Subscription: it is deleted, and another one shows the new content for
-	// approval. Create one that a user created again.
+	// approval. Recreate an InstallPlan that a user created.
 	PlanReasonContentChanged = "ContentChanged"
 
 	// PlanReasonIdentityChanged means that the OperatorGroup names another service account than when the plan was
 	// started.
-	// Remedy: none for an InstallPlan of a Subscription: it is deleted and created again for the new account. Create
-	// one that a user created again.
+	// Remedy: none for an InstallPlan of a Subscription: it is deleted and recreated for the new account. Recreate an
+	// InstallPlan that a user created.
 	PlanReasonIdentityChanged = "IdentityChanged"
 
 	// PlanReasonCRDUpdateUnsafe means that the new CustomResourceDefinition would invalidate existing custom resources,
 	// or drop a stored version.
-	// Remedy: change or delete the custom resources in the message so that the new schema accepts them, or migrate them
-	// to another stored version. Then delete the InstallPlan: its Subscription creates another.
+	// Remedy: change the custom resources in the message to fit the new schema, delete them, or migrate them to another
+	// stored version. Then delete the InstallPlan: its Subscription creates another.
 	PlanReasonCRDUpdateUnsafe = "CRDUpdateUnsafe"
 
 	// PlanReasonServiceAccountMissing means that the OperatorGroup's service account, which is to apply the plan, does
@@ -214,8 +213,8 @@ const (
 
 	// PlanReasonRequirementsNotMet means that the plan would update an operator to a version that could not run: the
 	// cluster is too old, an API or the version of one is missing, or the version does not support the OperatorGroup.
-	// Nothing has been changed, and a version that can run is installed instead once there is one.
-	// Remedy: provide what the message names. It is retried by itself.
+	// Nothing has been changed, and a version that can run is installed instead once one is available.
+	// Remedy: meet the requirement in the message. It is retried by itself.
 	PlanReasonRequirementsNotMet = "RequirementsNotMet"
 )
 
@@ -253,7 +252,7 @@ const (
 	EventNotCleanedUp = "NotCleanedUp"
 
 	// EventNotHandedOver is emitted if objects of a kind could not be read or changed when a replaced
-	// ClusterServiceVersion handed over what it owns to its replacement. The replaced one stays, without its
+	// ClusterServiceVersion handed over its objects to its replacement. The replaced one stays, without its
 	// Deployments, and it is tried again.
 	// Remedy: make the API server serve the kind that the message names, for example by repairing its conversion
 	// webhook.

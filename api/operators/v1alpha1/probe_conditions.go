@@ -12,15 +12,15 @@ const (
 
 	// ConditionSynced is True if the status reflects everything that the spec names, Unknown until the custom resources
 	// have been read for the first time and if they may have changed since, and False if something cannot be read or
-	// parsed, or if there is no operator that the Probe is about.
+	// parsed, or if the operator of the Probe does not exist.
 	ConditionSynced = "Synced"
 
 	// ConditionPodReady is True while the pod of a Probe with isolation Pod is ready. While it is False, all other
-	// conditions are what the pod last reported, and an update waits. It is absent with isolation Shared.
+	// conditions are as last reported by the pod, and an update waits. It is absent with isolation Shared.
 	ConditionPodReady = "PodReady"
 
 	// ConditionGateConflict is True, and otherwise absent, if the operator sets Upgradeable in its OperatorCondition
-	// itself, so that the Probe has no effect there.
+	// itself, so the Probe has no effect there.
 	ConditionGateConflict = "GateConflict"
 
 	// ConditionAnnotationsDiffer is True, and otherwise absent, if the CustomResourceDefinitions of the operator have other
@@ -50,20 +50,20 @@ const (
 	// conventions describe them.
 	ReasonSomeUnknown = "SomeUnknown"
 
-	// ReasonNoResources means that there are no custom resources, so nothing holds the update.
+	// ReasonNoResources means that no custom resources exist, so nothing holds the update.
 	// Remedy: none.
 	ReasonNoResources = "NoResources"
 
 	// ReasonNotRead means that not all custom resources have been read. Synced reports why.
-	// Remedy: what Synced reports; none if it is Syncing.
+	// Remedy: none if the reason of Synced is Syncing, otherwise see the remedy of that reason.
 	ReasonNotRead = "NotRead"
 )
 
 // Reasons of Important on a Probe, in addition to NotRead.
 const (
 	// ReasonConditionsTrue means that important conditions are True. The message names the custom resources.
-	// Remedy: look at the custom resources in the message. What to do depends on the condition and is up to the
-	// operator's documentation. It holds no update.
+	// Remedy: look at the custom resources in the message, and see the operator's documentation of the condition. It
+	// holds no update.
 	ReasonConditionsTrue = "ConditionsTrue"
 
 	// ReasonNothingImportant means that no important condition is True.
@@ -87,7 +87,7 @@ const (
 	// the message.
 	ReasonInvalidExpression = "InvalidExpression"
 
-	// ReasonResourceNotFound means that there is no CustomResourceDefinition or API group of that name.
+	// ReasonResourceNotFound means that no CustomResourceDefinition or API group has that name.
 	// Remedy: correct the name in the spec, or install the CustomResourceDefinition. Meanwhile the resource counts as
 	// one without custom resources.
 	ReasonResourceNotFound = "ResourceNotFound"
@@ -119,20 +119,21 @@ const (
 	// Remedy: grant the service account in the message the verbs list and watch on the resource.
 	ReasonForbidden = "Forbidden"
 
-	// ReasonNoIdentity means that there is no service account to read the custom resources with.
+	// ReasonNoIdentity means that the Probe has no service account to read the custom resources with.
 	// Remedy: create the service account in the message, or set spec.serviceAccountName to one that may list and watch
 	// the custom resources.
 	ReasonNoIdentity = "NoIdentity"
 
 	// ReasonReadFailed means that reading the custom resources fails for another reason, which the message quotes.
-	// Remedy: correct what the error names, such as a conversion webhook that does not respond. It is retried by
+	// Remedy: correct the cause of the error, such as a conversion webhook that does not respond. It is retried by
 	// itself.
 	ReasonReadFailed = "ReadFailed"
 
 	// ReasonStale means that the custom resources may have changed since they were read: the API server has sent nothing
 	// about them, not even the bookmark of every minute, or reading them has failed for longer than a moment. It is a
 	// reason of Upgradeable as well. Updates wait meanwhile.
-	// Remedy: what the message names; none if the API server is merely overloaded. Reading is retried by itself.
+	// Remedy: none if the API server is merely overloaded, otherwise correct the cause in the message. Reading is
+	// retried by itself.
 	ReasonStale = "Stale"
 
 	// ReasonOperatorNotFound means that no ClusterServiceVersion has the name of the Probe: its operator was uninstalled,
@@ -150,7 +151,7 @@ const (
 	ReasonPodReady = "PodReady"
 
 	// ReasonPodNotReady means that the pod does not exist yet, or is not ready. The message contains the cause.
-	// Remedy: none while the pod starts. If it lasts, correct what the message names, such as an image that the
+	// Remedy: none while the pod starts. If it lasts, correct the cause in the message, such as an image that the
 	// namespace cannot pull or a quota.
 	ReasonPodNotReady = "PodNotReady"
 
@@ -186,22 +187,22 @@ const (
 // on a Probe.
 const (
 	// ReasonProbeNotUpgradeable means that the Probe of the same name does not allow the operator to be updated.
-	// Remedy: see what blocks it with `kubectl operator-status why`, which also prints the command that updates anyway.
+	// Remedy: find the cause with `kubectl operator-status why`, which also prints the command that updates anyway.
 	ReasonProbeNotUpgradeable = "ProbeNotUpgradeable"
 
 	// ReasonProbeUpgradeable means that the Probe of the same name allows the operator to be updated.
 	// Remedy: none, this is the desired state.
 	ReasonProbeUpgradeable = "ProbeUpgradeable"
 
-	// ReasonApprovalGate means that updates of the operator are held before their InstallPlan is approved, so that the
-	// Probe has no effect in the OperatorCondition.
+	// ReasonApprovalGate means that updates of the operator are held before their InstallPlan is approved, so the Probe
+	// has no effect in the OperatorCondition.
 	// Remedy: none, see the Subscription.
 	ReasonApprovalGate = "ApprovalGate"
 
 	// ReasonOperatorConditionGate is a reason of Holding only: it means that OLM holds an update that it has already
 	// started, because of the condition that operator-status wrote into the OperatorCondition.
-	// Remedy: see what blocks it with `kubectl operator-status why`. To have updates held before OLM starts them,
-	// enable the approval gate.
+	// Remedy: find the cause with `kubectl operator-status why`. To have updates held before OLM starts them, enable
+	// the approval gate.
 	ReasonOperatorConditionGate = "OperatorConditionGate"
 
 	// ReasonReleased means that operator-status has released everything it held, because it is about to be uninstalled.

@@ -29,8 +29,8 @@ func (e *CannotReferenceError) Error() string {
 func (e *CannotReferenceError) Unwrap() error { return e.Err }
 
 // ObjectReferenceFor returns a reference to an object whose kind is registered in the scheme or set in the object. It
-// sets neither resourceVersion nor field path, so that the reference stays the same for the lifetime of the object.
-// Errors are of type *CannotReferenceError.
+// sets neither resourceVersion nor field path, so the reference stays the same for the lifetime of the object. Errors
+// are of type *CannotReferenceError.
 func ObjectReferenceFor(scheme *runtime.Scheme, obj runtime.Object) (*corev1.ObjectReference, error) {
 	kind, err := kindOf(scheme, obj)
 	if err != nil {

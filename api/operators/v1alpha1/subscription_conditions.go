@@ -51,7 +51,7 @@ const (
 	// ClusterServiceVersion.
 	SubscriptionInstalledCSVReplacementAvailable SubscriptionConditionType = "InstalledCSVReplacementAvailable"
 
-	// SubscriptionInstalledCSVMissing is True if the installed ClusterServiceVersion does not exist any more.
+	// SubscriptionInstalledCSVMissing is True if the installed ClusterServiceVersion no longer exists.
 	SubscriptionInstalledCSVMissing SubscriptionConditionType = "InstalledCSVMissing"
 
 	// SubscriptionInstalledCSVFailed is True if the ClusterServiceVersion that is installed, or being installed, has
@@ -78,12 +78,12 @@ const (
 	ReasonNewestRuns = "NewestRuns"
 
 	// ReasonNewestDoesNotRun means that the newest ClusterServiceVersion is not installed and running. The message
-	// explains what it waits for.
-	// Remedy: see what blocks it with `kubectl operator-status why`.
+	// explains why.
+	// Remedy: find the cause with `kubectl operator-status why`.
 	ReasonNewestDoesNotRun = "NewestDoesNotRun"
 
 	// ReasonNewestNotKnown means that the newest ClusterServiceVersion cannot be determined. The message explains why.
-	// Remedy: correct what the message names: the CatalogSource, the package or the channel.
+	// Remedy: correct the CatalogSource, the package or the channel, as the message states.
 	ReasonNewestNotKnown = "NewestNotKnown"
 )
 
@@ -96,7 +96,8 @@ const (
 
 	// ReasonConstraintsNotSatisfiable means that a bundle requires something that no catalog and no installed operator
 	// provides, or has requirements that exclude each other. The message names it.
-	// Remedy: add a catalog that offers what the message names, or remove or update the operator that excludes it.
+	// Remedy: add a catalog that provides the requirement in the message, or remove or update the operator that
+	// excludes it.
 	ReasonConstraintsNotSatisfiable = "ConstraintsNotSatisfiable"
 
 	// ReasonUnsupportedConstraint means that a bundle has a kind of constraint that is not supported.
@@ -111,7 +112,7 @@ const (
 	// Remedy: correct spec.startingCSV or spec.channel, or leave spec.startingCSV out to install the newest version.
 	ReasonCSVNotInChannel = "CSVNotInChannel"
 
-	// ReasonReplacesCycle means that the channel's entries replace each other in a cycle, so that it has no head.
+	// ReasonReplacesCycle means that the channel's entries replace each other in a cycle, so it has no head.
 	// Remedy: none on the cluster. The author of the catalog has to correct the channel in the message; select another
 	// channel until then.
 	ReasonReplacesCycle = "ReplacesCycle"
@@ -163,7 +164,7 @@ const (
 	// Remedy: none, this is the desired state.
 	ReasonCatalogSourceValid = "CatalogSourceValid"
 
-	// ReasonCatalogSourceNotFound means that there is no CatalogSource of that name.
+	// ReasonCatalogSourceNotFound means that the CatalogSource does not exist.
 	// Remedy: create the CatalogSource, or correct spec.source and spec.sourceNamespace.
 	ReasonCatalogSourceNotFound = "CatalogSourceNotFound"
 
@@ -174,7 +175,7 @@ const (
 
 	// ReasonCatalogSourceUnreadable means that the content of the CatalogSource has never been read. Its own status
 	// reports why.
-	// Remedy: what the condition Healthy of the CatalogSource states.
+	// Remedy: see the condition Healthy of the CatalogSource.
 	ReasonCatalogSourceUnreadable = "CatalogSourceUnreadable"
 )
 
@@ -227,14 +228,14 @@ const (
 const (
 	// ReasonReplacementAvailable means that the channel has a replacement for the installed ClusterServiceVersion. The
 	// message names it.
-	// Remedy: none, the other conditions report what the update waits for.
+	// Remedy: none, the other conditions report why the update waits.
 	ReasonReplacementAvailable = "ReplacementAvailable"
 
 	// ReasonNoReplacementAvailable means that the installed ClusterServiceVersion is the head of the channel.
 	// Remedy: none, this is the desired state.
 	ReasonNoReplacementAvailable = "NoReplacementAvailable"
 
-	// ReasonCSVMissing means that the installed ClusterServiceVersion does not exist any more.
+	// ReasonCSVMissing means that the installed ClusterServiceVersion no longer exists.
 	// Remedy: with the built-in loops, delete the InstallPlan in status.installPlanRef to have it installed again. With OLM,
 	// delete the Subscription and create it again.
 	ReasonCSVMissing = "CSVMissing"
@@ -244,7 +245,7 @@ const (
 	ReasonCSVPresent = "CSVPresent"
 
 	// ReasonCSVFailed means that the ClusterServiceVersion is in phase Failed. The message quotes its message.
-	// Remedy: correct what the reason of the ClusterServiceVersion's phase names.
+	// Remedy: see the reason of the ClusterServiceVersion's phase.
 	ReasonCSVFailed = "CSVFailed"
 
 	// ReasonCSVNotFailed means that the ClusterServiceVersion is in another phase.
@@ -257,9 +258,9 @@ const (
 const (
 	// ReasonProbeNotRead means that the Probe that the running operator opted in to does not exist, or that the custom
 	// resources it watches have not been read since its spec, its target namespaces or the manager changed. The message
-	// names which, and what resolves it.
-	// Remedy: what the message names: none while the custom resources are being read, otherwise what Synced of the
-	// Probe reports, or a manager that runs with --leader-elect. The message has the command that updates anyway.
+	// names the cause and its remedy.
+	// Remedy: none while the custom resources are being read. Otherwise see the condition Synced of the Probe, or run a
+	// manager with --leader-elect. The message has the command that updates anyway.
 	ReasonProbeNotRead = "ProbeNotRead"
 
 	// ReasonProbeConflict means that the running operator opted in to a Probe, and another one exists with its name.

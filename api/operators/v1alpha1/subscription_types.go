@@ -26,7 +26,7 @@ type SubscriptionCondition struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message is a human-readable explanation of what is wrong and what resolves it.
+	// Message is a human-readable explanation of the problem and its remedy.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -66,8 +66,7 @@ type SubscriptionStatus struct {
 	// +optional
 	Reason olm.ConditionReason `json:"reason,omitempty"`
 
-	// Message is a human-readable explanation of what the Subscription waits for or what is wrong. It is empty if
-	// nothing is.
+	// Message is a human-readable explanation of why the Subscription waits or has failed. It is empty otherwise.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -99,7 +98,7 @@ type SubscriptionStatus struct {
 	LastUpdated metav1.Time `json:"lastUpdated"`
 }
 
-// GetCondition returns the condition of type t. If there is none, its status is Unknown.
+// GetCondition returns the condition of type t, with status Unknown if it is absent.
 func (s *SubscriptionStatus) GetCondition(t SubscriptionConditionType) SubscriptionCondition {
 	for _, c := range s.Conditions {
 		if c.Type == t {
@@ -144,7 +143,7 @@ type Subscription struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	// Spec defines what to subscribe to. Its schema is the one that OLM publishes; hack/crds inserts it.
+	// Spec defines the package to subscribe to, and how. Its schema is OLM's; hack/crds inserts it.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec *olm.SubscriptionSpec `json:"spec"`

@@ -9,8 +9,8 @@ const OperatorVersionName = "operator"
 // Reasons of the conditions on a ClusterOperator.
 const (
 	// ClusterReasonInstalling is a reason of Available and Progressing: not every PlatformOperator has been installed
-	// once, or one that the release names does not exist.
-	// Remedy: see the PlatformOperators in the message. One that does not exist has to be created.
+	// once, or one named by the release does not exist.
+	// Remedy: see the PlatformOperators in the message, and create those that do not exist.
 	ClusterReasonInstalling = "PlatformOperatorsInstalling"
 
 	// ClusterReasonUpdating is a reason of Progressing: PlatformOperators are new or being updated.
@@ -36,13 +36,14 @@ const (
 	// Remedy: none, this is the desired state.
 	ClusterReasonAsExpected = "AsExpected"
 
-	// ClusterReasonNone is a reason of Available, Progressing and Degraded: there are no PlatformOperators.
+	// ClusterReasonNone is a reason of Available, Progressing and Degraded: no PlatformOperators exist.
 	// Remedy: none.
 	ClusterReasonNone = "NoPlatformOperators"
 
 	// ClusterReasonNotUpgradeable is a reason of Upgradeable: a PlatformOperator with holdClusterUpdates holds minor
 	// updates of the cluster.
-	// Remedy: what the PlatformOperators in the message wait for, or set spec.holdClusterUpdates of them to false.
+	// Remedy: see the condition Upgradeable of the PlatformOperators in the message, or set their
+	// spec.holdClusterUpdates to false.
 	ClusterReasonNotUpgradeable = "PlatformOperatorsNotUpgradeable"
 
 	// ClusterReasonUpgradeable is a reason of Upgradeable: no PlatformOperator holds minor updates of the cluster.

@@ -79,7 +79,7 @@ const (
 	// spec.serviceAccountName.
 	ReasonServiceAccountMissing = "ServiceAccountMissing"
 
-	// ReasonDeleting means that the PlatformOperator is being deleted. The message names what it waits for.
+	// ReasonDeleting means that the PlatformOperator is being deleted. The message names the remaining objects.
 	// Remedy: none. If it lasts, see which finalizers keep the objects in the message.
 	ReasonDeleting = "Deleting"
 
@@ -111,11 +111,11 @@ const (
 	ReasonUpdating = "Updating"
 
 	// ReasonDegraded means that the PlatformOperator was ready before, and no longer is.
-	// Remedy: what the reason in the message requires, of the object that it names.
+	// Remedy: see the object in the message, and the remedy of its reason.
 	ReasonDegraded = "Degraded"
 
 	// ReasonFailed means that the PlatformOperator has never been ready, and will not be without intervention.
-	// Remedy: what the reason in the message requires, of the object that it names.
+	// Remedy: see the object in the message, and the remedy of its reason.
 	ReasonFailed = "Failed"
 )
 
@@ -126,17 +126,17 @@ const (
 	// Remedy: none, this is the desired state.
 	ReasonInstalled = "Installed"
 
-	// ReasonInstalling means that the operator is being installed. The message explains what it waits for.
-	// Remedy: none, unless it lasts. The message states what it waits for.
+	// ReasonInstalling means that the operator is being installed. The message reports its progress.
+	// Remedy: none, unless it lasts. Then see the cause in the message.
 	ReasonInstalling = "Installing"
 
-	// ReasonSubscriptionNotFound means that there is no Subscription to the package yet, or none to observe.
-	// Remedy: none while it is being created. With managementPolicy Observe, create a Subscription to the package; if the
-	// message names one of another catalog or namespace, do what it says.
+	// ReasonSubscriptionNotFound means that no Subscription to the package exists yet, or none to observe.
+	// Remedy: none while it is being created. With managementPolicy Observe, create a Subscription to the package, or
+	// observe one of another catalog or namespace as the message explains.
 	ReasonSubscriptionNotFound = "SubscriptionNotFound"
 
-	// ReasonSubscriptionAmbiguous means that there are several Subscriptions to the package, and `spec.namespace` does
-	// not select one to observe.
+	// ReasonSubscriptionAmbiguous means that the package has several Subscriptions, and `spec.namespace` does not
+	// select one to observe.
 	// Remedy: set spec.package.catalog if their catalogs differ, or set spec.namespace in a new PlatformOperator to the
 	// namespace of one of them.
 	ReasonSubscriptionAmbiguous = "SubscriptionAmbiguous"
@@ -159,7 +159,7 @@ const (
 	ReasonAsDesired = "AsDesired"
 
 	// ReasonUpdateHeld means that an update waits until the running operator allows it or a user approves it.
-	// Remedy: see what blocks it with `kubectl operator-status why`, or approve it if the message requires that.
+	// Remedy: find the cause with `kubectl operator-status why`, or approve the update if the message requires that.
 	ReasonUpdateHeld = "UpdateHeld"
 )
 
@@ -174,7 +174,7 @@ const (
 // Reasons of a resource in the status of a PlatformOperator that is not ready, in addition to the object's own.
 const (
 	// ResourceNotFound means that the object does not exist.
-	// Remedy: what Synced reports; none while it is being created.
+	// Remedy: none while it is being created, otherwise see the condition Synced.
 	ResourceNotFound = "NotFound"
 
 	// ResourceNotReady means that a readiness check does not pass. The message contains the check and the actual value.

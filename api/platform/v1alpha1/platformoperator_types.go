@@ -17,7 +17,7 @@ const (
 	AnnotationAdopt = "operatorstatus.io/adopt"
 
 	// AnnotationDeleteAnyway on a PlatformOperator that is being deleted, with the value "true", uninstalls the
-	// operator even if there is users' data. The data and its namespace are kept.
+	// operator even if users' data exists. The data and its namespace are kept.
 	AnnotationDeleteAnyway = "operatorstatus.io/delete-anyway"
 
 	// LabelAggregateToCompose on a ClusterRole, with the value "true", grants its rules to the service account
@@ -52,7 +52,7 @@ const (
 	ManagementObserve ManagementPolicy = "Observe"
 )
 
-// DeletionPolicy defines what happens to the objects when the PlatformOperator is deleted.
+// DeletionPolicy defines whether the objects are deleted with the PlatformOperator.
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
@@ -118,8 +118,7 @@ type PlatformOperatorSpec struct {
 	// +kubebuilder:default=Full
 	ManagementPolicy ManagementPolicy `json:"managementPolicy,omitempty"`
 
-	// DeletionPolicy defines what happens to the objects when the PlatformOperator is deleted: Delete, the default, or
-	// Orphan.
+	// DeletionPolicy defines whether the objects are deleted with the PlatformOperator: Delete, the default, or Orphan.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -270,8 +269,8 @@ type PlatformOperatorStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Namespace of the operator's Subscription. With managementPolicy Observe, Subscriptions in other namespaces do not
-	// count any more once it is set; it is kept if the Subscription is deleted.
+	// Namespace of the operator's Subscription. With managementPolicy Observe, Subscriptions in other namespaces are
+	// ignored once it is set; it is kept if the Subscription is deleted.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -294,7 +293,7 @@ type PlatformOperatorStatus struct {
 	RelatedObjects []corev1.ObjectReference `json:"relatedObjects,omitempty"`
 
 	// FailingSince is when the current failure began. It is kept until the PlatformOperator has not failed for the
-	// manager's --degraded-inertia, which defaults to two minutes, so that an intermittent failure is not hidden.
+	// manager's --degraded-inertia, two minutes by default, so an intermittent failure is not hidden.
 	// +optional
 	FailingSince *metav1.Time `json:"failingSince,omitempty"`
 
@@ -311,8 +310,8 @@ type PlatformOperatorStatus struct {
 	// +optional
 	FailingMessage string `json:"failingMessage,omitempty"`
 
-	// OnDeletion explains what happens to the operator and its namespace when the PlatformOperator is deleted, and what
-	// the deletion waits for.
+	// OnDeletion explains how deleting the PlatformOperator affects the operator and its namespace, and which users'
+	// data blocks the deletion.
 	// +optional
 	OnDeletion string `json:"onDeletion,omitempty"`
 }

@@ -31,8 +31,8 @@ type ImageMatch struct {
 	// +kubebuilder:default=Prefix
 	Type ImageMatchType `json:"type,omitempty"`
 
-	// Prefix of a repository, without scheme, tag and digest; * for all images. Without a port, it is one of the
-	// repositories at every port. Images of Docker Hub begin with docker.io.
+	// Prefix of a repository, without scheme, tag and digest; * for all images. Without a port, it matches every port.
+	// Images of Docker Hub begin with docker.io.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^(\*|([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*/?)$`
 	// +kubebuilder:validation:MaxLength=255

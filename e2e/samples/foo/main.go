@@ -19,8 +19,8 @@ import (
 	v1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
 )
 
-// Main runs an operator until it receives a signal. It exits with 1 if the operator cannot run. newReport returns how it
-// reports, which is nil if it does not.
+// Main runs an operator until it receives a signal. It exits with 1 if the operator cannot run. newReport returns the
+// operator's Report, or nil.
 func Main(newReport func(ctrl.Manager) (Report, error)) {
 	options := flags()
 	ctrl.SetLogger(zap.New())

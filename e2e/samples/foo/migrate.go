@@ -11,7 +11,7 @@ import (
 	v1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
 )
 
-// migrate returns the next status of a Foo, and when to look at it again; zero if only a change of the Foo matters.
+// migrate returns the next status of a Foo, and the delay before the next call. Zero means only after a change of the Foo.
 func migrate(foo *v1.Foo, now time.Time) (v1.FooStatus, time.Duration) {
 	out := *foo.Status.DeepCopy()
 	set := func(status metav1.ConditionStatus, reason, message string) {

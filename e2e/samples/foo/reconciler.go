@@ -1,4 +1,4 @@
-// Package foo contains what the sample operators have in common: a controller that migrates the data of Foos.
+// Package foo contains the common part of the sample operators: a controller that migrates the data of Foos.
 package foo
 
 import (
@@ -17,9 +17,9 @@ import (
 	v1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
 )
 
-// Report is called with the sorted names of the Foos that are being migrated or are about to be: before a migration
-// begins, while it goes on, and after it has ended. If it fails, the migration does not begin. It is called again after
-// the time that it returns, unless that is zero.
+// Report is called with the sorted names of the Foos that are being migrated or are about to be: before, during and after a
+// migration. If it fails, the migration does not begin. It is called again after the time that it returns, unless that is
+// zero.
 type Report func(ctx context.Context, migrating []string) (time.Duration, error)
 
 // Reconciler migrates the data of Foos.
@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// order returns the steps in the order that never allows an update during a migration: its begin is reported before the
+// order returns the steps in the order that never allows an update during a migration: its start is reported before the
 // migration, its end afterwards.
 func order(migrates bool, report, write func() error) []func() error {
 	if migrates {
@@ -83,7 +83,7 @@ func (r *Reconciler) write(ctx context.Context, actual, desired *v1.Foo) error {
 }
 
 // report reports all Foos, with the given one in the state that it has now rather than that of the cache. The cache may
-// be behind on the end of another migration, but not on its begin: Migrates compares with the spec.
+// be behind on the end of another migration, but not on its start: Migrates compares with the spec.
 func (r *Reconciler) report(ctx context.Context, current *v1.Foo) (time.Duration, error) {
 	if r.Report == nil {
 		return 0, nil

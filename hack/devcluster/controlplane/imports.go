@@ -1,7 +1,7 @@
 //go:build tools
 
 // Package controlplane imports the commands that a devcluster builds and the end-to-end suite of OLM that the
-// conformance run builds, so that go.sum covers their dependencies.
+// conformance run builds, to keep their dependencies in go.sum.
 package controlplane
 
 import (

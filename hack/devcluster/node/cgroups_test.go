@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 		missing string
 		folder  string
 		all     []hierarchy
-		want    string // contained in the error; empty for none
+		want    string // contained in the error, or empty for none
 	}{
 		"v1":         {reason: "It runs.", folder: "/usr/lib/cni", all: v1},
 		"v2":         {reason: "It runs.", folder: "/opt/cni/bin", all: []hierarchy{{v2: true, controllers: needed[true]}}},

@@ -25,7 +25,7 @@ func Root(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid), "ro
 // own maps folders of the node that are not those of the machine to subfolders of the node's data. /run is in memory.
 var own = map[string]string{"/var/lib": "lib", "/var/log": "log"}
 
-// kernelSettings are the values that the kubelet sets for the whole machine. The node has copies of them, so that the
+// kernelSettings are the values that the kubelet sets for the whole machine. The node has copies of them, so the
 // kubelet leaves the machine's as they are.
 var kernelSettings = map[string]string{
 	"vm/overcommit_memory":      "1",
@@ -43,7 +43,7 @@ var networkSettings = map[string]string{
 }
 
 // Init is the first process of a node. It gives the node its own file systems and settings, and then waits for SIGTERM.
-// Its data is in the folder data; the folders in visible keep their paths even if they are below one that is replaced.
+// Its data is in the folder data; the folders in visible keep their paths even below a folder that is replaced.
 func Init(name, data string, visible []string) error {
 	terminated := make(chan os.Signal, 16)
 	signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
@@ -185,7 +185,7 @@ func mount(source, target, kind string, flags uintptr, options string) error {
 	return nil
 }
 
-// settings sets what the node needs, without changing the machine.
+// settings writes the node's settings without changing the machine's.
 func settings(data string) error {
 	for name, value := range networkSettings {
 		err := os.WriteFile("/proc/sys/"+name, []byte(value), 0o644)

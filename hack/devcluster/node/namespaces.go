@@ -50,8 +50,8 @@ func StartIn(pid int, cmd *exec.Cmd) error {
 	return err
 }
 
-// onThreadOfItsOwn calls do on a thread that ends afterwards, so that no other goroutine runs where do has moved it. That
-// is not the main thread, which cannot end, and whose namespaces are shown as those of this process.
+// onThreadOfItsOwn calls do on a thread that ends afterwards, so no other goroutine runs in the namespaces that do enters.
+// It never uses the main thread, which cannot end, and whose namespaces are shown as those of this process.
 func onThreadOfItsOwn(do func()) {
 	done := make(chan struct{})
 	go func() {

@@ -173,7 +173,7 @@ func Connected(id string) bool {
 	return err == nil
 }
 
-// Disconnect removes the link of a node, and with it its addresses and routes. It does nothing if there is none.
+// Disconnect removes the link of a node, if any, and with it its addresses and routes.
 func Disconnect(id string) error {
 	for _, name := range []string{Link(id), peerPrefix + id} { // either end removes both
 		link, err := net.InterfaceByName(name)

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Install is the command that installs what a real node needs on Debian and Ubuntu.
+// Install is the command that installs the requirements of a real node on Debian and Ubuntu.
 const Install = "apt-get install --no-install-recommends containerd runc containernetworking-plugins iptables nftables"
 
 // Path is the search path of a node's processes.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// programs lists what a real node runs and does not build.
+// programs lists the programs of a real node that devcluster does not build.
 var programs = []string{"containerd", "containerd-shim-runc-v2", "runc", "nft", "iptables"}
 
 // pluginFolders lists where distributions install CNI plugins.
@@ -23,7 +23,7 @@ var pluginFolders = []string{"/usr/lib/cni", "/usr/libexec/cni", "/opt/cni/bin"}
 
 var plugins = []string{"bridge", "host-local", "loopback", "portmap"}
 
-// Machine is what a real node depends on. Tests replace it.
+// Machine provides the properties of a machine that Check reads. Tests replace them.
 type Machine struct {
 	UID         int
 	Find        func(program string) error
@@ -41,7 +41,7 @@ func ThisMachine() Machine {
 	}
 }
 
-// Check returns an error of one line if a real node cannot run on m, with what to do.
+// Check returns a one-line error, with the remedy, if a real node cannot run on m.
 func (m Machine) Check() error {
 	if m.UID != 0 {
 		return errors.New("--nodes=real needs root, for namespaces and cgroups: run it as root, or use --nodes=fake")

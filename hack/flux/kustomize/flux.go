@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package flux imports Flux's kustomize-controller, so that go.sum covers its dependencies.
+// Package flux imports Flux's kustomize-controller to keep its dependencies in go.sum.
 package flux
 
 import _ "github.com/fluxcd/kustomize-controller"

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package flux imports Flux's source-controller, so that go.sum covers its dependencies.
+// Package flux imports Flux's source-controller to keep its dependencies in go.sum.
 package flux
 
 import _ "github.com/fluxcd/source-controller"

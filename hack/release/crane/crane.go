@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package crane imports crane, which runs the registries of tests, so that go.sum covers its dependencies.
+// Package crane imports crane, which runs the registries of tests, to keep its dependencies in go.sum.
 package crane
 
 import _ "github.com/google/go-containerregistry/cmd/crane"

@@ -77,7 +77,7 @@ func decodeObjects(t text) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// decodeObject decodes an object; nil if the document contains only comments.
+// decodeObject decodes an object. It returns nil for a document of only comments.
 func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 	json, err := yaml.YAMLToJSON(d.data)
 	if err != nil {
@@ -108,7 +108,7 @@ func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 }
 
 // assumed is the apiVersion, by kind, of objects without one. OLM decodes these kinds into Go types and ignores
-// apiVersion, and there are published bundles that rely on that.
+// apiVersion, and published bundles rely on that.
 var assumed = map[string]string{
 	"ConfigMap": "v1", "Secret": "v1", "Service": "v1", "ServiceAccount": "v1",
 	"ClusterRole": rbacv1, "ClusterRoleBinding": rbacv1, "Role": rbacv1, "RoleBinding": rbacv1,
@@ -148,7 +148,7 @@ func split(data []byte) ([]document, error) {
 
 var lineOfDocument = regexp.MustCompile(`line (\d+)`)
 
-// inLine rewrites an error about a document so that its line numbers refer to the whole text.
+// inLine makes the line numbers in an error about a document refer to the whole text.
 func inLine(err error, first int) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
 	return errors.New(lineOfDocument.ReplaceAllStringFunc(text, func(found string) string {

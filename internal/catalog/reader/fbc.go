@@ -44,7 +44,7 @@ func read(ctx context.Context, root fs.FS, b *builder) (*catalog.Content, error)
 type builder struct {
 	limits catalog.Limits
 
-	// keep is called with each bundle that has objects; nil if they are not needed.
+	// keep is called with each bundle that has objects. It may be nil.
 	keep func(whole *declcfg.Meta, b declcfg.Bundle) error
 
 	mu       sync.Mutex
@@ -153,8 +153,8 @@ func (b *builder) draft(name string) *draft {
 	return b.drafts[name]
 }
 
-// broken records that a file cannot be read as a problem of each package read from it. If there is none, it is a
-// problem of the package that the file's top folder is named after.
+// broken records that a file cannot be read as a problem of each package read from it, or else of the package that the
+// file's top folder is named after.
 func (b *builder) broken(file string, err error) {
 	b.mu.Lock()
 	names := slices.Sorted(maps.Keys(b.inFile[file]))

@@ -36,7 +36,7 @@ type registry struct {
 	dialer    dialer
 	limits    catalog.Limits
 
-	// barred is the reason why the route rejected the connection; nil if it did not.
+	// barred is the reason why the route rejected the connection, or nil.
 	barred atomic.Pointer[catalog.Error]
 
 	// answered is true once the server has answered the last request.
@@ -70,8 +70,8 @@ func (r *registry) dial() (*grpc.ClientConn, error) {
 // longestHeaders limits the headers of a response, in bytes. The message of an error is one of them.
 const longestHeaders = 16 << 10
 
-// answers notes whether a server has answered the last request, since its errors look like those of the connection
-// otherwise, and how much the messages were that it has sent.
+// answers records the size of a server's messages, and whether it has answered the last request, since its errors
+// otherwise look like those of the connection.
 type answers struct{ *registry }
 
 func (a answers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
@@ -102,14 +102,14 @@ func (r *registry) connect(ctx context.Context, _ string) (net.Conn, error) {
 	return metered{conn, r}, nil
 }
 
-// metered is a connection that fails if the server sends much that is part of no message: a server could keep a CPU busy
-// with PINGs.
+// metered is a connection that fails if the server sends much outside of messages: a server could keep a CPU busy with
+// PINGs.
 type metered struct {
 	net.Conn
 	registry *registry
 }
 
-// idleTalk is what a server may send besides messages, in bytes, when it does not send any.
+// idleTalk limits the bytes outside of messages from a server that sends no messages.
 const idleTalk = 1 << 20
 
 func (c metered) Read(p []byte) (int, error) {
@@ -160,8 +160,8 @@ func (r *registry) list(ctx context.Context, registry *client.Client) (*catalog.
 	return packages(ctx, registry, b, channels)
 }
 
-// failure returns why a registry cannot be read. It never quotes what the server has sent: the address may be one that only
-// the manager reaches.
+// failure returns why a registry cannot be read. It never quotes the server's data: the server may be reachable only by
+// the manager.
 func (r *registry) failure(ctx context.Context, err error) error {
 	switch answer, barred := status.Convert(err), r.barred.Load(); {
 	case barred != nil:

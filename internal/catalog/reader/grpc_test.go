@@ -160,7 +160,8 @@ func serveHTML(t *testing.T, l net.Listener, code int, html string) {
 	t.Cleanup(func() { _ = s.Close() })
 }
 
-// TestGRPCQuotesNothing verifies that what a server sends gets into no status: it may be one that only the manager reaches.
+// TestGRPCQuotesNothing verifies that a server's data gets into no status: the server may be reachable only by the
+// manager.
 func TestGRPCQuotesNothing(t *testing.T) {
 	const secret = "hunter2"
 	evil := "connection error: desc = \"" + secret + "\" \x1b[2J"

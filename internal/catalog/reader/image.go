@@ -25,7 +25,7 @@ const (
 	defaultConfigs = "/configs"
 )
 
-// image reads the file-based catalog of an image; nil if the manager does not need it after it was resolved.
+// image reads the file-based catalog of an image, or returns nil if the manager decides not to read it.
 func (s *session) image(ctx context.Context) (*catalog.Content, error) {
 	r, err := s.wanted(ctx, s.Image)
 	if err != nil || r == nil {

@@ -23,7 +23,7 @@ const (
 
 // legacy is a catalog in that format.
 type legacy struct {
-	crds     map[string][]legacyObject // by name: there may be several states of one, for different ClusterServiceVersions
+	crds     map[string][]legacyObject // by name: a name may have several states, for different ClusterServiceVersions
 	csvs     map[string]legacyObject
 	packages []legacyPackage
 }
@@ -119,7 +119,7 @@ func (l *legacy) content() *catalog.Content {
 // currentCSV reaches by replaces and skips.
 func (l *legacy) convert(p legacyPackage) (declcfg.DeclarativeConfig, error) {
 	var out declcfg.DeclarativeConfig
-	if len(p.Channels) == 1 { // as OLM does, regardless of what the manifest sets
+	if len(p.Channels) == 1 { // as in OLM, regardless of the manifest's default
 		p.DefaultChannel = p.Channels[0].Name
 	}
 	out.Packages = []declcfg.Package{{Name: p.Name, DefaultChannel: p.DefaultChannel}}

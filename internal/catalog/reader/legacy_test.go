@@ -74,7 +74,7 @@ func TestLegacyConfigMap(t *testing.T) {
 }
 
 // TestLegacyCRDsOfOneName verifies that each ClusterServiceVersion gets the CustomResourceDefinition with the versions
-// that it owns, if there are several states of one name.
+// that it owns, if several have the same name.
 func TestLegacyCRDsOfOneName(t *testing.T) {
 	files := bytesOf(map[string]string{
 		keyCRDs: `

@@ -93,8 +93,8 @@ func deprecate(p *catalog.Package, bundles map[string]*catalog.Bundle, d declcfg
 	}
 }
 
-// replacesCycle returns the names of entries that replace each other in a cycle, starting and ending with the same
-// name; nil if there is no cycle.
+// replacesCycle returns the names of entries that replace each other in a cycle, starting and ending with the same name,
+// or nil.
 func replacesCycle(entries []declcfg.ChannelEntry) []string {
 	replaces := map[string]string{}
 	for _, e := range entries {
@@ -117,7 +117,7 @@ func replacesCycle(entries []declcfg.ChannelEntry) []string {
 }
 
 // validate validates a package of a file-based catalog as strictly as opm does, with clearer messages for common
-// mistakes. It sorts channels and bundles, so that the same catalog causes the same message.
+// mistakes. It sorts channels and bundles, so the same catalog causes the same message.
 func validate(name string, config *declcfg.DeclarativeConfig) error {
 	slices.SortFunc(config.Channels, func(a, b declcfg.Channel) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(config.Bundles, func(a, b declcfg.Bundle) int { return cmp.Compare(a.Name, b.Name) })

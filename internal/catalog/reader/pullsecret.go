@@ -18,8 +18,8 @@ type pullSecrets struct {
 	problems []string
 }
 
-// credentials returns the credentials for a repository in the order of the Secrets, or anonymous ones if there are
-// none, and why Secrets are not usable.
+// credentials returns the credentials for a repository in the order of the Secrets, or else anonymous ones, and why
+// Secrets are not usable.
 func (s pullSecrets) credentials(repository name.Repository) (out []authn.Authenticator, problems []string) {
 	problems = slices.Clone(s.problems)
 	for _, secret := range s.all {

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/sandbox"
 )
 
-// Serve answers the requests of the parent process until there are no more. It must be called before anything else.
+// Serve answers the requests of the parent process until the last one. It must be called before anything else.
 func Serve() error {
 	child, err := sandbox.Enter()
 	if err != nil {
@@ -81,7 +81,7 @@ func answer(ctx context.Context, s *session) error {
 	return nil
 }
 
-// content reads the catalog; nil if the manager does not need it after the image was resolved.
+// content reads the catalog, or returns nil if the manager decides not to read its image.
 func (s *session) content(ctx context.Context) (*catalog.Content, error) {
 	switch {
 	case s.Image != "":
@@ -141,7 +141,7 @@ func (s *session) wanted(ctx context.Context, image string) (*resolved, error) {
 	return r, nil
 }
 
-// texts returns the objects of a bundle before they are decoded; none if the manager decides not to read its image.
+// texts returns the undecoded objects of a bundle, or none if the manager decides not to read its image.
 func (s *session) texts(ctx context.Context) ([]text, error) {
 	switch {
 	case !s.Bundle.Inlined:

@@ -31,7 +31,7 @@ const (
 	emptyConfig = "application/vnd.oci.empty.v1+json"
 )
 
-// Limits for the signatures of one image. Usually there are a few, of a few KiB each, but any user who can push to the
+// Limits for the signatures of one image. Most images have a few, of a few KiB each, but any user who can push to the
 // repository can add more.
 const (
 	maxSignatures     = 50
@@ -153,7 +153,7 @@ func (s *signatures) bundle(of name.Digest, artifact v1.Image) error {
 	return nil
 }
 
-// add adds a signature. It returns an Error if there are too many.
+// add adds a signature. It returns an Error if the image has too many.
 func (s *signatures) add(signature catalog.Signature) error {
 	if len(s.found) == maxSignatures {
 		return s.tooMany()

@@ -167,7 +167,7 @@ func TestDecompressed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = io.WriteString(w, text)
-		if err := errors.Join(err, w.Flush(), w.Close()); err != nil { // flushed first, so that the writer cannot know that this is all
+		if err := errors.Join(err, w.Flush(), w.Close()); err != nil { // flushed first, so the writer cannot know that this is all
 			t.Fatal(err)
 		}
 		return out.Bytes()

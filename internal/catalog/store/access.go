@@ -31,7 +31,7 @@ type access struct {
 type conversation struct {
 	process *sandbox.Process
 
-	// image is the image to read; empty if the request pulls none. policies are the ImagePolicies that apply to it.
+	// image is the image to read, or empty. policies are the ImagePolicies that apply to it.
 	image    string
 	policies []policyv1alpha1.ImagePolicy
 }
@@ -73,7 +73,7 @@ func (a access) ask(ctx context.Context, request catalog.Request, kept io.Reader
 	})
 }
 
-// imageOf returns the image that a request always pulls; empty if there is none.
+// imageOf returns the image that a request always pulls, or the empty string.
 func imageOf(request catalog.Request) string {
 	if b := request.Bundle; b != nil && !b.Inlined {
 		return b.Image
@@ -81,7 +81,7 @@ func imageOf(request catalog.Request) string {
 	return request.Image
 }
 
-// converse receives answers up to the last one. ended reports whether that arrived, so that the process can be reused.
+// converse receives answers up to the last one. ended reports whether that arrived: the process can then be reused.
 func (c *conversation) converse(take func(*conversation, catalog.Answer) error) (ended bool, err error) {
 	for {
 		var a catalog.Answer
@@ -110,7 +110,7 @@ func (c *conversation) verify(r *catalog.Resolved) (err error) {
 	return err
 }
 
-// unanswered turns an error of the reader process into an error about what it reads.
+// unanswered turns an error of the reader process into an error of the catalog or bundle.
 func unanswered(err error) error {
 	if over, ok := errors.AsType[*sandbox.MemoryError](err); ok {
 		return catalog.Errorf(v1alpha1.ReasonTooLarge, "to read it, %w", over)
@@ -142,10 +142,10 @@ func prepareScratch(scratch *os.File, kept io.Reader, request *catalog.Request) 
 
 // Manifests holds the objects of a bundle.
 type Manifests struct {
-	// Digest of the image that the objects were read from; empty if the catalog contains them.
+	// Digest of the objects' image. It is empty if the catalog contains them.
 	Digest string
 
-	// SignedBy lists the authorities that signed the image; empty if no ImagePolicy requires a signature.
+	// SignedBy lists the authorities that signed the image, if an ImagePolicy requires a signature.
 	SignedBy string
 
 	bundle string

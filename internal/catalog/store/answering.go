@@ -19,8 +19,8 @@ const (
 	answeredFor = time.Minute
 )
 
-// answering tracks which registries respond. A reader process is used only for registries that do: there are few
-// processes, and one that waits for a registry would delay all others.
+// answering tracks which registries respond. A reader process is used only for those: few processes may run, and waiting
+// for one registry would delay all others.
 type answering struct {
 	mu   sync.Mutex
 	last map[string]time.Time // by host and whether a trusted catalog connected to it

@@ -22,7 +22,7 @@ const (
 	untrustedStored   = 512 << 20
 )
 
-// fits returns an Error with reason TooLarge if what was read of an untrusted catalog exceeds a limit for memory or disk.
+// fits returns an Error with reason TooLarge if the content of an untrusted catalog exceeds a limit for memory or disk.
 func (s *Store) fits(key types.NamespacedName, read *reading, trusts func(types.NamespacedName) bool) error {
 	if trusts(key) {
 		return nil

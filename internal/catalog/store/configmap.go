@@ -99,7 +99,7 @@ func files(cm *corev1.ConfigMap) map[string][]byte {
 	return out
 }
 
-// ask reads the ConfigMap again, so that the objects in it need not be kept.
+// ask reads the ConfigMap again, since its objects are not kept.
 func (o *configMapOrigin) ask(ctx context.Context, request *catalog.Request) (io.ReadCloser, error) {
 	cm, err := o.get(ctx)
 	if err != nil {

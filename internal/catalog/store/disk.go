@@ -17,12 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// disk stores catalog contents, so that their objects need not be in memory, and the manager need not pull them again
-// after a restart.
+// disk stores catalog contents, which keeps their objects out of memory, and saves pulls after a restart of the manager.
 //
 //	content/<digest>/catalog.json          the catalog, without objects
 //	content/<digest>/<hash of name>.json   a bundle with its objects, if the catalog contains them
-//	used/<namespace>_<name>.json           what a CatalogSource uses
+//	used/<namespace>_<name>.json           the content that a CatalogSource uses
 //
 // Contents are complete: each is written to another folder and renamed. A content is removed when it is no longer used.
 type disk struct {
@@ -38,8 +37,8 @@ type use struct {
 	Image  string `json:"image"`
 	Digest string `json:"digest"`
 
-	// Demand is the hash of what the ImagePolicies required when the image was read. SignedBy lists the authorities
-	// that signed it.
+	// Demand is the hash of the ImagePolicies' requirements when the image was read. SignedBy lists the authorities that
+	// signed it.
 	Demand   string `json:"demand,omitempty"`
 	SignedBy string `json:"signedBy,omitempty"`
 }
@@ -92,7 +91,7 @@ func (d *disk) hold(digest string) (release func()) {
 	})
 }
 
-// last returns what a CatalogSource used last if that was from the image; the zero value otherwise.
+// last returns the last use of a CatalogSource if it was of the image, or the zero value.
 func (d *disk) last(key types.NamespacedName, image string) use {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +101,7 @@ func (d *disk) last(key types.NamespacedName, image string) use {
 	return use{}
 }
 
-// remember records what a CatalogSource uses, so that the content survives a restart of the manager.
+// remember records the use of a CatalogSource, so the content survives a restart of the manager.
 func (d *disk) remember(key types.NamespacedName, u use) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,7 +185,7 @@ func (d *disk) has(digest string) bool {
 	return digest != "" && err == nil
 }
 
-// size returns the size of a stored content in bytes; 0 if it is not stored.
+// size returns the size of a stored content in bytes, or 0.
 func (d *disk) size(digest string) (bytes int64) {
 	files, err := os.ReadDir(d.contentDir(digest))
 	if err != nil {
@@ -241,7 +240,7 @@ func (d *disk) read(digest string, limits catalog.Limits) (*catalog.Content, err
 	}
 }
 
-// bundle returns the stored copy of a bundle with its objects; nil if the objects are in the bundle's image.
+// bundle returns the stored copy of a bundle with its objects. It is nil if the objects are in the bundle's image.
 func (d *disk) bundle(digest string, b *catalog.BundleRequest) (io.ReadCloser, error) {
 	f, err := os.Open(filepath.Join(d.contentDir(digest), bundleFile(b.Package, b.Name)))
 	if errors.Is(err, fs.ErrNotExist) && d.has(digest) {

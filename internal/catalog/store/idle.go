@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// idleBurst and idleRate limit what is read from a connection on which nothing is requested, in bytes and bytes per
-	// second. A registry only sends its settings, and a PING now and then, on it.
+	// idleBurst and idleRate limit the data read from a connection without requests, in bytes and bytes per second. A
+	// registry only sends its settings, and a PING now and then, on it.
 	idleBurst = 16 << 10
 	idleRate  = 1 << 10
 )

@@ -23,7 +23,7 @@ type imageOrigin struct {
 	access access
 	disk   *disk
 
-	// demand is the hash of what the ImagePolicies require of the image; empty if they require nothing.
+	// demand is the hash of the ImagePolicies' requirements for the image, or empty.
 	demand string
 
 	// current is the last reading by this origin. An earlier reading may have used other pull secrets.
@@ -64,7 +64,7 @@ func (o *imageOrigin) read(ctx context.Context, known *reading) (*reading, error
 	return o.current, nil
 }
 
-// usable returns known if it was read under the current demand, or if there is none now; nil otherwise.
+// usable returns known, or nil if it was read under another demand. Without a demand, any reading is usable.
 func (o *imageOrigin) usable(known *reading) *reading {
 	if known != nil && o.demand != "" && known.demand != o.demand {
 		return nil
@@ -72,7 +72,7 @@ func (o *imageOrigin) usable(known *reading) *reading {
 	return known
 }
 
-// fromBefore returns what the CatalogSource used in an earlier run of the manager; nil if that is not on disk.
+// fromBefore restores the CatalogSource's reading of an earlier run of the manager from disk, or returns nil.
 func (o *imageOrigin) fromBefore() *reading {
 	last := o.disk.last(o.key, o.image)
 	release := o.disk.hold(last.Digest)
@@ -112,7 +112,7 @@ type pull struct {
 	// digest of the image and the authorities that signed it; empty until the image is resolved.
 	digest, signedBy string
 
-	// kept is the content; nil if it is known already.
+	// kept is the content, unless it is known already.
 	kept *keeping
 }
 

@@ -13,7 +13,7 @@ import (
 type keeping struct {
 	disk    *disk
 	digest  string
-	content *catalog.Content // complete if it is on disk, otherwise what has been read so far
+	content *catalog.Content // complete if it is on disk, otherwise the part read so far
 
 	// release ends the hold on the content; nil once the caller of finish is responsible for it.
 	release func()
@@ -64,7 +64,7 @@ func (k *keeping) finish() (release func(), err error) {
 	return release, nil
 }
 
-// close discards what was not finished. It does nothing after finish.
+// close discards an unfinished content. It does nothing after finish.
 func (k *keeping) close() {
 	if k.answers != nil {
 		_ = k.answers.Close() // it is removed below

@@ -25,24 +25,23 @@ type origin interface {
 type reading struct {
 	content *catalog.Content
 
-	// stored is the size of what is kept of it on disk, in bytes.
+	// stored is the size of the content on disk, in bytes.
 	stored int64
 
 	// from identifies the content, such as "sha256:…".
 	from string
 
-	// demand is the hash of what the ImagePolicies required of the image when it was read, and signedBy lists the
-	// authorities that signed it. Both are empty if nothing was required.
+	// demand is the hash of the ImagePolicies' requirements when the image was read, and signedBy lists the authorities that
+	// signed it. Both are empty if nothing was required.
 	demand, signedBy string
 
-	// configMap is the ConfigMap that was read; nil if the origin is not a ConfigMap.
+	// configMap is the ConfigMap that was read, or nil.
 	configMap *olm.ConfigMapResourceReference
 
 	// access reads the objects of bundles.
 	access access
 
-	// ask adds the location of a bundle's objects to a request. It returns the stored copy of the bundle; nil if there
-	// is none.
+	// ask adds the location of a bundle's objects to a request. It returns the stored copy of the bundle, or nil.
 	ask func(ctx context.Context, request *catalog.Request) (kept io.ReadCloser, err error)
 
 	// accepted is called when the reading comes into use, and done when it is no longer used. Both may be nil.

@@ -16,7 +16,7 @@ import (
 type poller struct {
 	origin origin
 
-	// known is the reading in use when the poller starts; nil if there is none.
+	// known is the reading in use when the poller starts, or nil.
 	known *reading
 
 	// every is the interval between successful reads; 0 means to read only after a change.
@@ -41,7 +41,7 @@ const defaultEvery = 15 * time.Minute
 // unfitEvery is the minimum interval after a content that exceeded a limit together with others. It is pulled again then.
 const unfitEvery = time.Minute
 
-// newLimit returns the limit of a poller: the first reads follow changes at once, so that a few edits in a row are seen.
+// newLimit returns the limit of a poller: the first reads follow changes at once, so a few edits in a row are seen.
 func newLimit(trusted bool) *rate.Limiter {
 	const atOnce = 5
 	if trusted {
@@ -81,8 +81,8 @@ func (f *poller) run(ctx context.Context) {
 	}
 }
 
-// read returns what was read, or the known reading with an Error. unfit is true if content was read that exceeds a limit
-// together with others.
+// read returns the new reading, or the known one with an Error. unfit is true if new content exceeds a limit together
+// with others.
 func (f *poller) read(ctx context.Context) (r *reading, unfit bool, failure *catalog.Error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()

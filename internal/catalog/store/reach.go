@@ -130,8 +130,8 @@ func (r route) tunnel(ctx context.Context, host string) (net.Conn, error) {
 	return connectThrough(ctx, proxy, host)
 }
 
-// dialer returns a dialer that checks each address after the DNS lookup, so that neither a DNS name nor a redirect
-// bypasses the check.
+// dialer returns a dialer that checks each address after the DNS lookup, so neither a DNS name nor a redirect bypasses
+// the check.
 func (r route) dialer() *net.Dialer {
 	return &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error { return r.check(address) }}
 }

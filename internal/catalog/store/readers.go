@@ -24,9 +24,9 @@ const (
 	// readerMemory limits the memory of one reader process, in bytes.
 	readerMemory = 192 << 20
 
-	// readersMemory limits the memory of all reader processes together, in bytes. When it is exceeded, one is ended: an
-	// idle one if there is any, otherwise the largest, of a catalog that is not trusted if there is any. Its CatalogSource
-	// is read again later.
+	// readersMemory limits the memory of all reader processes together, in bytes. When it is exceeded, one is ended:
+	// preferably an idle one, else one of an untrusted catalog, and of several the largest. Its CatalogSource is read again
+	// later.
 	readersMemory = 320 << 20
 
 	// Limits for concurrent reads: for trusted catalogs, for all others, and per namespace.
@@ -53,7 +53,7 @@ type readers struct {
 	mu         sync.Mutex
 	idle       map[reader][]*idleProcess
 	running    map[*sandbox.Process]consumer
-	spare      *sandbox.Process // for a trusted catalog; has read nothing yet; nil if there is none
+	spare      *sandbox.Process // for a trusted catalog; has read nothing yet; may be nil
 	next       *time.Timer      // starts the spare process
 	unconfined sync.Once
 }
@@ -100,7 +100,7 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 		r.end(p)
 		return err
 	}
-	p.Disconnect() // what it keeps open would count as connections of its next read
+	p.Disconnect() // its open connections would count for its next read
 	r.rest(to, p)
 	return err
 }
@@ -177,7 +177,7 @@ func (r *readers) prepare() {
 	})
 }
 
-// takeSpare returns the process that has read nothing yet; nil if there is none.
+// takeSpare returns the process that has read nothing yet, or nil.
 func (r *readers) takeSpare() *sandbox.Process {
 	r.mu.Lock()
 	p := r.spare
@@ -251,7 +251,7 @@ var errTogether = catalog.Errorf(v1alpha1.ReasonCatalogsTooLarge,
 	"several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
 	messages.Size(readersMemory))
 
-// watchMemory ends a process when all processes together use too much memory. It returns when there are none.
+// watchMemory ends a process when all processes together use too much memory. It returns when none is left.
 func (r *readers) watchMemory() {
 	const every = 50 * time.Millisecond
 	tick := time.NewTicker(every)

@@ -44,7 +44,7 @@ type Reconciler struct {
 	// Dir is the folder that catalog contents are stored in. Contents from an earlier run are reused.
 	Dir string
 
-	// Limits restricts what is read; the zero value means DefaultLimits.
+	// Limits restricts how much is read. The zero value means DefaultLimits.
 	Limits catalog.Limits
 
 	// Reach restricts the addresses that catalogs may refer to.
@@ -123,7 +123,7 @@ func (r *Reconciler) kubernetes(cs *olm.CatalogSource) (version.Info, time.Durat
 	return *out, defaultEvery, nil
 }
 
-// get returns a CatalogSource; nil if it is not found.
+// get returns a CatalogSource, or nil.
 func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.CatalogSource, error) {
 	out := &olm.CatalogSource{}
 	if err := r.cache.Get(ctx, key, out); err != nil {
@@ -136,7 +136,7 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName) (*olm.Ca
 	return out, nil
 }
 
-// target returns what to read, with the current version of the ConfigMap.
+// target returns the target of cs, with the current version of the ConfigMap.
 func (r *Reconciler) target(ctx context.Context, cs *olm.CatalogSource, kubernetes version.Info) (target, error) {
 	t := targetOf(cs, kubernetes)
 	if t.every > 0 && !r.Reach.Trusts(client.ObjectKeyFromObject(cs)) {
@@ -267,8 +267,8 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	return r.disk.forget(key)
 }
 
-// enqueueOthers enqueues the CatalogSources of a namespace after one was deleted, so that one that exceeded the limit
-// is read.
+// enqueueOthers enqueues the CatalogSources of a namespace after one was deleted, since another may no longer exceed the
+// limit.
 func (r *Reconciler) enqueueOthers(ctx context.Context, namespace string) error {
 	list, err := r.list(ctx, client.InNamespace(namespace))
 	if err != nil || len(list.Items) < namespaceCatalogs {
@@ -306,7 +306,7 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*o
 	return out, nil
 }
 
-// inputs gathers what the status of a CatalogSource depends on.
+// inputs gathers the inputs of a CatalogSource's status.
 func (r *Reconciler) inputs(cs *olm.CatalogSource, t target, kubernetes version.Info) catalogsourcestatus.Inputs {
 	e := r.Store.state(client.ObjectKeyFromObject(cs))
 	in := catalogsourcestatus.Inputs{CatalogSource: cs, Source: t.source(), Template: templateOf(cs, kubernetes), Content: e.Content, Now: time.Now()}
@@ -343,7 +343,7 @@ func logTransition(ctx context.Context, before, after []metav1.Condition) {
 
 // SetupWithManager enqueues a CatalogSource when it or its ConfigMap changes, when any ImagePolicy changes, and after
 // each attempt to read it. ConfigMaps and Secrets are read from the API server when needed; only the metadata of
-// ConfigMaps is cached. around wraps the reconciler, so that it runs only in the right mode.
+// ConfigMaps is cached. around wraps the reconciler to run it only in the right mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	if r.Dir == "" {
 		return errors.New("a folder to keep catalogs in is needed")

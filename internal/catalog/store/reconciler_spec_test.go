@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
 
-// quiet must run first, while there is no other catalog.
+// quiet must run first, while no other catalog exists.
 func quiet(t *testing.T, w *world) {
 	namespace := w.Namespace(t, "quiet")
 	address, _ := catalogtest.ServeGRPC(t, "", catalogtest.FBC("foo", "1.0.0"))

@@ -57,7 +57,7 @@ func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.
 	return out, nil
 }
 
-// match returns the length of the longest prefix of a policy that a repository has; 0 if it has none.
+// match returns the length of the longest prefix of a policy that a repository has, or 0.
 func match(p policyv1alpha1.ImagePolicy, repository name.Repository) (int, error) {
 	longest := 0
 	for _, m := range p.Spec.MatchImages {
@@ -86,7 +86,7 @@ func (s signing) of(ctx context.Context, image string) ([]policyv1alpha1.ImagePo
 	return policies(list.Items, image)
 }
 
-// demand returns a hash of what the ImagePolicies require of an image; empty if none applies.
+// demand returns a hash of the ImagePolicies' requirements for an image, or the empty string.
 func (s signing) demand(ctx context.Context, image string) (string, error) {
 	policies, err := s.of(ctx, image)
 	if err != nil || len(policies) == 0 {
@@ -163,7 +163,7 @@ func preAuthentication(p *catalog.SignedPayload) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(p.Type), p.Type, len(p.Payload), p.Payload)
 }
 
-// simpleDigest returns the image digest in a "simple signing" document; empty if it is of another type.
+// simpleDigest returns the image digest in a "simple signing" document, or the empty string for another type.
 func simpleDigest(payload []byte) string {
 	var document struct {
 		Critical struct {
@@ -179,7 +179,7 @@ func simpleDigest(payload []byte) string {
 	return document.Critical.Image.Digest
 }
 
-// statedDigests returns the digests of an in-toto statement's subjects; nil if the statement is not a cosign signature.
+// statedDigests returns the digests of the subjects of an in-toto statement that is a cosign signature, or nil.
 func statedDigests(payload []byte) []string {
 	var statement struct {
 		PredicateType string `json:"predicateType"`

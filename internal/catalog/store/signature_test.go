@@ -78,7 +78,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestPoliciesRefuse verifies that what no policy can be looked up for is not pulled.
+// TestPoliciesRefuse verifies that an image is not pulled if no policy can be looked up for it.
 func TestPoliciesRefuse(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason, prefix, image string

@@ -1,4 +1,4 @@
-// Package store reads the catalogs of CatalogSources in child processes, and keeps what they offer.
+// Package store reads the catalogs of CatalogSources in child processes, and keeps their content.
 package store
 
 import (
@@ -32,7 +32,7 @@ type Store struct {
 type entry struct {
 	catalog.Catalog
 
-	// reading is the reading in use; nil if there is none.
+	// reading is the reading in use, or nil.
 	reading *reading
 
 	// size estimates the memory that Content uses, in bytes.
@@ -190,7 +190,7 @@ func (s *Store) forget(key types.NamespacedName) {
 	}
 }
 
-// state returns a copy of the state of a CatalogSource; zero if it is unknown.
+// state returns a copy of the state of a CatalogSource, or the zero value.
 func (s *Store) state(key types.NamespacedName) entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

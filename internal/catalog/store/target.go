@@ -17,9 +17,9 @@ import (
 	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
-// target is what a CatalogSource requires to be read, and how often. A poller is replaced only if its target changes.
+// target is the source and the interval of a CatalogSource's reads. A poller is replaced only if its target changes.
 type target struct {
-	// problem with the spec; empty if there is none.
+	// problem with the spec, or empty.
 	problem string
 
 	// tooMany is true if the namespace has too many CatalogSources for this one to be read.
@@ -35,7 +35,7 @@ type target struct {
 	// version is the UID and resourceVersion of the ConfigMap.
 	version string
 
-	// demand is the hash of what the ImagePolicies require of the image; empty if none applies.
+	// demand is the hash of the ImagePolicies' requirements for the image, or empty.
 	demand string
 
 	// secrets are the names of the pull secrets, joined by commas.
@@ -104,7 +104,7 @@ func isAddress(s string) bool {
 	return err == nil
 }
 
-// source returns what is read, for the status.
+// source returns the image, address or ConfigMap, for the status.
 func (t target) source() catalogsourcestatus.Source {
 	return catalogsourcestatus.Source{Image: t.image, Address: t.address, ConfigMap: t.configMap}
 }

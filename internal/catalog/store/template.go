@@ -20,7 +20,7 @@ const annotationImageTemplate = "olm.catalogImageTemplate"
 
 var imageVariables = regexp.MustCompile(`\{kube_(major|minor|patch)_version\}`)
 
-// templateOf returns the image that the annotation resolves to on a cluster; nil for a CatalogSource without it.
+// templateOf returns the image that the annotation resolves to on a cluster, or nil without the annotation.
 func templateOf(cs *olm.CatalogSource, kubernetes version.Info) *catalogsourcestatus.Template {
 	text := cs.Annotations[annotationImageTemplate]
 	if text == "" {
@@ -47,8 +47,8 @@ func templateOf(cs *olm.CatalogSource, kubernetes version.Info) *catalogsourcest
 	return out
 }
 
-// versionNumbers returns the values of the variables; nil if the version is not semantic. It parses the full version,
-// since the field Minor may be "31+", and there is no field for the patch.
+// versionNumbers returns the values of the variables, or nil for a version that is not semantic. It parses the full
+// version, since the field Minor may be "31+", and no field has the patch.
 func versionNumbers(kubernetes version.Info) map[string]string {
 	v, err := utilversion.ParseSemantic(kubernetes.String())
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 var ErrTurnOver = errors.New("its turn ended, since catalogs of other namespaces were waiting")
 
 // Turns limits concurrency: for trusted catalogs, for all others, and per namespace. Work for a namespace delays that
-// namespace first, and never a trusted catalog. Of the namespaces that wait, the one is next that has had the least
-// time; and if it waits for one that has had more, by a turn, the longest work of that ends.
+// namespace first, and never a trusted catalog. The waiting namespace that has had the least time is next. If another has
+// had more by a turn, its longest work is ended.
 type Turns struct {
 	trusted chan struct{}
 
@@ -54,8 +54,8 @@ func NewTurns(trusted, others, perNamespace int) *Turns {
 	return &Turns{trusted: make(chan struct{}, trusted), others: others, perNamespace: perNamespace, had: map[string]*timing{}}
 }
 
-// Enter blocks until there is a free slot or ctx is done. The work is to end when the returned context does, which has
-// the cause ErrTurnOver if its turn is over. The caller must call leave when the work has ended.
+// Enter blocks until a slot is free or ctx is done. The work must end with the returned context, whose cause is
+// ErrTurnOver if its turn is over. The caller must call leave when the work has ended.
 func (t *Turns) Enter(ctx context.Context, namespace string, trusted bool) (until context.Context, leave func(), err error) {
 	if trusted {
 		select {
@@ -100,7 +100,7 @@ func (t *Turns) await(ctx context.Context, w *work) bool {
 	}
 }
 
-// change changes what waits and runs, and begins what then may begin.
+// change calls f, and starts the waiting work that may then run.
 func (t *Turns) change(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *Turns) change(f func()) {
 	}
 }
 
-// next returns the waiting work whose namespace has had the least time, and may begin more; nil if there is none.
+// next returns the waiting work whose namespace has had the least time and may run more, or nil.
 func (t *Turns) next() *work {
 	var out *work
 	least := math.Inf(1)
@@ -194,7 +194,7 @@ func (t *Turns) runs(namespace string) int {
 	return out
 }
 
-// left returns what is not forgotten at a later moment.
+// left returns the seconds not forgotten at a later moment.
 func (t timing) left(now time.Time) float64 {
 	return t.seconds * math.Exp2(-now.Sub(t.at).Seconds()/halfLife.Seconds())
 }

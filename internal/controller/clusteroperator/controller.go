@@ -47,7 +47,7 @@ type Reconciler struct {
 	// Live reads from the API server.
 	Live client.Reader
 
-	// Cluster returns what the ClusterVersion reports: see ReadCluster.
+	// Cluster returns the state that the ClusterVersion reports: see ReadCluster.
 	Cluster func(context.Context) (clusteroperatorstatus.Cluster, error)
 
 	// DegradedInertia is how long a PlatformOperator must have been failing before the ClusterOperator is Degraded.
@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	status, lasts := clusteroperatorstatus.Compute(in)
 	if !equality.Semantic.DeepEqual(status.Versions, co.Status.Versions) {
-		// The cache may be behind what the Cluster Version Operator has applied, and it goes on once it reads the version.
+		// The cache may be behind the writes of the Cluster Version Operator, which proceeds once it reads the version.
 		if in.Operators, err = operators(ctx, r.Live); err != nil {
 			return reconcile.Result{}, err
 		}

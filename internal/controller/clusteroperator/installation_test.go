@@ -166,7 +166,7 @@ func complete(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVer
 	tells(t, c, version, "Working towards "+release+": 1 of 9 done (11% complete)")
 }
 
-// tells records in the ClusterVersion what the Cluster Version Operator is doing.
+// tells records the progress of the Cluster Version Operator in the ClusterVersion.
 func tells(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersion, progress string) {
 	t.Helper()
 	version.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{

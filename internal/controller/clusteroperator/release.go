@@ -55,9 +55,9 @@ func ReadCluster(reader client.Reader, own string) func(context.Context) (cluste
 	}
 }
 
-// reached reports whether the Cluster Version Operator has completed a release, or is on the way to it and names the
-// ClusterOperator among what it waits for. It does so in Progressing or, if there are several reasons why it does not
-// proceed, in Failing. Within a component it applies the manifests before it waits for the ClusterOperator.
+// reached reports whether the Cluster Version Operator has completed a release, or is on the way to it and reports
+// that it waits for the ClusterOperator. It does so in Progressing or, if several reasons keep it from proceeding, in
+// Failing. Within a component it applies the manifests before it waits for the ClusterOperator.
 func reached(status *configv1.ClusterVersionStatus, release string) bool {
 	if len(status.History) == 0 || status.History[0].Version != release {
 		return false

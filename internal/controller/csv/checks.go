@@ -57,8 +57,8 @@ func (r *Reconciler) strategy(_ context.Context, s *situation) (*Verdict, error)
 	return nil, nil
 }
 
-// faulty returns the verdict on an error of the install package: Pending if the cluster may come to meet what is
-// required, Failed if the CSV is at fault, otherwise the error.
+// faulty returns the verdict on an error of the install package: Pending if the cluster may come to meet the
+// requirements, Failed if the CSV is at fault, otherwise the error.
 func faulty(err error) (*Verdict, error) {
 	if at, ok := errors.AsType[*install.Error](err); ok {
 		if at.Reason == v1alpha1.CSVReasonRequirementsNotMet {

@@ -27,10 +27,10 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
 
-// finalizer is set on CSVs with spec.cleanup.enabled. It is OLM's, so that OLM removes it if it takes over.
+// finalizer is set on CSVs with spec.cleanup.enabled. It is OLM's, so OLM removes it if it takes over.
 const finalizer = "operators.coreos.com/csv-cleanup"
 
-// finalize sets the finalizer of a CSV with spec.cleanup.enabled, so that its deletion waits for that of its custom
+// finalize sets the finalizer of a CSV with spec.cleanup.enabled, whose deletion then waits for that of its custom
 // resources, and removes it otherwise.
 func (r *Reconciler) finalize(ctx context.Context, s *situation) error {
 	out := s.csv.DeepCopy()
@@ -59,7 +59,7 @@ func (r *Reconciler) patch(ctx context.Context, before, after *v1alpha1.ClusterS
 }
 
 // cleanUp deletes the custom resources of an operator that is being uninstalled, if spec.cleanup.enabled is set, and
-// removes the finalizer once they are gone. Until then the operator runs, since it may have to clean up after them. A
+// then removes the finalizer. Until they are deleted the operator runs, since it may have to clean up after them. A
 // CSV that was replaced leaves them to its successor.
 func (r *Reconciler) cleanUp(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(csv, finalizer) {
@@ -155,8 +155,7 @@ func (r *Reconciler) deleteKind(ctx context.Context, csv *v1alpha1.ClusterServic
 	return out, err
 }
 
-// cleanupTimeout is how long deleting the custom resources of one kind may take. What is cut short is continued by the
-// next attempt.
+// cleanupTimeout is how long deleting the custom resources of one kind may take. The next attempt deletes the rest.
 const cleanupTimeout = 10 * time.Second
 
 func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets []string) (olm.ResourceList, error) {

@@ -137,8 +137,8 @@ func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types
 	return nil
 }
 
-// unconvert removes the conversion webhook of a deleted operator from its CustomResourceDefinitions. Nothing serves it
-// any more, so that custom resources could not even be read.
+// unconvert removes the conversion webhook of a deleted operator from its CustomResourceDefinitions. The webhook is
+// no longer served, so custom resources could not even be read.
 func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) error {
 	list := &apiextensions.CustomResourceDefinitionList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

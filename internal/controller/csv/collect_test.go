@@ -155,8 +155,8 @@ func TestCollectWebhooks(t *testing.T) {
 	}
 }
 
-// TestPrune verifies that what a CSV no longer consists of is deleted, and nothing of others that has its labels: anybody
-// who may patch an object can label it.
+// TestPrune verifies that objects that a CSV no longer contains are deleted, but not unrelated ones with its labels:
+// any user with `patch` on an object can label it.
 func TestPrune(t *testing.T) {
 	owner := csv("v1")
 	owner.UID = "csv-uid"

@@ -60,9 +60,9 @@ func (r *Reconciler) groupConflict(ctx context.Context, s *situation) (*Verdict,
 	return nil, nil
 }
 
-// precedes reports whether, of two CSVs that own the same kind, other stays. The older one stays, unless only one of them
-// runs: a running operator is not stopped because another one may now run. One that cannot run stops none either, or
-// anybody could keep an operator from being installed by claiming its kinds.
+// precedes reports whether, of two CSVs that own the same kind, other stays. The older one stays, unless only one of
+// them runs: a running operator is not stopped because another one may now run. A CSV that cannot run stops none
+// either, or any user could keep an operator from being installed by claiming its kinds.
 func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
 	switch {
 	case operatorgroup.InConflict(other) && operatorgroup.Member(csv):

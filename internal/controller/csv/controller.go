@@ -47,7 +47,7 @@ type Reconciler struct {
 	// As returns a client that impersonates a service account.
 	As func(types.NamespacedName) (client.Client, error)
 
-	// Records stores what InstallPlans granted to CSVs.
+	// Records stores the grants of InstallPlans to CSVs.
 	Records *record.Store
 
 	// Trust determines the identity that operators are installed as.
@@ -78,15 +78,15 @@ type Verdict struct {
 	Message      string
 	Certificates install.Certificates
 
-	// Again is when to requeue if no event does; 0 for never.
+	// Again is the delay before a requeue without an event. Zero means never.
 	Again time.Duration
 }
 
-// situation holds a CSV and what the decision about it depends on, read at one moment.
+// situation holds a CSV and the inputs of the decision about it, read at one moment.
 type situation struct {
 	csv     *v1alpha1.ClusterServiceVersion
 	csvs    map[string]*v1alpha1.ClusterServiceVersion // of the namespace, by name
-	running *v1alpha1.ClusterServiceVersion            // the CSV that does the work while this one is installed; nil for a first install
+	running *v1alpha1.ClusterServiceVersion            // the CSV that runs while this one is installed, or nil for a first install
 	group   *operatorsv1.OperatorGroup
 	targets []string
 
@@ -155,7 +155,7 @@ func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error)
 		r.groupConflict,
 		r.strategy,
 		r.requirements,
-		r.ownerConflict, // after requirements, so that the status of a rejected CSV lists them
+		r.ownerConflict, // after requirements, so the status of a rejected CSV lists them
 	} {
 		if verdict, err := check(ctx, s); verdict != nil || err != nil {
 			return verdict, err

@@ -15,8 +15,8 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 )
 
-// granted reads what the operator was granted by the InstallPlan that installed it. A CSV that never ran stays Pending
-// until its InstallPlan has been applied completely: half a bundle must not run.
+// granted reads the grant that an InstallPlan gave the operator. A CSV that never ran stays Pending until its
+// InstallPlan has been applied completely: half a bundle must not run.
 func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error) {
 	var err error
 	if s.grant, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil {
@@ -41,7 +41,7 @@ func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error
 	return out, nil
 }
 
-// mayHave returns what the InstallPlan granted to the operator. A CSV that was applied by hand gets nothing, unless
+// mayHave returns the operator's grant from its InstallPlan. A CSV that was applied by hand gets nothing, unless
 // every catalog is trusted: then it gets its webhooks and the roles for its APIs, as with OLM.
 func (s *situation) mayHave(trust apply.Trust) install.Grant {
 	switch {

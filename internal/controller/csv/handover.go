@@ -72,7 +72,7 @@ func (s *situation) inCircle() bool {
 	return false
 }
 
-// heir returns the newest CSV in the chain of successors that has Succeeded; nil if none has.
+// heir returns the newest Succeeded CSV in the chain of successors, or nil.
 func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 	seen := map[string]bool{s.csv.Name: true}
 	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
@@ -84,8 +84,9 @@ func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 	return out
 }
 
-// retire hands over the objects that a replaced CSV owns and deletes it. The garbage collector then deletes those that
-// were applied for it. While something cannot be handed over, the CSV stays, without what would work against its heir.
+// retire hands over the objects that a replaced CSV owns and deletes it. The garbage collector then deletes those
+// that were applied for it. While an object cannot be handed over, the CSV stays, without the Deployments and
+// webhooks that would work against its successor.
 func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict) (reconcile.Result, error) {
 	heir := s.heir()
 	obstacle, err := r.obstacleTo(ctx, s, heir)
@@ -107,7 +108,7 @@ func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict)
 	return reconcile.Result{RequeueAfter: verdict.Again}, nil
 }
 
-// obstacleTo hands over what a replaced CSV owns, and returns why it must stay; nil if it need not.
+// obstacleTo hands over the objects of a replaced CSV, and returns the obstacle to deleting it, or nil.
 func (r *Reconciler) obstacleTo(ctx context.Context, s *situation, heir *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
 	if before := s.inherited(); before != nil {
 		return before, nil
@@ -115,8 +116,8 @@ func (r *Reconciler) obstacleTo(ctx context.Context, s *situation, heir *v1alpha
 	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, heir) })
 }
 
-// inherited returns the obstacle that the CSV which this one has replaced still exists; nil if it does not. Without this one
-// it would have no successor any more, and be an operator of its own that rivals the heir.
+// inherited returns an obstacle if the CSV that this one replaced still exists, or nil. Without this one, that CSV
+// would have no successor, and would compete with the newest one as an operator of its own.
 func (s *situation) inherited() *obstacle {
 	before := s.csvs[s.csv.Spec.Replaces]
 	if before == nil || before.Name == s.csv.Name {
@@ -157,8 +158,8 @@ func (r *Reconciler) handOver(ctx context.Context, old, heir *v1alpha1.ClusterSe
 	return nil, nil
 }
 
-// adopt hands over the objects of a kind. In one write each, the heir replaces the old CSV among the owners and becomes
-// the controller, unless another owner is.
+// adopt hands over the objects of a kind. In one write each, the successor replaces the old CSV among the owners and
+// becomes the controller, unless another owner is.
 func (r *Reconciler) adopt(ctx context.Context, kind schema.GroupVersionKind, old, heir *v1alpha1.ClusterServiceVersion) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
@@ -201,8 +202,8 @@ func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetada
 	return nil
 }
 
-// disarm deletes what would work against the heir while the old CSV cannot be deleted: its Deployments, and its webhooks,
-// which nothing serves without them.
+// disarm deletes the Deployments of an old CSV that cannot be deleted yet, which would work against its successor,
+// and its webhooks, which are not served without them.
 func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	key := client.ObjectKeyFromObject(s.csv)
 	grant, err := r.Records.Grant(ctx, key)
@@ -244,8 +245,8 @@ func goesWith(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
 	return len(owners) > 0 && !slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return ref.UID != csv.UID })
 }
 
-// handedOver returns owner references with the heir in place of the old CSV, as the controller unless another owner is,
-// and whether that is a change.
+// handedOver returns owner references with the successor in place of the old CSV, as the controller unless another
+// owner is, and whether they changed.
 func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServiceVersion) ([]metav1.OwnerReference, bool) {
 	i := slices.IndexFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == old.UID })
 	if i < 0 {
@@ -267,15 +268,15 @@ func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServi
 	return append(out, moved), true
 }
 
-// madeByUs reports whether an object was applied for a CSV. The heir has applied its own objects itself; the others are
-// deleted with the old CSV. What was only handed over by us, in an earlier update, is not ours.
+// madeByUs reports whether an object was applied for a CSV. The successor has applied its own objects itself; the
+// others are deleted with the old CSV. An object that we only handed over, in an earlier update, is not ours.
 func madeByUs(o client.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return (m.Manager == string(FieldOwner) || m.Manager == "operator-status-installplan") && !onlyOwners(m)
 	}) || isOurKind(o)
 }
 
-// onlyOwners reports whether a manager has set nothing of an object but who owns it.
+// onlyOwners reports whether a manager has set only the owner references of an object.
 func onlyOwners(m metav1.ManagedFieldsEntry) bool {
 	var fields map[string]map[string]any
 	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {

@@ -113,7 +113,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestInherited verifies that a CSV stays until the one that it has replaced is gone: that would have no successor any more.
+// TestInherited verifies that a CSV stays until the one that it replaced is deleted, which would otherwise have no successor.
 func TestInherited(t *testing.T) {
 	v1, v2, v3 := csv("v1"), csv("v2", replaces("v1")), csv("v3", replaces("v2"), phase("Succeeded"))
 	for name, tc := range map[string]struct {
@@ -152,8 +152,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestHeirOfAnything verifies for random graphs that heir terminates and returns another CSV that has Succeeded, or
-// nil.
+// TestHeirOfAnything verifies for random graphs that the search terminates and returns another Succeeded CSV, or nil.
 func TestHeirOfAnything(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -13,8 +13,7 @@ const (
 	firstWait   = 15 * time.Second
 	longestWait = 5 * time.Minute
 
-	// handoversAtOnce limits the attempts at one time, so that those that wait for the API server leave workers for
-	// other CSVs.
+	// handoversAtOnce limits the attempts at one time: those that wait for the API server leave workers for other CSVs.
 	handoversAtOnce = concurrency / 2
 
 	// turnWait is how long a CSV waits for another attempt to end.

@@ -28,8 +28,8 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// backOff returns the delay before retrying what fails for lack of a permission or a quota, or because the API server
-// rejects it. Changes of permissions enqueue the CSV; other fixes cause no event.
+// backOff returns the retry delay after a missing permission, an exceeded quota or a rejection by the API server.
+// Changes of permissions enqueue the CSV; other fixes cause no event.
 func (r *Reconciler) backOff(s *situation) time.Duration {
 	return condition.BackOff(s.csv.Status.LastTransitionTime, r.Now())
 }
@@ -124,7 +124,7 @@ func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rend
 	return out, in.Certificates, err
 }
 
-// config returns spec.config of the CSV's Subscription; nil if there is none.
+// config returns spec.config of the CSV's Subscription, or nil.
 func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.SubscriptionConfig, error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -174,8 +174,8 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 	return writer.Update(ctx, sealed)
 }
 
-// share adds the other operators of the namespace that run as a service account to its owners, so that it is deleted
-// with the last of them. An operator that is being replaced does not count.
+// share adds the other operators of the namespace that run as a service account to its owners, so it is deleted with
+// the last of them. An operator that is being replaced does not count.
 func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) {
 	for _, owner := range actual.GetOwnerReferences() {
 		other := s.csvs[owner.Name]
@@ -189,7 +189,7 @@ func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) 
 	}
 }
 
-// actual returns the live object from the cache; nil if it does not exist. Service accounts are metadata only.
+// actual returns the live object from the cache, or nil. Service accounts are metadata only.
 func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.Object, error) {
 	var out client.Object
 	if _, ok := desired.(*corev1.ServiceAccount); ok {

@@ -82,7 +82,7 @@ func applied[T client.Object](t *testing.T, desired T, more ...func(T)) T {
 	return out
 }
 
-// running sets what the API server and its controllers add to a Deployment.
+// running sets the fields that the API server and its controllers add to a Deployment.
 func running(d *appsv1.Deployment) {
 	d.Generation = 3
 	d.Annotations["deployment.kubernetes.io/revision"] = "1"
@@ -322,7 +322,7 @@ func TestRefused(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	for name, tc := range map[string]struct {
 		err    error
-		reason string // of the verdict; empty if it is retried
+		reason string // of the verdict, or empty for a retry
 	}{
 		"Invalid":    {apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), "InstallComponentFailed"},
 		"Forbidden":  {apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "foo", errors.New("no rights")), "InstallComponentFailed"},
@@ -344,8 +344,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBackOff verifies that errors that a user has to fix are retried less and less often, so that a cluster becomes
-// quiet.
+// TestBackOff verifies that errors that a user has to fix are retried less and less often, so a cluster becomes quiet.
 func TestBackOff(t *testing.T) {
 	r := reconciler(t)
 	for since, want := range map[time.Duration]time.Duration{0: time.Second, -time.Hour: time.Second, time.Minute: time.Minute, time.Hour: 10 * time.Minute} {
@@ -357,8 +356,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// TestTakeOverInterrupted verifies that what OLM wrote to a Deployment and the ClusterServiceVersion does not have is
-// removed, even if another writes the Deployment meanwhile.
+// TestTakeOverInterrupted verifies that Deployment fields that OLM wrote and the ClusterServiceVersion does not have
+// are removed, even if another client writes the Deployment meanwhile.
 func TestTakeOverInterrupted(t *testing.T) {
 	s := about(csv("v1"))
 	r := reconciler(t, s.csv)

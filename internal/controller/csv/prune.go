@@ -58,8 +58,8 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 	return nil
 }
 
-// isOurs reports whether an object with the labels of a CSV really is one of its objects: anybody who may patch an object can
-// label it. The garbage collector deletes one with an owner reference with the CSV in any case; others are recorded.
+// isOurs reports whether an object with the labels of a CSV really is one of its objects: any user with `patch` on an
+// object can label it. In any case the garbage collector deletes the objects that the CSV owns; others are recorded.
 func (r *Reconciler) isOurs(s *situation, o client.Object) bool {
 	if s.grant == nil && o.GetNamespace() == "" {
 		return r.Trust.All // a webhook of a CSV that was applied by hand

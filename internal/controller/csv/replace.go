@@ -16,7 +16,7 @@ import (
 )
 
 // replaceDeployments deletes Deployments whose selector must change, since it is immutable, and waits until they and
-// their pods are gone: two versions of an operator must not run side by side.
+// their pods no longer exist: two versions of an operator must not run side by side.
 func (r *Reconciler) replaceDeployments(ctx context.Context, s *situation, rendered install.Rendered) (*Verdict, error) {
 	for _, o := range rendered.Objects {
 		desired, ok := o.Object.(*appsv1.Deployment)

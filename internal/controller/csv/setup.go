@@ -34,9 +34,9 @@ const IndexCRD = "spec.customresourcedefinitions.name"
 // concurrency is how many CSVs are reconciled concurrently. Independent objects of each are applied concurrently, too.
 const concurrency = 8
 
-// SetupWithManager enqueues a CSV when it changes, or another CSV of its namespace, an object that it needs or consists
-// of, its grant, InstallPlan, Subscription or Probe, an OperatorGroup, or a namespace that one may select. around wraps
-// the reconciler so that it runs only in its mode.
+// SetupWithManager enqueues a CSV when it changes, or another CSV of its namespace, an object that it needs or
+// consists of, its grant, InstallPlan, Subscription or Probe, an OperatorGroup, or a namespace that one may select.
+// around restricts the reconciler to its lifecycle mode.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string {
 		return crdsOf(o.(*v1alpha1.ClusterServiceVersion))

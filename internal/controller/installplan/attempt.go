@@ -35,7 +35,7 @@ type attempt struct {
 	transient  error                         // with a problem: another attempt may not have it
 }
 
-// acts are the actions after which there is another.
+// acts are the actions that do not end a reconcile.
 var acts = map[action]func(*attempt, context.Context) error{
 	readStored:   (*attempt).readStored,
 	evaluateKept: (*attempt).evaluate,
@@ -86,8 +86,8 @@ func (a *attempt) write(ctx context.Context, after action) error {
 	return apply.UpdateStatus(ctx, a.r.Client, a.plan, FieldOwner)
 }
 
-// readStored reads the stored content of a plan that is being applied. If there is none, it finds out whether any CSV of
-// the plan has been written.
+// readStored reads the stored content of a plan that is being applied. If that is missing, it finds out whether any
+// CSV of the plan has been written.
 func (a *attempt) readStored(ctx context.Context) error {
 	source := types.NamespacedName{Namespace: a.plan.Spec.CatalogSourceNamespace, Name: a.plan.Spec.CatalogSource}
 	release, err := a.r.readings.reserve(ctx, a.r.Trust.Trusts(source), resumedSize)
@@ -125,8 +125,8 @@ func (a *attempt) resume(ctx context.Context) error {
 	return nil
 }
 
-// resolve finds what the plan installs. It reads the OperatorGroup, which determines what the plan may do, from the API
-// server.
+// resolve resolves the plan's bundles. It reads the OperatorGroup, which determines the plan's targets and identity,
+// from the API server.
 func (a *attempt) resolve(ctx context.Context) error {
 	problem, err := a.r.resolve(ctx, a.plan, &a.proposal)
 	if problem == nil && err == nil && (len(a.plan.Status.Plan) == 0 || !a.plan.Spec.Approved && anotherImage(a.plan, a.proposal.choices)) {
@@ -142,8 +142,8 @@ func (a *attempt) resolve(ctx context.Context) error {
 	return nil
 }
 
-// evaluate evaluates the gate. A user's approval does not override an operator that holds its update. For that there is
-// an override, which names the allowed version.
+// evaluate evaluates the gate. A user's approval does not override an operator that holds its update. Only the
+// override does, which names the allowed version.
 func (a *attempt) evaluate(ctx context.Context) error {
 	decision, asked, err := a.r.decide(ctx, a.plan.Namespace, &a.proposal, installplanstatus.Approved(a.plan))
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *attempt) evaluate(ctx context.Context) error {
 	return nil
 }
 
-// approve approves a plan with the resourceVersion that was evaluated, so that a plan that changed is evaluated again.
+// approve approves a plan with the resourceVersion that was evaluated, so a plan that changed is evaluated again.
 func (a *attempt) approve(ctx context.Context) error {
 	if a.gate.Overridden {
 		a.r.Recorder.Eventf(a.plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", a.gate.Message)

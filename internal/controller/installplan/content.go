@@ -142,7 +142,7 @@ func objectName(parts ...string) string {
 	return strings.Trim(name[:min(len(name), longest)], "-.")
 }
 
-// contentProblem returns the problem in an error about a bundle's content; nil if it is not a *catalog.Error.
+// contentProblem returns the problem in an error about a bundle's content, or nil if it is not a *catalog.Error.
 func contentProblem(choice resolve.Choice, err error) *condition.Problem {
 	reasoned, ok := errors.AsType[*catalog.Error](err)
 	if !ok {
@@ -151,7 +151,7 @@ func contentProblem(choice resolve.Choice, err error) *condition.Problem {
 	return &condition.Problem{Reason: reasoned.Reason, Message: fmt.Sprintf("Bundle %s of CatalogSource %s: %v", choice.Bundle.Name, choice.Catalog, err)}
 }
 
-// mayPass returns an error about a bundle's content that may be transient; nil if the bundle has to change.
+// mayPass returns an error about a bundle's content that may be transient, or nil if the bundle has to change.
 func mayPass(err error) error {
 	if reasoned, ok := errors.AsType[*catalog.Error](err); ok && reasoned.Permanent() {
 		return nil

@@ -66,7 +66,7 @@ type Reconciler struct {
 	// Rights enqueues plans that wait for a permission when permissions change.
 	Rights *apply.Rights
 
-	// OptIns has what the operators declared, read from the API server.
+	// OptIns stores the operators' declarations, and reads them from the API server.
 	OptIns *optin.Store
 
 	// Live reads custom resources for the decision whether an update may begin.

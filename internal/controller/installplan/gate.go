@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// decisionLasts is how old the decision of the gate may be when the first object of an update is written. An older
-	// one is made again.
+	// decisionLasts is how old the decision of the gate may be when the first object of an update is written. After
+	// that the gate is evaluated again.
 	decisionLasts = time.Second
 
 	// writesWithin is how long after that decision the request may take. It is not repeated after that, not even if the
@@ -37,7 +37,7 @@ const (
 type update struct {
 	target  string
 	running *v1alpha1.ClusterServiceVersion // only its name if it was uninstalled
-	left    *optin.OptIn                    // what the uninstalled one declared, or nil
+	left    *optin.OptIn                    // declaration of the uninstalled one, or nil
 }
 
 // updates returns the CSVs that a plan would replace, read from the API server.
@@ -140,7 +140,7 @@ func (r *Reconciler) decide(ctx context.Context, namespace string, p *proposal, 
 	return gate.EvaluatePlan(inputs), len(inputs) > 0, nil
 }
 
-// gateInputs reads what the gate needs to know about each update of a plan.
+// gateInputs reads the gate's inputs for each update of a plan.
 func (r *Reconciler) gateInputs(ctx context.Context, namespace string, replacements []replacement) ([]gate.Inputs, error) {
 	updates, err := r.updates(ctx, namespace, replacements)
 	if err != nil || len(updates) == 0 {
@@ -202,8 +202,8 @@ func (r *Reconciler) operatorCondition(ctx context.Context, key types.Namespaced
 	return out, nil
 }
 
-// allowing returns the Subscription on which an administrator allows the target, else the one that has the running CSV
-// installed; nil if neither exists.
+// allowing returns the Subscription on which an administrator allows the target, else the one that has the running
+// CSV installed, or nil.
 func (r *Reconciler) allowing(ctx context.Context, u update) (*v1alpha1.Subscription, error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(u.running.Namespace)); err != nil {
@@ -242,8 +242,8 @@ type heldError struct{ gate.Decision }
 
 func (e *heldError) Error() string { return e.Message }
 
-// confirm returns until when the first object of a plan may be written, according to a decision of the gate that has just
-// been made; zero if there is nothing to decide. It returns a *heldError if the gate holds the plan.
+// confirm returns until when the first object of a plan may be written, according to a fresh decision of the gate, or
+// zero if the plan updates no operator. It returns a *heldError if the gate holds the plan.
 func (a *attempt) confirm(ctx context.Context) (time.Time, error) {
 	if a.gate == nil || time.Since(a.decided) > decisionLasts {
 		if err := a.evaluate(ctx); err != nil {

@@ -14,35 +14,35 @@ import (
 	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
 
-// action is what to do for a plan.
+// action is the next step for a plan.
 type action string
 
 const (
 	begin action = "Begin" // a reconcile
 
-	// Actions after which there is another.
+	// Actions that do not end a reconcile.
 	readStored   action = "ReadStored"   // reads the stored content of a plan that is Installing
 	evaluateKept action = "EvaluateKept" // evaluates the gate for stored content of which no CSV has been written
 	resume       action = "Resume"       // prepares the rest of the stored content to be applied
-	resolvePlan  action = "Resolve"      // finds what the plan installs
+	resolvePlan  action = "Resolve"      // resolves the plan's bundles
 	evaluate     action = "Evaluate"     // evaluates the gate
 	approve      action = "Approve"      // approves the plan, and records that it is Installing
-	readBundles  action = "ReadBundles"  // reads what it installs, unless resolving did
+	readBundles  action = "ReadBundles"  // reads its bundles, unless resolving did
 	dryRun       action = "DryRun"       // dry-runs it
-	storeContent action = "StoreContent" // stores what it installs: from now on it is resumed, and not resolved
+	storeContent action = "StoreContent" // stores its content: from now on it is resumed, and not resolved
 	applyContent action = "Apply"        // evaluates the gate a last time, and applies it
 
 	// Actions that end a reconcile.
 	rest           action = "Rest"     // keeps the status
 	reportProblem  action = "Report"   // reports why the plan cannot be resolved
 	waitForRelease action = "Wait"     // reports that the gate holds it, or that a user has to approve it
-	remake         action = "Remake"   // deletes it, so that its Subscription creates another
+	remake         action = "Remake"   // deletes it, so its Subscription creates another
 	retry          action = "Retry"    // reports an error that may pass
 	fail           action = "Fail"     // reports an error that does not
 	finish         action = "Complete" // reports that it has been applied
 )
 
-// facts is what is known about a plan after an action.
+// facts is the state of a plan after an action.
 type facts struct {
 	plan    *olm.InstallPlan
 	stored  stored
@@ -63,7 +63,7 @@ const (
 	lost // although something has been written
 )
 
-// next returns what to do after an action. Each action is recorded before the next one that depends on it, so that an
+// next returns the action that follows another. Each action is recorded before the next one that depends on it, so an
 // interrupted plan is resumed.
 func next(after action, f facts) action {
 	switch after {
@@ -127,7 +127,7 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-// replace returns what to do with a plan that must not continue. A plan of a Subscription is replaced; a plan that a
+// replace returns the action for a plan that must not continue. A plan of a Subscription is replaced; a plan that a
 // user created fails.
 func replace(plan *olm.InstallPlan) action {
 	if slices.ContainsFunc(plan.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == v1alpha1.SubscriptionKind }) {
@@ -136,7 +136,7 @@ func replace(plan *olm.InstallPlan) action {
 	return fail
 }
 
-// result returns the result of installing a plan that an action reports; nil if there is none yet.
+// result returns the result of installing a plan that an action reports, or nil.
 func (f facts) result(of action) *installplanstatus.Result {
 	switch of {
 	case retry:
@@ -150,7 +150,7 @@ func (f facts) result(of action) *installplanstatus.Result {
 	}
 }
 
-// cause returns why a plan fails or is made again.
+// cause returns why a plan fails or is recreated.
 func (f facts) cause() condition.Problem {
 	if changed, ok := errors.AsType[*identityChanged](f.err); ok {
 		return condition.Problem{Reason: v1alpha1.PlanReasonIdentityChanged, Message: changed.Error()}

@@ -20,7 +20,7 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 )
 
-// preflight checks whether what the plan installs could run, and dry-runs, as the identity of the plan, everything that
+// preflight checks whether the plan's operators could run, and dry-runs, as the identity of the plan, everything that
 // the plan writes and that the CSV controller writes after it. Nothing is persisted. Objects that depend on something
 // in the plan itself are checked as far as possible: see phase.
 func (r *run) preflight(ctx context.Context) error {
@@ -57,8 +57,8 @@ func minor(t task) int {
 // placeholder replaces UIDs that are not known yet.
 const placeholder = types.UID("00000000-0000-0000-0000-000000000000")
 
-// parts returns tasks for what the CSV controller installs for a bundle, except the permissions, which are tasks of the
-// plan.
+// parts returns tasks for the objects that the CSV controller installs for a bundle, except the permissions, which
+// are tasks of the plan.
 func (r *run) parts(bundle int) ([]task, error) {
 	b := &r.content.Bundles[bundle]
 	csv, err := csvOf(b, r.plan.Name, r.scope)

@@ -37,8 +37,8 @@ const (
 // errReading is returned while the bundles of a plan are being read. The plan is enqueued when they have been.
 var errReading = errors.New("the bundles are being read")
 
-// readings reads the bundles of plans without occupying a worker: a registry may take minutes, and a tenant can have
-// more plans than there are workers.
+// readings reads the bundles of plans without occupying a worker: a registry may take minutes, and a tenant's plans
+// may outnumber the workers.
 type readings struct {
 	catalogs Catalogs
 	trusts   func(types.NamespacedName) bool
@@ -62,7 +62,7 @@ type reading struct {
 	manifests []*store.Manifests
 	err       error
 
-	left bool // no worker waits for it any more; guarded by readings.mu
+	left bool // no worker waits for it; guarded by readings.mu
 }
 
 func newReadings(catalogs Catalogs, trusts func(types.NamespacedName) bool, enqueue func(types.NamespacedName)) *readings {
@@ -113,7 +113,7 @@ func (r *readings) reserve(ctx context.Context, trusted bool, size int64) (relea
 	return func() { r.work[trusted].Release(size) }, nil
 }
 
-// of returns the reading of the given bundles for a plan, and starts it if there is none.
+// of returns the reading of the given bundles for a plan, and starts it if necessary.
 func (r *readings) of(plan types.NamespacedName, choices []resolve.Choice) *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()

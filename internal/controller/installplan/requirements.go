@@ -27,9 +27,9 @@ func (e *unmetError) Error() string { return e.message }
 // maxUnmet limits how many requirements a message names.
 const maxUnmet = 5
 
-// requirements returns an *unmetError if the plan updates an operator to a version that could not run, as far as the
-// bundles alone tell. Written nevertheless, the new version would wait for ever, and no other could replace the running
-// one. A first installation is written, and its CSV reports what is missing.
+// requirements returns an *unmetError if the plan updates an operator to a version that could not run, judging by the
+// bundles alone. Once written, the new version would wait forever, and no other could replace the running one. A
+// first installation is written, and its CSV reports the unmet requirements.
 func (r *run) requirements(ctx context.Context) error {
 	if !slices.ContainsFunc(r.content.Bundles, func(b record.Bundle) bool { return b.Replaces != "" }) {
 		return nil
@@ -48,7 +48,7 @@ func (r *run) requirements(ctx context.Context) error {
 	return &unmetError{"The new version cannot run here, so that nothing is changed: " + messages.List(unmet, maxUnmet, "; ")}
 }
 
-// missing returns what a bundle needs and the cluster and the plan do not have.
+// missing returns the requirements of a bundle that neither the cluster nor the plan meets.
 func (r *run) missing(ctx context.Context, b *record.Bundle) (out []string, err error) {
 	csv, err := csvOf(b, r.plan.Name, r.scope)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *run) missing(ctx context.Context, b *record.Bundle) (out []string, err 
 	return out, nil
 }
 
-// unserved returns why neither the plan nor the cluster serves a version of a kind; empty if one does.
+// unserved returns why neither the plan nor the cluster serves a version of a kind, or empty.
 func (r *run) unserved(ctx context.Context, d olm.CRDDescription) (string, error) {
 	crd := r.definitions.Named(d.Name)
 	if crd == nil {

@@ -27,7 +27,7 @@ import (
 	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
 
-// proposal is what a plan would install, read at one moment.
+// proposal is a plan's bundles and the identity that would install them, read at one moment.
 type proposal struct {
 	scope         Scope
 	choices       []resolve.Choice
@@ -39,7 +39,7 @@ type proposal struct {
 	release func()
 }
 
-// resolution returns what a proposal whose content was read installs, for the status.
+// resolution returns a proposal in the form for the status. Its content must have been read.
 func (p *proposal) resolution(steps []*olm.Step) *installplanstatus.Resolution {
 	out := &installplanstatus.Resolution{Steps: steps, ServiceAccount: p.identity.Account()}
 	for _, c := range p.choices {
@@ -144,13 +144,13 @@ func (r *Reconciler) unreadYet(namespace string) bool {
 	return slices.ContainsFunc(r.Catalogs.Visible(namespace), func(c catalog.Catalog) bool { return !c.Tried })
 }
 
-// replacement is a CSV that a plan installs, and the one that it replaces; empty if none.
+// replacement is a CSV that a plan installs, and the one that it replaces, or empty.
 type replacement struct {
 	name, replaces string
 	owned          []schema.GroupKind // the kinds that it owns
 }
 
-// replacements returns what a proposal installs. If it was not resolved, that is its stored content.
+// replacements returns the CSVs of a proposal. If it was not resolved, they are those of its stored content.
 func (p *proposal) replacements() []replacement {
 	var out []replacement
 	if len(p.choices) == 0 && p.content != nil {
@@ -179,7 +179,7 @@ func ownedBy(objects []*unstructured.Unstructured) []schema.GroupKind {
 	return nil
 }
 
-// account returns the service account that applies a proposal; zero for the manager.
+// account returns the service account that applies a proposal, or zero for the manager.
 func (p *proposal) account() types.NamespacedName {
 	if len(p.choices) == 0 && p.content != nil {
 		return p.content.Identity.Account()

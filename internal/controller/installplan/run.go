@@ -44,8 +44,8 @@ type run struct {
 	// configs holds spec.config of Subscriptions by name.
 	configs map[string]*olm.SubscriptionConfig
 
-	// confirm returns until when an object may be written, zero for no limit, or an error if nothing may. It is called again
-	// for each phase until a CSV has been written, and is nil from then on.
+	// confirm returns until when an object may be written, or zero for no limit, or an error if nothing may. It is
+	// called again for each phase until a CSV has been written, and is nil from then on.
 	confirm func(context.Context) (time.Time, error)
 
 	as          client.Client // acts as the identity
@@ -257,8 +257,8 @@ func (r *run) checkIdentity(ctx context.Context) error {
 	return nil
 }
 
-// grant stores what each CSV of the plan declares and its grant. It is the last step of a plan: the CSV controller
-// installs none of them before.
+// grant stores the declaration and the grant of each CSV of the plan. It is the last step of a plan: the CSV
+// controller installs none of them before.
 func (r *run) grant(ctx context.Context) error {
 	for i := range r.content.Bundles {
 		b := &r.content.Bundles[i]
@@ -401,7 +401,7 @@ func (f *taskError) Unwrap() error { return f.cause }
 // noAccount is the error if the service account that a plan has to be applied as does not exist.
 type noAccount struct{ error }
 
-// explain adds the task to an error, and turns an error that a retry does not fix into a refusal.
+// explain adds the task to an error, and turns an error that a retry does not fix into a *permanentError.
 func explain(t task, err error) error {
 	if err == nil {
 		return nil
@@ -421,8 +421,7 @@ func explain(t task, err error) error {
 	return &permanentError{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", t.title(), apierror.Message(err, maxQuoted))}
 }
 
-// notServed returns the refusal of an object whose kind the API server does not serve. Scripts for OLM look for its
-// message.
+// notServed returns the error for an object whose kind the API server does not serve. Scripts for OLM look for its message.
 func notServed(t task) error {
 	return &permanentError{v1alpha1.PlanReasonKindNotServed, fmt.Sprintf(
 		"api-server resource not found installing %s %s of %s: GroupVersionKind %s not found on the cluster. This API may have been deprecated and removed",

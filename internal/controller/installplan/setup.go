@@ -33,10 +33,9 @@ const (
 	retryMost  = 30 * time.Second
 )
 
-// SetupWithManager enqueues a plan when it changes. Until it is approved, CSVs and Subscriptions enqueue it, and while
-// it waits for approval Probes and OperatorConditions. OperatorGroups and catalogs enqueue it until it is finished, and
-// service accounts while it is applied. catalogs is the source of catalog changes; around wraps the reconciler so that
-// it runs only in its mode.
+// SetupWithManager enqueues a plan when it changes. Until it is approved, CSVs and Subscriptions enqueue it, and while it waits
+// for approval Probes and OperatorConditions. OperatorGroups and catalogs enqueue it until it is finished, and service accounts
+// while it is applied. catalogs is the source of catalog changes; around restricts the reconciler to its lifecycle mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source,
 	around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	deciding := handler.EnqueueRequestsFromMapFunc(r.in(olm.InstallPlanPhaseRequiresApproval))

@@ -50,7 +50,7 @@ func TestExplain(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 40123}, Err: syscall.ECONNREFUSED}
 	cases := map[string]struct {
 		err    error
-		reason string // of a refusal; empty if it is retried
+		reason string // of a permanent error, or empty for a retry
 		quoted string
 	}{
 		"Invalid": {err: apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reason: "InstallComponentFailed",

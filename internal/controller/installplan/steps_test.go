@@ -92,7 +92,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStamp verifies that a plan's CSV states what it really replaces, where it came from and what it targets.
+// TestStamp verifies that a plan's CSV states the CSV that it really replaces, its origin and its targets.
 func TestStamp(t *testing.T) {
 	annotations := func(targets string) map[string]any {
 		return map[string]any{
@@ -142,7 +142,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestContentIsExact verifies that a plan writes exactly what the catalog has, also after it was stored.
+// TestContentIsExact verifies that a plan writes the catalog's content exactly, also after it was stored.
 func TestContentIsExact(t *testing.T) {
 	exact := object(`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"foo"},
 		"spec":{"large":9007199254740993,"most":9223372036854775807,"one":1,"half":0.5,"list":[1,null,"<>"],"empty":{}}}`)
@@ -213,7 +213,7 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// TestStepsTooLarge verifies that the problem states what to do.
+// TestStepsTooLarge verifies that the problem states a remedy.
 func TestStepsTooLarge(t *testing.T) {
 	noise := make([]byte, maxPlan)
 	if _, err := rand.Read(noise); err != nil {

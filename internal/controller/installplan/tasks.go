@@ -29,11 +29,11 @@ type task struct {
 	csv    *v1alpha1.ClusterServiceVersion // of the bundle, as it is written
 	phase  phase
 
-	// object is the object to write, except for what is only known then, such as the UID of its owner.
+	// object is the object to write, except for fields that are only known then, such as the UID of its owner.
 	object *unstructured.Unstructured
 
-	// right is true if the object grants the operator permissions. It is rendered again when its owner is known, so
-	// that it is exactly what the CSV controller keeps.
+	// right is true if the object grants the operator permissions. It is rendered again when its owner is known, to
+	// match the CSV controller's object exactly.
 	right bool
 
 	// declared is true if the object is the Probe that the bundle's annotations ask for. A Probe among its manifests is not.
@@ -61,7 +61,7 @@ const (
 
 const kindCRD = "CustomResourceDefinition"
 
-// tasksOf returns what a plan writes in order, bundle by bundle.
+// tasksOf returns the writes of a plan in order, bundle by bundle.
 func tasksOf(content *record.Content, planName string, in Scope) ([]task, error) {
 	var out []task
 	for i := range content.Bundles {
@@ -175,8 +175,7 @@ func installOf(csv *v1alpha1.ClusterServiceVersion, in Scope) install.Install {
 	return install.Install{CSV: csv, Group: in.Group, Targets: in.Targets, Grant: install.GrantOf(&csv.Spec)}
 }
 
-// probeOf returns the Probe that annotations of a bundle's CustomResourceDefinitions ask for, without an owner; nil if
-// they do not.
+// probeOf returns the Probe that annotations of a bundle's CustomResourceDefinitions ask for, without an owner, or nil.
 func probeOf(csv *v1alpha1.ClusterServiceVersion, b *record.Bundle) *unstructured.Unstructured {
 	desired := annotations.BundleProbe(csv, b.Objects)
 	if desired == nil {

@@ -34,7 +34,7 @@ type ApprovalReconciler struct {
 	// Reader bypasses the cache, since an approval must not depend on stale objects.
 	Reader client.Reader
 
-	// OptIns has what operators declared, from a cache.
+	// OptIns reads the operators' declarations from a cache.
 	OptIns *optin.Store
 
 	// Live reads custom resources for the decision whether an update may begin.
@@ -83,8 +83,8 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	return reconcile.Result{RequeueAfter: condition.BackOff(new(since.(metav1.Time)), time.Now())}, nil
 }
 
-// judge returns the Verdict on a plan from what the API server has. If it would be approved, that includes the custom
-// resources of the operators that it updates.
+// judge returns the Verdict on a plan from the state of the API server. If the plan would be approved, that includes
+// the custom resources of the operators that it updates.
 func (r *ApprovalReconciler) judge(ctx context.Context, plan *olm.InstallPlan) (bridge.Verdict, error) {
 	now := at(r.Reader, r.Client, r.OptIns)
 	n, err := now.readLive(ctx, plan.Namespace, r.Identity)

@@ -33,7 +33,7 @@ type GateReconciler struct {
 	Clock    func() time.Time
 	Recorder events.EventRecorder
 
-	// OptIns has what operators declared, from a cache.
+	// OptIns reads the operators' declarations from a cache.
 	OptIns *optin.Store
 
 	// Self is the OperatorCondition of operator-status itself, which is never gated.

@@ -5,10 +5,10 @@ import (
 )
 
 const (
-	// restAfterOLM is how long OLM must not have written to a Subscription before we do. OLM's resolver overwrites the
-	// whole status of every Subscription of the namespace with what it read before it began. After a change of one
-	// spec, v0.46 lost 9 of 10 conditions that were written within a second, and none after this time: see
-	// TestFactResolverOverwritesStatus of e2e/olm.
+	// restAfterOLM is how long OLM must not have written to a Subscription before we do. OLM's resolver overwrites
+	// the whole status of every Subscription of the namespace with the state that it read when it started. After a
+	// change of one spec, v0.46 lost 9 of 10 conditions that were written within a second, and none after this time:
+	// see TestFactResolverOverwritesStatus of e2e/olm.
 	restAfterOLM = 2 * time.Second
 
 	// mostChurn is how long writes by OLM may delay ours.
@@ -18,13 +18,13 @@ const (
 	restForWords = 30 * time.Second
 )
 
-// history is what is remembered of a Subscription in memory. Losing it delays a write.
+// history is the in-memory record of a Subscription. Losing it delays a write.
 type history struct {
 	mine     string    // the resourceVersion that we last wrote
 	replaced string    // the one that it replaced
 	seen     string    // the last one that another client wrote
 	at       time.Time // when it was first seen
-	wanting  time.Time // since when there is something to write; zero if there is not
+	wanting  time.Time // since when a change is pending, or zero
 	wrote    time.Time // when we last wrote
 }
 

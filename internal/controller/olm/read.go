@@ -26,7 +26,7 @@ type view struct {
 	// from has everything else: the cache, or the API server where an update depends on it.
 	from client.Reader
 
-	// optIns has what operators declared, from there.
+	// optIns reads the operators' declarations from there.
 	optIns *optin.Store
 }
 
@@ -67,7 +67,7 @@ func (v view) read(ctx context.Context, namespace, identity string) (bridge.Name
 	return out, v.declared(ctx, namespace, &out)
 }
 
-// declared reads what the operators of a namespace declared, and those that no longer exist.
+// declared reads the declarations of a namespace's operators, including those that no longer exist.
 func (v view) declared(ctx context.Context, namespace string, out *bridge.Namespace) error {
 	records, err := v.optIns.In(ctx, namespace)
 	if err != nil {
@@ -144,7 +144,7 @@ func find[T any, O interface {
 	return out, nil
 }
 
-// planOf returns the InstallPlan that a Subscription's status refers to; nil if there is none.
+// planOf returns the InstallPlan that a Subscription's status refers to, or nil.
 func planOf(ctx context.Context, from client.Reader, sub *v1alpha1.Subscription) (*olm.InstallPlan, error) {
 	if sub.Status.InstallPlanRef == nil {
 		return nil, nil

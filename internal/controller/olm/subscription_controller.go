@@ -27,7 +27,7 @@ import (
 type SubscriptionReconciler struct {
 	Client client.Client
 
-	// OptIns has what operators declared, from a cache.
+	// OptIns reads the operators' declarations from a cache.
 	OptIns *optin.Store
 
 	// Identity identifies this process as a reader of custom resources.
@@ -88,7 +88,7 @@ func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 	return h
 }
 
-// inputs reads what the conditions of a Subscription depend on.
+// inputs reads the inputs of a Subscription's conditions.
 func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (bridge.Inputs, error) {
 	out := bridge.Inputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
 	n, err := cached(r.Client, r.OptIns).readAll(ctx, sub.Namespace, r.Identity)

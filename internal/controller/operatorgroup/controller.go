@@ -40,7 +40,7 @@ type Reconciler struct {
 	Now    func() time.Time
 }
 
-// Reconcile updates what depends on one OperatorGroup, or cleans up after it.
+// Reconcile updates the status of one OperatorGroup and the objects that depend on it, or cleans up after it.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	group := &operatorsv1.OperatorGroup{}
 	if err := r.Client.Get(ctx, request.NamespacedName, group); apierrors.IsNotFound(err) {

@@ -54,8 +54,8 @@ func (r *Reconciler) apply(ctx context.Context, role *rbacv1.ClusterRole) error 
 	return r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: raw}), FieldOwner, client.ForceOwnership)
 }
 
-// collect deletes the ClusterRoles of a deleted OperatorGroup. The garbage collector cannot: a cluster-scoped object
-// cannot have a namespaced owner. Anybody who may patch a ClusterRole can label it as one of these: their names count, too.
+// collect deletes the ClusterRoles of a deleted OperatorGroup. The garbage collector cannot: a cluster-scoped object cannot
+// have a namespaced owner. Any user with `patch` on a ClusterRole can label it as one of these, so their names count, too.
 func (r *Reconciler) collect(ctx context.Context, group types.NamespacedName) error {
 	gone := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
 	list := &rbacv1.ClusterRoleList{}

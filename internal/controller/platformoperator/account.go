@@ -31,7 +31,7 @@ func identityOf(op *v1alpha1.PlatformOperator, otherwise apply.Identity) apply.I
 type actor struct {
 	apply.Identity
 
-	// shared is true if the author of the PlatformOperator did not name the account, so that every author has the objects
+	// shared is true if the author of the PlatformOperator did not name the account, so every author has the objects
 	// of `spec.resources` applied as it.
 	shared bool
 
@@ -43,7 +43,7 @@ type actor struct {
 	writer client.Client
 }
 
-// refuses returns why the actor does not apply an object; nil if it may try. An account that all authors of PlatformOperators
+// refuses returns why the actor does not apply an object, or nil. An account that all authors of PlatformOperators
 // share may have more permissions than they: it neither grants them, nor writes where they must not install either.
 func (c composer) refuses(a actor, o *unstructured.Unstructured) *condition.Problem {
 	namespace := o.GetNamespace()

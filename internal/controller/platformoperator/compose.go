@@ -25,7 +25,7 @@ import (
 // FieldOwner is the field manager of everything that is applied for a PlatformOperator.
 const FieldOwner = "operator-status-platform"
 
-// annotationComposed on an object holds the hash of what was applied, so that a field that was dropped is noticed.
+// annotationComposed on an object holds the hash of its applied content, so a field that was dropped is noticed.
 const annotationComposed = "operatorstatus.io/composed"
 
 // composer composes the objects of one PlatformOperator.
@@ -105,8 +105,8 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	return out, contested
 }
 
-// live returns the object as it exists; nil if it is not found. The manager reads it from the watch cache if it is
-// there. A service account always reads from the API server, which checks its permissions.
+// live returns the existing object, or nil. The manager prefers the watch cache. A service account always reads from
+// the API server, which checks its permissions.
 func (c composer) live(ctx context.Context, as actor, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if as.IsManager() {
 		if out := c.Watches.Get(ctx, desired); out != nil {
@@ -156,7 +156,7 @@ func (c composer) prune(ctx context.Context, desired []platformoperatorstatus.De
 }
 
 // remove deletes an object that the PlatformOperator controls. It returns the object while it still exists, with a
-// Problem if it may not be deleted; nil if it is not found or the PlatformOperator does not control it.
+// Problem if it may not be deleted, or nil if it is not found or not controlled.
 func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*platformoperatorstatus.Object, error) {
 	out, as, err := c.recorded(ctx, r)
 	if err != nil || out == nil {
@@ -205,7 +205,7 @@ func (c composer) recorded(ctx context.Context, r v1alpha1.ResourceStatus) (*pla
 	return out, as, nil
 }
 
-// own returns the object of a reference; nil if it is not found or the PlatformOperator does not control it.
+// own returns the object of a reference if the PlatformOperator controls it, or nil.
 func (c composer) own(ctx context.Context, as actor, ref corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	out := platformoperatorstatus.NewObject(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
 	err := c.place(out)
@@ -256,7 +256,7 @@ func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*plat
 	return out, nil
 }
 
-// problemOf returns an error as a Problem that a user must fix; nil if there is no error, or it may pass on retry.
+// problemOf returns an error as a Problem that a user must fix, or nil if err is nil or may pass on retry.
 func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Problem {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ type contests struct {
 	of map[contested]contest
 }
 
-// contested identifies what is written: the object, and the hash of its content.
+// contested identifies a write: the object, and the hash of its content.
 type contested struct{ object, hash string }
 
 type contest struct {

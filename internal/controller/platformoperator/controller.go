@@ -47,8 +47,8 @@ type Reconciler struct {
 	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// Composer is the account that applies `spec.resources` unless another is chosen for it. It may do what ClusterRoles
-	// labelled for it allow.
+	// Composer is the account that applies `spec.resources` unless another is chosen for it. ClusterRoles labelled
+	// for it grant its permissions.
 	Composer apply.Identity
 
 	// DefaultAccount applies `spec.resources` of PlatformOperators that name no service account; usually the Composer.

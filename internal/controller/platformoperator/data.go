@@ -33,7 +33,7 @@ type data struct {
 	// found holds some objects of each kind and namespace, at most maxFound.
 	found []found
 
-	// unread is a message with what could not be listed, and why; empty if everything could.
+	// unread names a kind that could not be listed, and why, or is empty.
 	unread string
 }
 
@@ -131,8 +131,7 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 	return nil
 }
 
-// operator returns the Subscription of a reference and the CSVs that it installed; nil if the Subscription does not
-// exist or the PlatformOperator does not control it.
+// operator returns the Subscription of a reference if the PlatformOperator controls it, and the CSVs that it installed, or nil.
 func (c composer) operator(ctx context.Context,
 	ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
 	sub := &operatorsv1alpha1.Subscription{}
@@ -232,7 +231,7 @@ var furniture = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-
 // none reports whether nothing blocks the deletion.
 func (d data) none() bool { return len(d.found) == 0 && d.unread == "" }
 
-// message returns what the deletion waits for, and how to override that.
+// message returns the blockers of the deletion, and how to override them.
 func (d data) message(op *v1alpha1.PlatformOperator) string {
 	var kinds []string
 	byKind := map[string][]string{}
@@ -262,7 +261,7 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 func named(names []string) string {
 	const most = 5
 	names = slices.Sorted(slices.Values(names))
-	if len(names) >= maxFound { // there may be more than were collected
+	if len(names) >= maxFound { // more may exist than were collected
 		return strings.Join(names[:most], ", ") + ", and more"
 	}
 	return messages.List(names, most, ", ")

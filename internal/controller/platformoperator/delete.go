@@ -41,7 +41,7 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	return c.end(ctx, left)
 }
 
-// end removes the finalizer if nothing is left. Otherwise it reports what is left, and requeues.
+// end removes the finalizer if nothing is left. Otherwise it reports the remaining objects, and requeues.
 func (c composer) end(ctx context.Context, left []platformoperatorstatus.Object) (reconcile.Result, error) {
 	if len(left) == 0 {
 		return reconcile.Result{}, c.finish(ctx)
@@ -80,7 +80,7 @@ const unreadRetry = 10 * time.Minute
 // anyway reports whether the operator is to be uninstalled although users have data.
 func (c composer) anyway() bool { return c.op.Annotations[v1alpha1.AnnotationDeleteAnyway] == "true" }
 
-// dismantling reports whether uninstalling has begun. By then there was no users' data.
+// dismantling reports whether uninstalling has started. By then no users' data existed.
 func (c composer) dismantling() bool {
 	synced := meta.FindStatusCondition(c.op.Status.Conditions, v1alpha1.ConditionSynced)
 	return synced != nil && synced.Reason == v1alpha1.ReasonDeleting

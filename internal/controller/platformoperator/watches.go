@@ -96,7 +96,7 @@ func (w *Watches) Stop(ctx context.Context, kinds ...schema.GroupVersionKind) {
 	}
 }
 
-// Get returns an object from the watch cache; nil if it is not there, or the cache has not synced.
+// Get returns an object from the watch cache, or nil if it is not found or the cache has not synced.
 func (w *Watches) Get(ctx context.Context, o *unstructured.Unstructured) *unstructured.Unstructured {
 	w.mu.Lock()
 	informer, ok := w.started[o.GroupVersionKind()]

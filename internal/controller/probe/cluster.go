@@ -47,8 +47,8 @@ func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1a
 	return csv, nil
 }
 
-// operatorNotFound returns that the ClusterServiceVersion of a Probe does not exist; empty if there are none on the cluster,
-// where a Probe is of an operator that was installed otherwise.
+// operatorNotFound returns a message that the ClusterServiceVersion of a Probe does not exist. It is empty if the
+// cluster does not serve ClusterServiceVersions: operators are then installed otherwise.
 func operatorNotFound(ctx context.Context, c client.Reader, key types.NamespacedName) (string, error) {
 	if served, err := serves(ctx, c, csvCRD, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return "", err

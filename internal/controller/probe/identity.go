@@ -21,9 +21,9 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// targets returns the namespaces in which a Probe's custom resources are read; the empty one means all. With a CSV they
-// are the current target namespaces of its OperatorGroup, or those of its annotation if there is not exactly one
-// OperatorGroup. Without a CSV they are spec.namespaces.
+// targets returns the namespaces in which a Probe's custom resources are read; the empty one means all. With a CSV
+// they are the current target namespaces of its OperatorGroup, or those of its annotation unless exactly one
+// OperatorGroup exists. Without a CSV they are spec.namespaces.
 func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
 	if csv == nil {
 		return operand.OrAll(probe.Spec.Namespaces), nil
@@ -75,7 +75,7 @@ func (r *StatusReconciler) namespaceExists(ctx context.Context, name string) (bo
 	}
 }
 
-// missingNamespaces returns the Problem that namespaces do not exist; nil if none is missing.
+// missingNamespaces returns the Problem that namespaces do not exist, or nil.
 func missingNamespaces(names []string) *condition.Problem {
 	if len(names) == 0 {
 		return nil
@@ -88,7 +88,8 @@ func missingNamespaces(names []string) *condition.Problem {
 	return &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound, Message: text}
 }
 
-// operatorGroup returns the OperatorGroup of a namespace; nil if there is not exactly one, or if they are not watched.
+// operatorGroup returns the only OperatorGroup of a namespace. It is nil if the namespace has none or several, or
+// while OperatorGroups are not watched.
 func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) (*operatorsv1.OperatorGroup, error) {
 	if !r.operatorGroups.Load() {
 		return nil, nil
@@ -104,7 +105,7 @@ func (r *StatusReconciler) operatorGroup(ctx context.Context, namespace string) 
 }
 
 // choose returns the first candidate that may list and watch all targets, or the first of all if none may. It keeps a
-// choice that works, so that it creates no SubjectAccessReviews while reads succeed.
+// choice that works, so it creates no SubjectAccessReviews while reads succeed.
 func (r *StatusReconciler) choose(ctx context.Context, probe types.NamespacedName, candidates []types.NamespacedName,
 	targets []watch.Target) (types.NamespacedName, error) {
 	if len(candidates) == 1 {

@@ -37,7 +37,7 @@ import (
 
 // Pods runs the readers of Probes with isolation Pod.
 type Pods struct {
-	// Image returns the image of the readers, which is that of the manager; "" if it is not known.
+	// Image returns the image of the readers, which is that of the manager, or "" if unknown.
 	Image func(context.Context) (string, error)
 
 	// Namespace of the manager, whose service account creates them.
@@ -183,9 +183,9 @@ func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe)
 	return nil, nil
 }
 
-// forbidden returns that the manager lacks the ClusterRole of isolation in the namespace of a Probe, and the command that
-// grants it; or, if it has that, what else denies the request: the API server answers the same to a request that a quota
-// or a policy denies.
+// forbidden returns the Problem that the manager lacks the ClusterRole of isolation in the namespace of a Probe, with
+// the command that grants it. If the manager has the ClusterRole, the Problem quotes the API server, which answers
+// the same to a request that a quota or a policy denies.
 func (r *StatusReconciler) forbidden(ctx context.Context, what string, probe *v1alpha1.Probe, err error) (*condition.Problem, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: probe.Namespace, Group: appsv1.GroupName, Resource: "deployments", Verb: "create"},
@@ -202,12 +202,12 @@ func (r *StatusReconciler) forbidden(ctx context.Context, what string, probe *v1
 		what, probe.Namespace, apierror.Message(err, maxQuoted), r.Pods.Namespace)}, nil
 }
 
-// refused returns that the API server does not accept the pod of a Probe.
+// refused returns the Problem that the API server rejects the pod of a Probe.
 func refused(err error) *condition.Problem {
 	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "The pod of the Probe is refused: " + apierror.Message(err, maxQuoted)}
 }
 
-// account returns the name of the service account that reads all resources of the plan; "" if there is none.
+// account returns the name of the service account that reads all resources of the plan, or "".
 func (p plan) account() string {
 	for _, resource := range p {
 		for _, reading := range resource.readings {
@@ -250,17 +250,17 @@ func (p *Pods) watch(mgr ctrl.Manager, c controller.Controller) error {
 	return c.Watch(source.Kind[client.Object](p.deployments, &appsv1.Deployment{}, owner))
 }
 
-// deployment returns the Deployment of a Probe from the cache; nil if there is none.
+// deployment returns the Deployment of a Probe from the cache, or nil.
 func (p *Pods) deployment(ctx context.Context, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
 	return isolation.Deployment(ctx, p.deployments, probe)
 }
 
-// live returns the Deployment of a Probe from the API server; nil if there is none.
+// live returns the Deployment of a Probe from the API server, or nil.
 func (p *Pods) live(ctx context.Context, probe *v1alpha1.Probe) (*appsv1.Deployment, error) {
 	return isolation.Deployment(ctx, p.Live, probe)
 }
 
-// account returns the service account of a Probe's pod; the zero value if there is none.
+// account returns the service account of a Probe's pod, or the zero value.
 func (p *Pods) account(ctx context.Context, probe *v1alpha1.Probe) types.NamespacedName {
 	if d, err := p.deployment(ctx, probe); err == nil && d != nil {
 		return types.NamespacedName{Namespace: probe.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName}
@@ -293,8 +293,8 @@ func (p *Pods) problem(ctx context.Context, probe *v1alpha1.Probe, d *appsv1.Dep
 	return out, nil
 }
 
-// podProblem returns why a pod does not run; "" if that is not known. What the kubelet reports alternates while it
-// retries, so that the texts here are constant.
+// podProblem returns why a pod does not run, or "" if unknown. The kubelet's report alternates while it retries, so
+// the texts here are constant.
 func podProblem(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if ended := s.LastTerminationState.Terminated; ended != nil && !s.Ready {

@@ -44,7 +44,7 @@ func (p plan) unread(why condition.Problem) plan {
 	return out
 }
 
-// resources returns the resources of the plan with what has been read of them, or why they are not read.
+// resources returns the resources of the plan with their Snapshots, or why they are not read.
 func (p plan) resources(subs map[reading]*watch.Subscription, refused map[reading]error) []probestatus.Resource {
 	out := make([]probestatus.Resource, 0, len(p))
 	for _, resource := range p {

@@ -34,7 +34,7 @@ type PodReader struct {
 	queue    workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	log      logr.Logger
 
-	current atomic.Bool // whether the status is what was last read
+	current atomic.Bool // whether the status reflects the last reading
 }
 
 // NewPodReader returns a PodReader for the plan that the manager made.
@@ -47,7 +47,7 @@ func NewPodReader(config *rest.Config, identity, planText string, log logr.Logge
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
-	mapper := meta.NewDefaultRESTMapper(nil) // what it may do does not include discovery
+	mapper := meta.NewDefaultRESTMapper(nil) // its permissions do not include discovery
 	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), meta.RESTScopeNamespace)
 	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *PodReader) report(ctx context.Context, in probestatus.Inputs) error {
 	return nil
 }
 
-// Ready returns an error unless the status is what was last read.
+// Ready returns an error unless the status reflects the last reading.
 func (r *PodReader) Ready(*http.Request) error {
 	if !r.current.Load() {
 		return errors.New("the status of the Probe is not current")

@@ -14,8 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// podPlan is the plan of a Probe with isolation Pod, and what the manager knows of it and the pod has no permission to
-// read.
+// podPlan is the plan of a Probe with isolation Pod, with the facts that only the manager has permission to read.
 type podPlan struct {
 	Probe       types.NamespacedName `json:"probe"`
 	Generation  int64                `json:"generation"`
@@ -36,7 +35,7 @@ type podResource struct {
 	Problems []condition.Problem         `json:"problems,omitempty"`
 	Resource schema.GroupVersionResource `json:"gvr,omitzero"`
 
-	// Namespaces to read; "" for all.
+	// Namespaces to read, or "" for all.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -86,7 +85,7 @@ func (p podPlan) plan() plan {
 	var out plan
 	for _, r := range p.Resources {
 		next := planned{Resource: probestatus.Resource{CRD: r.CRD, Kind: r.Kind, Absent: r.Absent, Problems: r.Problems}}
-		next.Expressions, _ = probestatus.Parse(r.ProbeResource) // the manager reports what cannot be parsed
+		next.Expressions, _ = probestatus.Parse(r.ProbeResource) // the manager reports parse errors
 		next.Invalid = next.Invalid || r.Invalid
 		for _, namespace := range r.Namespaces {
 			next.readings = append(next.readings, reading{watch.Target{Resource: r.Resource, Namespace: namespace}, r.Upgradeable, r.Important, r.Invalid})

@@ -21,7 +21,7 @@ type Reader interface {
 	Subscribe(watch.Request) (*watch.Subscription, error)
 }
 
-// reading identifies what a Probe reads: one resource, in one namespace or all. Equal readings share a Subscription.
+// reading identifies one resource that a Probe reads, in one namespace or all. Equal readings share a Subscription.
 type reading struct {
 	target                 watch.Target
 	upgradeable, important string
@@ -42,8 +42,8 @@ type readings struct {
 	byProbe map[types.NamespacedName]map[reading]*watch.Subscription
 }
 
-// budget limits the watches of the Probes of one namespace, and of all Probes. A watch takes about 60 KiB: all of them
-// fit into the manager's memory, and no namespace uses up what others need.
+// budget limits the watches of the Probes of one namespace, and of all Probes. A watch takes about 60 KiB: all of
+// them fit into the manager's memory, and no namespace uses up the share of the others.
 type budget struct{ namespace, all int }
 
 var watches = budget{namespace: 1000, all: 4000}
@@ -86,9 +86,8 @@ func (r *readings) use() (used, limit int) {
 	return used, r.budget.all
 }
 
-// keep opens and closes Subscriptions so that a Probe has the wanted ones. It returns them, and those refused because
-// of too many condition types. Existing Subscriptions remain as they are. New ones open before unwanted ones close,
-// unless there is no room for both.
+// keep opens and closes Subscriptions so that a Probe has the wanted ones. It returns them, and those refused because of too
+// many condition types. Existing Subscriptions remain as they are. New ones open before unwanted ones close, if both fit.
 func (r *readings) keep(probe types.NamespacedName,
 	wanted map[reading]probestatus.Expressions) (now map[reading]*watch.Subscription, refused map[reading]error, err error) {
 	r.mu.Lock()

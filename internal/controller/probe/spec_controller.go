@@ -31,7 +31,7 @@ import (
 type SpecReconciler struct {
 	Client client.Client
 
-	// OptIns has what the operators declared.
+	// OptIns stores the operators' declarations.
 	OptIns *optin.Store
 
 	// Changes is the cache that OptIns reads from.
@@ -78,8 +78,8 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	return reconcile.Result{}, r.forgetFormer(ctx, csv, others)
 }
 
-// declared returns what an operator declared. Once it has run that is recorded, and no longer follows its
-// CustomResourceDefinitions. An InstallPlan of the built-in loops records it at once.
+// declared returns an operator's declaration. Once the operator has run, its declaration is recorded, and no longer
+// follows its CustomResourceDefinitions. An InstallPlan of the built-in loops records it at once.
 func (r *SpecReconciler) declared(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.ProbeResource, error) {
 	record, err := r.OptIns.Get(ctx, client.ObjectKeyFromObject(csv))
 	if err != nil {
@@ -197,7 +197,7 @@ func annotated(probe *v1alpha1.Probe) bool {
 	return probe.Spec != nil && probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations
 }
 
-// done logs what was done to a Probe. It ignores errors that only mean that the cache is stale: its next event enqueues
+// done logs a change of a Probe. It ignores errors that only mean that the cache is stale: its next event enqueues
 // the Probe again.
 func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) error {
 	switch {
@@ -210,8 +210,8 @@ func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) er
 	return fmt.Errorf("%s Probe %s, as CRD annotations ask: %w", what, client.ObjectKeyFromObject(probe), err)
 }
 
-// SetupWithManager enqueues a ClusterServiceVersion when it, one that replaces it, a CustomResourceDefinition that it
-// owns, its Probe, or the record of what it declared changes.
+// SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition that it owns,
+// its Probe, or the record of its declaration changes.
 func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-spec").

@@ -48,7 +48,7 @@ type StatusReconciler struct {
 
 	Recorder events.EventRecorder
 
-	// OptIns has what the operators declared.
+	// OptIns reads the operators' declarations.
 	OptIns *optin.Store
 
 	// Identity is the leader election identity of this process. The status of a Probe records it as the reader.
@@ -87,10 +87,10 @@ func NewStatusReconciler(c client.Client, reader Reader, recorder events.EventRe
 // before the reconciler starts.
 func (r *StatusReconciler) HideForeignNames() { r.readings.ownFirst = true }
 
-// coalesce delays the reconcile after a change of counts only, so that it covers further changes.
+// coalesce delays the reconcile after a change of counts only, to cover further changes.
 const coalesce = 500 * time.Millisecond
 
-// concurrency is how many Probes are reconciled at once, so that many that change together do not wait for one another.
+// concurrency is how many Probes are reconciled at once. Those that change together should not wait for one another.
 const concurrency = 4
 
 // notify enqueues a Probe: at once if urgent, otherwise after coalesce.
@@ -229,8 +229,8 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 	return in, plan, err
 }
 
-// annotations reads what concerns the annotations behind a Probe's spec: the problems with them, whether the spec is
-// outdated, and whether the CustomResourceDefinitions have others than the operator declared.
+// annotations reads the state of the annotations behind a Probe's spec: the problems with them, whether the spec is
+// outdated, and whether those of the CustomResourceDefinitions differ from the operator's declaration.
 func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, in *probestatus.Inputs) error {
 	if csv == nil || in.Probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
 		return nil
@@ -258,8 +258,7 @@ func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.Cluste
 	return nil
 }
 
-// differences returns how the annotations of CustomResourceDefinitions differ from what their operator declared; empty
-// if they do not.
+// differences returns how the annotations of CustomResourceDefinitions differ from their operator's declaration, or empty.
 func (r *StatusReconciler) differences(csv *v1alpha1.ClusterServiceVersion, record *optin.OptIn, crds []*apiextensions.CustomResourceDefinition) string {
 	found := annotations.Differences(record.Resources, crds)
 	if len(found) == 0 {
@@ -340,9 +339,9 @@ func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
 	return c
 }
 
-// retryAfter returns when to requeue a Probe that cannot read; 0 for never. For a missing permission that is after as
-// long as the problem has lasted, between a second and half a minute. A new service account enqueues the Probe, so a
-// missing one only requeues it for the Event.
+// retryAfter returns the delay before requeueing a Probe that cannot read. Zero means never. For a missing permission
+// it is as long as the problem has lasted, between a second and half a minute. A new service account enqueues the
+// Probe, so a missing one only requeues it for the Event.
 func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced); c != nil &&
 		(c.Reason == v1alpha1.ReasonTooManyWatches || c.Reason == v1alpha1.ReasonTooManyConditions) {

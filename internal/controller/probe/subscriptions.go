@@ -17,7 +17,7 @@ import (
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 )
 
-// held returns the updates that wait for a Probe; none while Subscriptions are not watched.
+// held returns the updates that wait for a Probe, or none while Subscriptions are not watched.
 func (r *StatusReconciler) held(ctx context.Context, key types.NamespacedName) ([]probestatus.Held, error) {
 	if !r.subscriptions.Load() {
 		return nil, nil
@@ -43,7 +43,7 @@ func (r *StatusReconciler) held(ctx context.Context, key types.NamespacedName) (
 	return probestatus.HeldBy(key.Name, subs.Items, csvs), nil
 }
 
-// WatchSubscriptions enqueues the Probes of a namespace when a Subscription changes, so that they report held updates.
+// WatchSubscriptions enqueues the Probes of a namespace when a Subscription changes, since they report held updates.
 // Call it once Subscriptions and ClusterServiceVersions are installed.
 func (r *StatusReconciler) WatchSubscriptions(mgr ctrl.Manager, c controller.Controller) error {
 	err := c.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)))

@@ -35,7 +35,7 @@ import (
 const FieldOwner = client.FieldOwner("operator-status-subscription")
 
 // Reconciler reconciles all Subscriptions of a namespace at once: a request names the namespace. The oldest
-// Subscription is first, and what it installs counts as present for the others.
+// Subscription is first, and the bundles that it installs count as present for the others.
 type Reconciler struct {
 	Client client.Client
 
@@ -90,8 +90,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return apply.Requeue(reconcile.Result{RequeueAfter: again}, outdated)
 }
 
-// one creates the InstallPlan that a Subscription needs and writes its status. It returns when to requeue if no event
-// does; 0 for never.
+// one creates the InstallPlan that a Subscription needs and writes its status. It returns the delay before a requeue
+// without an event. Zero means never.
 func (r *Reconciler) one(ctx context.Context, n *namespace, sub *v1alpha1.Subscription) (time.Duration, error) {
 	res, ok := n.results[sub.Name]
 	if !ok {
@@ -157,7 +157,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 	return out
 }
 
-// unresolvedPlan returns why an InstallPlan could not be resolved; nil if it could.
+// unresolvedPlan returns why an InstallPlan could not be resolved, or nil.
 func unresolvedPlan(plan *olm.InstallPlan) *resolve.Problem {
 	if plan == nil {
 		return nil
@@ -203,8 +203,8 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	return 0, nil
 }
 
-// ensure returns the InstallPlan for a solution and creates it if necessary. Its name is derived from the solution and
-// the deleted plan before it, so that a plan that was created just before a restart is found again.
+// ensure returns the InstallPlan for a solution and creates it if necessary. Its name is derived from the solution
+// and the deleted plan before it, so a plan that was created just before a restart is found again.
 func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, res *result) (*olm.InstallPlan, error) {
 	desired := planFor(res.owners, res.solution)
 	if actual := n.planLike(desired, res.owners[0]); actual != nil {
@@ -253,8 +253,8 @@ func (r *Reconciler) deletedPlan(ctx context.Context, n *namespace, sub *v1alpha
 	return "", nil
 }
 
-// discard deletes what a newer plan makes obsolete: InstallPlans that are not being applied and have not installed any
-// CSV that exists, and CSVs of deleted plans that were not applied completely.
+// discard deletes objects that a newer plan makes obsolete: InstallPlans that are not being applied and have not
+// installed any CSV that exists, and CSVs of deleted plans that were not applied completely.
 func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Subscription, wanted *olm.InstallPlan) error {
 	if wanted == nil {
 		return nil

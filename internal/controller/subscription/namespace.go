@@ -136,8 +136,8 @@ func (r *Reconciler) sources(ctx context.Context, name string, catalogs []catalo
 	return out, nil
 }
 
-// head returns the newest CSV of a Subscription's package; nil if none exists. If the Subscription was for another
-// package before, it is that package's CSV if the new package replaces it.
+// head returns the newest CSV of a Subscription's package, or nil. If the Subscription was for another package
+// before, it is that package's CSV if the new package replaces it.
 func (n *namespace) head(sub *v1alpha1.Subscription) *v1alpha1.ClusterServiceVersion {
 	var entries map[string]bool
 	var former *v1alpha1.ClusterServiceVersion
@@ -217,7 +217,7 @@ func catalogOf(sub *v1alpha1.Subscription) types.NamespacedName {
 	return types.NamespacedName{Namespace: sub.Spec.CatalogSourceNamespace, Name: sub.Spec.CatalogSource}
 }
 
-// result is what a Subscription needs next.
+// result is the next step of a Subscription.
 type result struct {
 	// unread is true if the next step is unknown because the catalog is about to be read.
 	unread bool
@@ -232,15 +232,15 @@ type result struct {
 	// owners are the Subscriptions that the solution is for: several if none of them can be updated alone.
 	owners []*v1alpha1.Subscription
 
-	// skips is true if the head never ran, and the solution replaces what runs in its place, too.
+	// skips is true if the head never ran, and the solution also replaces the CSV that runs in its place.
 	skips bool
 
 	// wanted is true if the solution may be installed now.
 	wanted bool
 }
 
-// resolveAll resolves each Subscription, oldest first. What one installs counts as present for the next. Subscriptions
-// that block each other's update are resolved together.
+// resolveAll resolves each Subscription, oldest first. The bundles that one installs count as present for the next.
+// Subscriptions that block each other's update are resolved together.
 func (n *namespace) resolveAll() {
 	n.results = map[string]*result{}
 	for _, sub := range n.subs {
@@ -262,7 +262,7 @@ func (n *namespace) resolveAll() {
 	n.resolveTogether()
 }
 
-// want adds what a result installs to the planned installs, if it may be installed now.
+// want adds the bundles of a result to the planned ones, if they may be installed now.
 func (n *namespace) want(sub *v1alpha1.Subscription, res *result) {
 	if len(res.solution.Choices) == 0 {
 		return
@@ -351,8 +351,8 @@ func (n *namespace) inputs(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSer
 	return resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)}
 }
 
-// skip skips a newest CSV whose installation has never begun, if there is what updates the running one directly. As
-// nothing of the skipped one has ever run, this is safe where an update of a failed one is not.
+// skip skips a newest CSV whose installation never started, if the running one can be updated directly. As nothing of
+// the skipped one ever ran, this is safe, unlike an update of a failed one.
 func (n *namespace) skip(sub *v1alpha1.Subscription, res *result) {
 	running := n.inPlaceOf(res.head)
 	if running == nil || res.problem != nil {
@@ -366,8 +366,7 @@ func (n *namespace) skip(sub *v1alpha1.Subscription, res *result) {
 	}
 }
 
-// inPlaceOf returns the CSV that runs in place of a newest one whose installation waits, or has failed, before it began;
-// nil if there is none.
+// inPlaceOf returns the CSV that runs in place of a newest one whose installation waits, or failed before it started, or nil.
 func (n *namespace) inPlaceOf(head *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
 	if head == nil || csvchain.Begun(head) || head.Status.Phase != olm.CSVPhasePending && head.Status.Phase != olm.CSVPhaseFailed {
 		return nil
@@ -394,7 +393,7 @@ func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.Clus
 	return out
 }
 
-// surroundings returns what exists besides what the given Subscriptions have installed.
+// surroundings returns the state of the cluster except for the CSVs of the given Subscriptions.
 func (n *namespace) surroundings(subs ...*v1alpha1.Subscription) resolve.Surroundings {
 	own := func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return slices.ContainsFunc(subs, func(sub *v1alpha1.Subscription) bool { return n.head(sub) == csv })
@@ -448,7 +447,7 @@ func (n *namespace) deleted(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 	return head == nil && sub.Status.InstalledCSV != "" && n.csvs[sub.Status.InstalledCSV] == nil && ref != nil && n.plans[ref.Name] != nil
 }
 
-// planLike returns the InstallPlan for the same solution and Subscription as a desired one; nil if none exists.
+// planLike returns the InstallPlan for the same solution and Subscription as a desired one, or nil.
 func (n *namespace) planLike(desired *olm.InstallPlan, sub *v1alpha1.Subscription) *olm.InstallPlan {
 	if actual, ok := n.plans[desired.Name]; ok {
 		return actual
@@ -465,7 +464,7 @@ func (n *namespace) planLike(desired *olm.InstallPlan, sub *v1alpha1.Subscriptio
 var underWay = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
 
 // begun returns an approved InstallPlan that already installs a solution, possibly along with existing bundles or a
-// dependent; nil if none exists.
+// dependent, or nil.
 func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	var out *olm.InstallPlan
 	for _, plan := range n.plans {
@@ -482,7 +481,7 @@ func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution)
 	return out
 }
 
-// plan makes what a solution installs count as present for the Subscriptions that follow.
+// plan makes the bundles of a solution count as present for the Subscriptions that follow.
 func (n *namespace) plan(solution resolve.Solution) {
 	for _, c := range solution.Choices {
 		if n.csvs[c.Bundle.Name] != nil && !n.incomplete[c.Bundle.Name] {

@@ -190,7 +190,7 @@ func TestPlanFor(t *testing.T) {
 	}
 }
 
-// TestPlanForName verifies that the plan for a solution has a stable name, so that one created just before a restart is
+// TestPlanForName verifies that the plan for a solution has a stable name, so one created just before a restart is
 // found again, and that any other plan has another name.
 func TestPlanForName(t *testing.T) {
 	base := func() *v1alpha1.Subscription { return subscribe("foo", "foo", 1) }
@@ -748,7 +748,7 @@ func TestResolveAll(t *testing.T) {
 		offered    catalog.Catalog
 		there      []client.Object
 		incomplete []string
-		want       map[string]string // by Subscription: what is installed, and for which Subscriptions
+		want       map[string]string // by Subscription: the installs, the next CSV and the number of owners
 	}{
 		"LockStep": {
 			reason:  "Packages that are pinned to each other's version are updated in one plan.",

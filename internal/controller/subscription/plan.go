@@ -48,7 +48,7 @@ func planFor(subs []*v1alpha1.Subscription, solution resolve.Solution) *olm.Inst
 
 func planName(digest string) string { return "install-" + digest[:10] }
 
-// planNameAfter returns the name of the InstallPlan that replaces a deleted one. As with OLM the name differs, so that
+// planNameAfter returns the name of the InstallPlan that replaces a deleted one. As with OLM the name differs, so
 // waiting for the deletion ends, for example with kubectl wait --for=delete.
 func planNameAfter(digest string, deleted types.UID) string {
 	sum := sha256.Sum256([]byte(digest + string(deleted)))

@@ -22,7 +22,7 @@ import (
 const concurrency = 4
 
 // SetupWithManager enqueues a namespace when one of its Subscriptions, or an object that they depend on, changes.
-// around wraps the reconciler so that it runs only in its mode.
+// around restricts the reconciler to its lifecycle mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	of := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	seeing := handler.EnqueueRequestsFromMapFunc(r.seeing)

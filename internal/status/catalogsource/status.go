@@ -23,38 +23,38 @@ import (
 type Inputs struct {
 	CatalogSource *olm.CatalogSource
 
-	// Source is what is read.
+	// Source is the source of the content.
 	Source Source
 
-	// Template is the image that the annotation with an image template resolves to; nil without the annotation.
+	// Template is the image that the annotation with an image template resolves to, or nil without the annotation.
 	Template *Template
 
-	// Tried is the time of the last attempt to read the content; zero if there was none.
+	// Tried is the time of the last attempt to read the content, or zero.
 	Tried time.Time
 
-	// Err is why the last attempt failed; nil if it succeeded.
+	// Err is the error of the last attempt, or nil.
 	Err *catalog.Error
 
-	// Content is the content in use, and From identifies it. They are nil and empty if there is none.
+	// Content is the content in use, or nil. From identifies it.
 	Content *catalog.Content
 	From    string
 
-	// ConfigMap is the ConfigMap that Content was read from; nil for other types of sources.
+	// ConfigMap is the ConfigMap that Content was read from, or nil for other types of sources.
 	ConfigMap *olm.ConfigMapResourceReference
 
-	// SignedBy lists the authorities that signed the image; empty if no ImagePolicy requires a signature.
+	// SignedBy lists the authorities that signed the image. It is empty if no ImagePolicy requires a signature.
 	SignedBy string
 
 	Now time.Time
 }
 
-// Source is what a CatalogSource requires to be read: an image, the address of a registry, or a ConfigMap.
+// Source is the source of a catalog's content: an image, the address of a registry, or a ConfigMap.
 type Source struct {
 	Image, Address string
 	ConfigMap      types.NamespacedName
 }
 
-// String returns what is read, for messages.
+// String describes the source for messages.
 func (s Source) String() string {
 	switch {
 	case s.Image != "":
@@ -67,10 +67,10 @@ func (s Source) String() string {
 
 // Template is an image template with its variables replaced.
 type Template struct {
-	// Image is also set if there is a problem, to show the partial result.
+	// Image is also set with a Problem, to show the partial result.
 	Image string
 
-	// Problem is why the image cannot be pulled; empty if there is none. Its wording is OLM's.
+	// Problem is why the image cannot be pulled, or empty. Its wording is OLM's.
 	Problem string
 }
 
@@ -94,8 +94,8 @@ func Compute(in Inputs) olm.CatalogSourceStatus {
 	return *out
 }
 
-// imageTemplate sets the conditions about the annotation, and removes them if there is none. OLM writes the image into
-// the spec. Here, the spec is left to its field managers; the image is in the message of ResolvedImage.
+// imageTemplate sets the conditions about the annotation, and removes them without it. OLM writes the image into the
+// spec. Here, the spec is left to its field managers; the image is in the message of ResolvedImage.
 func imageTemplate(in Inputs, out *olm.CatalogSourceStatus) {
 	t := in.Template
 	if t == nil {
@@ -183,7 +183,7 @@ func at(from string) string {
 	return " at " + from
 }
 
-// inUse returns a clause about the previous content that stays in use; empty if there is none.
+// inUse returns a clause about the previous content that stays in use, or empty.
 func inUse(in Inputs) string {
 	switch {
 	case in.Content == nil:
@@ -273,7 +273,7 @@ func later(t time.Time, than metav1.Time) metav1.Time {
 	return metav1.NewTime(than.Add(time.Second))
 }
 
-// oldReaders sets OLM's older fields reason and message: to the current problem, or empty if there is none.
+// oldReaders sets OLM's older fields reason and message to the current problem, or clears them.
 func oldReaders(in Inputs, out *olm.CatalogSourceStatus) {
 	var none olm.ConditionReason
 	out.Reason, out.Message = none, ""

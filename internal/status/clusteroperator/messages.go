@@ -31,7 +31,7 @@ func (p platform) waiting(whom group, what string) string {
 	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", whom.size, len(p.names), what, whom.list(operator.whyMoving))
 }
 
-// list joins what why returns for each named PlatformOperator, and the number of those not named.
+// list joins the results of why for the named PlatformOperators, and the number of those not named.
 func (g group) list(why func(operator) string) string {
 	out := make([]string, 0, maxNamed+1)
 	for _, o := range g.first {
@@ -60,7 +60,7 @@ func (o operator) whyMoving() string {
 	return o.name + " has changed and has not been reconciled since"
 }
 
-// whyFailing is the same while it fails and between its failures, so that one that flaps changes no message.
+// whyFailing is the same during and between failures, so a PlatformOperator that flaps changes no message.
 func (o operator) whyFailing() string {
 	return sentence(o.name, o.failingReason, o.failingMessage, "does not report why")
 }

@@ -128,7 +128,7 @@ func TestWholeStatus(t *testing.T) {
 	}
 }
 
-// TestMany verifies that the size of the status is limited, however many PlatformOperators there are.
+// TestMany verifies that the size of the status is limited, regardless of the number of PlatformOperators.
 func TestMany(t *testing.T) {
 	var operators []platformv1alpha1.PlatformOperator
 	for i := range 5000 {

@@ -58,7 +58,7 @@ func read(p *platformv1alpha1.PlatformOperator) operator {
 	return out
 }
 
-// moment returns a time in UTC, so that equal times compare equal; zero for nil.
+// moment returns a time in UTC, so equal times compare equal. It is zero for nil.
 func moment(t *metav1.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -50,7 +50,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// game holds a platform, its clock, and an independent record of what happened.
+// game holds a platform, its clock, and an independent record of the events.
 type game struct {
 	*rand.Rand
 	now       time.Time
@@ -354,7 +354,7 @@ func (g *game) settled() bool {
 	return !g.installing || expected > 0 || len(there) > 0 || g.now.Sub(g.co.CreationTimestamp.Time) >= 30*time.Second
 }
 
-// checkNames verifies that Progressing names what is not installed, and relatedObjects every PlatformOperator.
+// checkNames verifies that Progressing names the PlatformOperators that are not installed, and relatedObjects names all.
 func (g *game) checkNames(t *testing.T) {
 	t.Helper()
 	var related []string
@@ -408,7 +408,7 @@ func (g *game) checkLasts(t *testing.T, lasts time.Duration) {
 	}
 }
 
-// tick advances the clock by a second after an event of the Cluster Version Operator, so that the next write is later.
+// tick advances the clock by a second after an event of the Cluster Version Operator, so the next write is later.
 func (g *game) tick(event string) {
 	if strings.HasPrefix(event, "CVO") {
 		g.now = g.now.Add(time.Second)

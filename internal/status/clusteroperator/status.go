@@ -13,24 +13,24 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// Cluster is what the ClusterVersion reports about the cluster.
+// Cluster is the state of the cluster that the ClusterVersion reports.
 type Cluster struct {
 	// Release is the version that the cluster runs, or is being updated to. If it is empty, no version is written.
 	Release string
 
-	// Installing is true until the first installation of the cluster has completed: there is a ClusterVersion, and its
+	// Installing is true until the first installation of the cluster has completed: a ClusterVersion exists, and its
 	// history has no Completed entry.
 	Installing bool
 
-	// Reached is true if the Cluster Version Operator, on its way to Release, has applied what that has of this component
-	// and waits for it, or has completed the release. It is also true without a ClusterVersion.
+	// Reached is true if the Cluster Version Operator, on its way to Release, has applied that release's manifests of this
+	// component and waits for it, or has completed the release. It is also true without a ClusterVersion.
 	Reached bool
 
-	// Former is the last release that was completed; empty if none was, or without a ClusterVersion.
+	// Former is the last release that was completed, or empty.
 	Former string
 }
 
-// Described is what the message of Degraded was last written about, and when.
+// Described records the subject of the message of Degraded, and when it was last written.
 type Described struct {
 	Failing string // the PlatformOperators: see Failing
 	At      time.Time
@@ -66,7 +66,7 @@ const (
 	// messagePace is how long a message of Degraded stays while the same PlatformOperators are failing.
 	messagePace = 5 * time.Minute
 
-	// maxRelatedObjects is how many PlatformOperators relatedObjects names. One entry stands for all if there are more.
+	// maxRelatedObjects is how many PlatformOperators relatedObjects names. Beyond that, one entry stands for all.
 	maxRelatedObjects = 100
 )
 
@@ -169,7 +169,7 @@ func look(in Inputs) platform {
 	return p
 }
 
-// untilSettled returns how long until a platform without PlatformOperators may count as installed; zero if it may now.
+// untilSettled returns how long until a platform without PlatformOperators may count as installed, or zero if it may now.
 func (in Inputs) untilSettled() time.Duration {
 	if !in.Installing {
 		return 0
@@ -187,8 +187,8 @@ func (in Inputs) untilRelated() time.Duration {
 }
 
 // operatorVersion sets the version when every PlatformOperator of the release is installed. Its presence is the only
-// record that all have been installed once. Until the first installation of the cluster has completed, one that is not
-// installed removes it: that one may have been applied after the others had installed.
+// record that all have been installed once. Until the first installation of the cluster has completed, a
+// PlatformOperator that is not installed removes it: it may have been applied after the others had installed.
 //
 // The version of another release is written only when the Cluster Version Operator has come as far as this component:
 // before that it may not have applied a PlatformOperator of the release, and would find the release completed without.
@@ -216,7 +216,7 @@ func operatorVersion(p platform, out *configv1.ClusterOperatorStatus) {
 	}
 }
 
-// written returns the version that the Cluster Version Operator waits for; nil until all have been installed once.
+// written returns the version that the Cluster Version Operator waits for, or nil until all have been installed once.
 func written(out *configv1.ClusterOperatorStatus) *configv1.OperandVersion {
 	i := slices.IndexFunc(out.Versions, isOperatorVersion)
 	if i < 0 {
@@ -303,7 +303,7 @@ func (p platform) untilDescribed(out *configv1.ClusterOperatorStatus) time.Durat
 	return p.Described.At.Add(messagePace).Sub(p.Now.Time)
 }
 
-// upgradeable sets Upgradeable to False while a PlatformOperator holds updates, and to True when none does any more. A
+// upgradeable sets Upgradeable to False while a PlatformOperator holds updates, and to True when none does. A
 // condition that another controller set is only overwritten to hold updates, never to allow them.
 func upgradeable(p platform, out *configv1.ClusterOperatorStatus) {
 	i := Find(out, configv1.OperatorUpgradeable)
@@ -326,7 +326,7 @@ func isOurs(upgradeable configv1.ClusterOperatorStatusCondition) bool {
 }
 
 // relatedObjects sets the PlatformOperators, after objects that others have added. An entry without a name stands for
-// all. During the first installation of the cluster, the release's entries are kept: they define what is expected.
+// all. During the first installation of the cluster, the release's entries are kept: they define the expected ones.
 func relatedObjects(p platform, out *configv1.ClusterOperatorStatus) {
 	if p.Installing && slices.ContainsFunc(out.RelatedObjects, isPlatformOperator) {
 		return
@@ -371,7 +371,7 @@ func (p platform) set(out *configv1.ClusterOperatorStatus, t configv1.ClusterSta
 	out.Conditions[i] = desired
 }
 
-// Find returns the index of a condition; -1 if there is none.
+// Find returns the index of a condition, or -1.
 func Find(out *configv1.ClusterOperatorStatus, t configv1.ClusterStatusConditionType) int {
 	return slices.IndexFunc(out.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == t })
 }

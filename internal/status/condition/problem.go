@@ -1,4 +1,4 @@
-// Package condition contains what the conditions of several kinds share.
+// Package condition contains types and functions for the conditions of several kinds.
 package condition
 
 // Problem is the reason and message of a condition that reports a problem.

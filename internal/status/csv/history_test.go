@@ -43,7 +43,7 @@ func TestLastTransitions(t *testing.T) {
 	}
 }
 
-// TestTimes verifies that each time changes with what it is the time of, and with nothing else.
+// TestTimes verifies that each timestamp changes with the fields that it belongs to, and with nothing else.
 func TestTimes(t *testing.T) {
 	csv := that(etcd("1.0.0"), installing)
 	got := Compute(Inputs{CSV: csv, Decision: Decision{olm.CSVPhaseInstalling, installing.Reason, "Another"}, Now: now})

@@ -51,7 +51,7 @@ type olmPackage struct {
 	Version     string `json:"version"`
 }
 
-// packageOf returns the package in the annotation of a ClusterServiceVersion; empty if it is missing or invalid.
+// packageOf returns the package in the annotation of a ClusterServiceVersion, or the zero value if it is missing or invalid.
 func packageOf(csv *v1alpha1.ClusterServiceVersion) olmPackage {
 	var annotation struct {
 		Properties []struct {

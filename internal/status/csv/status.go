@@ -1,5 +1,5 @@
 // Package csv computes the status of a ClusterServiceVersion: whether the operator is deployed, which version runs,
-// whether it may be updated, and what it was installed from.
+// whether it may be updated, and its origin.
 package csv
 
 import (
@@ -28,14 +28,13 @@ type Inputs struct {
 	// remain.
 	Requirements []olm.RequirementStatus
 
-	// Replaced is the ClusterServiceVersion that this one replaces; nil if there is none or it does not exist.
+	// Replaced is the ClusterServiceVersion that this one replaces, or nil.
 	Replaced *v1alpha1.ClusterServiceVersion
 
-	// Probe is that of the operator; nil if it never opted in.
+	// Probe of the operator, or nil if it never opted in.
 	Probe *v1alpha1.Probe
 
-	// CertsLastUpdated and CertsRotateAt are when the certificates of its webhooks were created and will be replaced;
-	// nil if it has none.
+	// CertsLastUpdated and CertsRotateAt are when the webhooks' certificates were created and will be replaced, or nil.
 	CertsLastUpdated, CertsRotateAt *metav1.Time
 
 	// UIDs of the objects that it was installed from, by kind, as far as they are known.
@@ -101,7 +100,7 @@ func lastTransitions(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	}
 }
 
-// requirements lists what the operator needs, sorted.
+// requirements lists the results for the operator's requirements, sorted.
 func requirements(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	if in.Requirements == nil {
 		return

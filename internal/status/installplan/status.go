@@ -1,5 +1,5 @@
-// Package installplan computes the status of an InstallPlan: what it installs, what it waits for, and why it failed. It
-// is expressed in OLM's phases.
+// Package installplan computes the status of an InstallPlan: its content, its blockers, and why it failed, expressed in
+// OLM's phases.
 package installplan
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
-// Inputs holds everything that an InstallPlan's status depends on. What is nil was not determined: the status keeps
-// what it has about it.
+// Inputs holds everything that an InstallPlan's status depends on. A nil field was not determined: it
+// leaves its part of the status unchanged.
 type Inputs struct {
 	Plan *olm.InstallPlan
 
 	// Problem is why the plan cannot be resolved.
 	Problem *condition.Problem
 
-	// Resolution is what the plan installs.
+	// Resolution is the plan's content.
 	Resolution *Resolution
 
 	// Gate is the decision about the updates in the plan. A plan that it does not hold is installed once it is approved.
@@ -41,12 +41,12 @@ type Inputs struct {
 	Now metav1.Time
 }
 
-// Resolution is what a plan installs.
+// Resolution is the content of a plan.
 type Resolution struct {
 	Steps   []*olm.Step
 	Bundles []Bundle
 
-	// ServiceAccount is the service account that the plan is applied as; empty for the manager.
+	// ServiceAccount is the service account that the plan is applied as, or empty for the manager.
 	ServiceAccount types.NamespacedName
 }
 
@@ -55,7 +55,7 @@ type Bundle struct {
 	Name, Replaces, Image string
 	Catalog               types.NamespacedName
 
-	// Digest is that of the image, and SignedBy its signers; empty if unknown.
+	// Digest is that of the image, and SignedBy its signers. Either may be empty.
 	Digest, SignedBy string
 }
 
@@ -82,7 +82,7 @@ func Compute(in Inputs) olm.InstallPlanStatus {
 		upgradeHeld,
 		approval,
 		written,
-		installed, // last: it names what has been written
+		installed, // last: it names the written objects
 	} {
 		concern(in, out)
 	}
@@ -157,8 +157,8 @@ func upgradeHeld(in Inputs, out *olm.InstallPlanStatus) {
 	}
 }
 
-// approval sets the phase once the gate was evaluated: whether the plan is being installed, or what it waits for. The
-// message of a plan that is being retried stays until the next attempt has a result, since each status update is an
+// approval sets the phase once the gate was evaluated: Installing, or RequiresApproval with the blocker as message.
+// The message of a plan that is being retried stays until the next attempt has a result, since each status update is an
 // event that enqueues the plan.
 func approval(in Inputs, out *olm.InstallPlanStatus) {
 	switch {
@@ -178,7 +178,7 @@ func approval(in Inputs, out *olm.InstallPlanStatus) {
 	}
 }
 
-// Approved reports whether a plan needs no approval by a user any more.
+// Approved reports whether a plan no longer needs approval by a user.
 func Approved(plan *olm.InstallPlan) bool {
 	return plan.Spec.Approval == olm.ApprovalAutomatic || plan.Spec.Approved
 }
@@ -209,7 +209,7 @@ func installed(in Inputs, out *olm.InstallPlanStatus) {
 }
 
 // progress returns a sentence about the objects that a plan has written when it fails for a reason, or about those that
-// are missing if it cannot be resumed; empty if its steps are not up to date.
+// are missing if it cannot be resumed. It is empty if the steps are not up to date.
 func progress(reason string, steps []*olm.Step) string {
 	var present, missing []string
 	for _, s := range steps {

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
-// event sets what a reconcile found.
+// event sets the findings of a reconcile.
 type event func(*Inputs)
 
 func noSuch(what string) event {

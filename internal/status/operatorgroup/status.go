@@ -20,7 +20,7 @@ type Inputs struct {
 	// Targets are its target namespaces, sorted.
 	Targets []string
 
-	// Account is the UID of the service account that it names; empty if it names none, or one that does not exist.
+	// Account is the UID of the service account that it names, or empty if that does not exist.
 	Account types.UID
 
 	Now metav1.Time

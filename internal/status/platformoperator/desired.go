@@ -31,7 +31,7 @@ type Surroundings struct {
 	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
-	// NamespaceOfOthers is the namespace if it belongs to another owner; nil otherwise, or if it does not exist.
+	// NamespaceOfOthers is the namespace if it exists and belongs to another owner, or nil.
 	NamespaceOfOthers *unstructured.Unstructured
 
 	// NamespaceReserved reports whether no PlatformOperator may install in the namespace.
@@ -43,7 +43,7 @@ type Surroundings struct {
 	// Subscriptions are those in the namespace that are for the package or that the PlatformOperator controls.
 	Subscriptions []operatorsv1alpha1.Subscription
 
-	// InstallModes are those of the operator; empty until its ClusterServiceVersion exists.
+	// InstallModes are those of the operator, or empty until its ClusterServiceVersion exists.
 	InstallModes []olm.InstallMode
 }
 
@@ -76,7 +76,7 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 	return out
 }
 
-// Bars returns why nothing may be created for a PlatformOperator; nil if it may. Any subject that administers the
+// Bars returns why nothing may be created for a PlatformOperator, or nil. Any subject that administers the
 // namespace controls the operator's service accounts: with an OperatorGroup for all namespaces, the whole cluster.
 func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 	namespace := op.GetNamespaceToInstallIn()
@@ -93,7 +93,7 @@ func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 	return nil
 }
 
-// namespaceOf returns the Namespace to compose; nil if the spec names one of another owner, which is used as it is.
+// namespaceOf returns the Namespace to compose. It is nil if the spec names one of another owner, which is used as it is.
 func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
 	if op.Spec.Namespace != "" && around.NamespaceOfOthers != nil {
 		return nil
@@ -163,7 +163,7 @@ func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstruc
 }
 
 // subscriptionName returns the name of an existing Subscription to the package, or else the PlatformOperator's. Its own
-// comes first, then one that it may adopt. One of another owner is a conflict: a second one would interfere.
+// comes first, then one to adopt. One of another owner is a conflict: a second Subscription would interfere.
 func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string {
 	if subs := sorted(op, around.Subscriptions); len(subs) > 0 {
 		return subs[len(subs)-1].GetName()
@@ -198,7 +198,7 @@ func sorted[T any, O interface {
 	return out
 }
 
-// resourceOf returns an object of `spec.resources`; nil if the manifest is not an object, which the API server rejects.
+// resourceOf returns an object of `spec.resources`. It is nil if the manifest is not an object, which the API server rejects.
 func resourceOf(r v1alpha1.Resource) *unstructured.Unstructured {
 	content := map[string]any{}
 	if err := json.Unmarshal(r.Manifest.Raw, &content); err != nil {
@@ -240,7 +240,7 @@ func Unblock(o *unstructured.Unstructured) {
 	o.SetOwnerReferences(owners)
 }
 
-// label shortens a name to a valid label value, which only selects what to watch; the owner reference is decisive.
+// label shortens a name to a valid label value, which only selects the objects to watch; the owner reference is decisive.
 func label(name string) string {
 	const longest = 63
 	if len(name) <= longest {

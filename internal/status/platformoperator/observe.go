@@ -18,16 +18,16 @@ import (
 type Observed struct {
 	Candidates []string
 
-	// Others are in another namespace than the one that is observed, or use a catalog that is not the declared one.
+	// Others are in another namespace than the observed one, or use another catalog than the declared one.
 	Others []string
 
-	// Namespace is the one that is observed; empty for any.
+	// Namespace is the observed one, or empty for any.
 	Namespace string
 }
 
-// Observe selects the Subscription to report on, from those to the package. Whoever may create Subscriptions in some
-// namespace must not decide on another's: only that of a catalog for all namespaces counts unless the spec names a
-// catalog or a namespace, and one that has been observed is not left for another.
+// Observe selects the Subscription to report on, from those to the package. A user who may create Subscriptions in
+// some namespace must not decide on another's: unless the spec names a catalog or a namespace, only a Subscription with a
+// catalog for all namespaces counts, and an observed Subscription is not left for another.
 func (in *Inputs) Observe(subs []operatorsv1alpha1.Subscription, defaultCatalog types.NamespacedName) {
 	op := in.Operator
 	in.Observed = Observed{Namespace: observedNamespace(op)}
@@ -67,7 +67,7 @@ func observesCatalog(op *v1alpha1.PlatformOperator, sub *operatorsv1alpha1.Subsc
 	return op.Spec.Namespace != "" || uses.Namespace == defaultCatalog.Namespace
 }
 
-// unobserved returns why there is no Subscription to report on; nil if there is one.
+// unobserved returns why no Subscription can be reported on, or nil.
 func (in Inputs) unobserved() *condition.Problem {
 	pkg := in.Operator.Spec.Package.Name
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
-// TestObserve verifies which Subscription a PlatformOperator reports on that only observes: nobody else's may take its
-// place, or make it ambiguous.
+// TestObserve verifies which Subscription an observing PlatformOperator reports on: another owner's may not take its place,
+// or make it ambiguous.
 func TestObserve(t *testing.T) {
 	defaultCatalog := types.NamespacedName{Namespace: "global", Name: "operators"}
 	sub := func(namespace, catalogNamespace, catalog string) operatorsv1alpha1.Subscription {

@@ -108,7 +108,7 @@ func story(in Inputs) string {
 	return out
 }
 
-// checkRegress verifies that what was ready is not reported as Creating unless the spec changed.
+// checkRegress verifies that a loss of readiness is reported as Degraded, unless the spec changed.
 func checkRegress(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	ready := metav1.Condition{}
@@ -141,7 +141,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
 
-// randomInputs uses few names, so that objects often refer to each other. The previous status also comes from Status.
+// randomInputs uses few names, so objects often refer to each other. The previous status also comes from Status.
 func randomInputs(r *rand.Rand) Inputs {
 	in := randomMoment(r)
 	in.Now = noon
@@ -275,7 +275,7 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 	}
 	csvs(there...)(in)
 	if oneIn(r, 8) || in.Observes() && len(in.Observed.Candidates) != 1 {
-		in.Subscription, in.CSVs = nil, nil // CSVs are only read if there is a Subscription
+		in.Subscription, in.CSVs = nil, nil // CSVs are only read with a Subscription
 		return
 	}
 	var conditions []string

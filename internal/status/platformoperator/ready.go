@@ -94,7 +94,7 @@ func (in Inputs) operator() readiness.State {
 }
 
 // runsOn reports whether the operator runs, even if its update has a problem. Until the PlatformOperator has been
-// Installed, there is no update: a problem is then one of the installation.
+// Installed, any problem is one of the installation.
 func (in Inputs) runsOn(trouble *condition.Problem) bool {
 	running := in.Running()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
@@ -112,8 +112,8 @@ var stopping = []string{
 // yielding holds the phases of a CSV that a newer one is replacing. Its workloads keep running.
 var yielding = []olm.ClusterServiceVersionPhase{olm.CSVPhaseReplacing, olm.CSVPhaseDeleting}
 
-// ready sets Ready: whether the operator runs and every object is ready, and which is not. Once Installed, what stops
-// being ready is Degraded, not Creating, unless the spec changed. A running operator is ready even if its update fails.
+// ready sets Ready: whether the operator runs and every object is ready, and which is not. Once Installed, a loss of
+// readiness is Degraded, not Creating, unless the spec changed. A running operator is ready even if its update fails.
 func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAvailable}
 	if in.updating() {
@@ -166,7 +166,7 @@ func (in Inputs) unreadyReason(bad bool) string {
 	return v1alpha1.ReasonCreating
 }
 
-// regressed reports whether the operator, or with an unchanged spec any object, was ready and is not any more.
+// regressed reports whether the operator, or with an unchanged spec any object, was ready and no longer is.
 func (in Inputs) regressed() bool {
 	status := in.Operator.Status
 	if len(in.Objects) == 0 {
@@ -183,7 +183,7 @@ func (in Inputs) regressed() bool {
 	})
 }
 
-// failing sets FailingSince, and keeps it for a while after the failure, so that an intermittent one is seen.
+// failing sets FailingSince, and keeps it for a while after the failure, to show intermittent ones.
 func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	now := in.Now
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
@@ -207,7 +207,7 @@ func (in Inputs) over(out *v1alpha1.PlatformOperatorStatus) bool {
 	return out.QuietSince != nil && in.Now.Sub(out.QuietSince.Time) >= in.DegradedInertia
 }
 
-// worst returns the problem to report as the cause: one that is failing, before one that is just not ready yet.
+// worst returns the problem to report as the cause: a failure first, then an object that is just not ready yet.
 func (in Inputs) worst() condition.Problem {
 	if p := in.trouble(); p != nil {
 		return *p
@@ -225,7 +225,7 @@ func (in Inputs) worst() condition.Problem {
 	return condition.Problem{Reason: readiness.ValidReason(worst.Reason, v1alpha1.ReasonDegraded), Message: worst.Message}
 }
 
-// quietIn returns how long until a failure that has ended counts as over, at least a second; 0 if there is none.
+// quietIn returns how long until a failure that has ended counts as over, at least a second, or 0.
 func (in Inputs) quietIn(out *v1alpha1.PlatformOperatorStatus) time.Duration {
 	if out.QuietSince == nil {
 		return 0

@@ -30,7 +30,7 @@ type Object struct {
 	// Live is nil if the object does not exist, or belongs to another owner.
 	Live *unstructured.Unstructured
 
-	// Problem keeps the object from being as desired; nil if there is none.
+	// Problem keeps the object from being as desired. It may be nil.
 	Problem *condition.Problem
 
 	// Leaving is true if the object is no longer desired, but still exists.
@@ -53,22 +53,22 @@ type Inputs struct {
 	// Yields is true if one of the Duplicates is older: nothing is created for this one.
 	Yields bool
 
-	// Barred is why nothing is created or updated for it; nil if nothing prevents that.
+	// Barred is why nothing is created or updated for it, or nil.
 	Barred *condition.Problem
 
 	// NoOLM is true if the cluster has neither OLM nor the built-in loops of operator-status.
 	NoOLM bool
 
-	// Subscription to the package; nil if there is none.
+	// Subscription to the package, or nil.
 	Subscription *operatorsv1alpha1.Subscription
 
-	// Observed holds the Subscriptions that there are to observe, if managementPolicy is Observe.
+	// Observed holds the Subscriptions to observe, if managementPolicy is Observe.
 	Observed Observed
 
 	// CSVs are the ClusterServiceVersions of the Subscription's namespace, by name.
 	CSVs map[string]*operatorsv1alpha1.ClusterServiceVersion
 
-	// Probe of the running operator; nil if it has none.
+	// Probe of the running operator, or nil.
 	Probe *operatorsv1alpha1.Probe
 
 	// DegradedInertia is how long it must not have been failing before FailingSince is cleared.
@@ -77,7 +77,7 @@ type Inputs struct {
 	Now metav1.Time
 }
 
-// Compute returns the status of a PlatformOperator, and when to compute it again although nothing has changed; 0 is
+// Compute returns the status of a PlatformOperator, and when to compute it again although nothing has changed, or 0 for
 // never. It is pure.
 func Compute(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 	in.Now = in.Now.Rfc3339Copy() // the API server stores seconds
@@ -94,7 +94,7 @@ func Compute(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 		upToDate,
 		important,
 		onDeletion,
-		failing, // this and relatedObjects read what the others set
+		failing, // this and relatedObjects read the results of the others
 		relatedObjects,
 	} {
 		concern(in, out)
@@ -116,7 +116,7 @@ var order = []string{
 	v1alpha1.ConditionUpgradeable, v1alpha1.ConditionUpToDate, v1alpha1.ConditionImportant,
 }
 
-// RetryAfter returns when to reconcile again without an event, given when an ended failure counts as over; 0 is never.
+// RetryAfter returns when to reconcile again without an event, given when an ended failure counts as over, or 0 for never.
 func (in Inputs) RetryAfter(status v1alpha1.PlatformOperatorStatus, quiet time.Duration) time.Duration {
 	out := quiet
 	sooner := func(d time.Duration) {
@@ -142,7 +142,7 @@ func BackOff(since, now metav1.Time) time.Duration {
 }
 
 // Deleting returns the status of a PlatformOperator that is being deleted, given the objects that still exist. It is
-// not failing any more. The composed objects stay in the status, so that they are found.
+// no longer failing. The composed objects stay in the status, where the controller finds them.
 func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1alpha1.PlatformOperatorStatus {
 	var titles, problems []string
 	for _, o := range left {
@@ -204,7 +204,7 @@ func version(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	}
 }
 
-// onDeletion sets what deleting the PlatformOperator does.
+// onDeletion sets OnDeletion: the effect of deleting the PlatformOperator.
 func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	switch {
 	case in.Observes():
@@ -252,7 +252,7 @@ func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// unsynced returns what keeps the objects from being as desired; nil if nothing does.
+// unsynced returns the problem that keeps the objects from being as desired, or nil.
 func (in Inputs) unsynced() *condition.Problem {
 	if len(in.Duplicates) > 0 {
 		return in.duplicate()
@@ -383,7 +383,7 @@ func (in Inputs) Observes() bool {
 	return in.Operator.Spec.ManagementPolicy == v1alpha1.ManagementObserve
 }
 
-// Running returns the CSV that has run, and still serves while a newer one is being installed; nil if none has.
+// Running returns the CSV that has run, or nil. It still serves while a newer one is being installed.
 func (in Inputs) Running() *operatorsv1alpha1.ClusterServiceVersion {
 	if in.Subscription == nil {
 		return nil
@@ -404,7 +404,7 @@ func (in Inputs) replaced() bool {
 // updating reports whether an update is in progress, and not held.
 func (in Inputs) updating() bool { return in.replaced() && in.wait() == nil }
 
-// trouble returns what is wrong with the PlatformOperator; nil if nothing is.
+// trouble returns the problem of the PlatformOperator, or nil.
 func (in Inputs) trouble() *condition.Problem {
 	for _, o := range in.Objects {
 		if o.Problem != nil && !in.early(o) {
@@ -420,7 +420,7 @@ func (in Inputs) early(o Object) bool {
 	return brings && in.Running() == nil
 }
 
-// operatorTrouble returns what is wrong with the operator itself; nil if nothing is.
+// operatorTrouble returns the problem of the operator itself, or nil.
 func (in Inputs) operatorTrouble() *condition.Problem {
 	switch {
 	case in.Yields:
@@ -455,7 +455,7 @@ func (in Inputs) modesUnsupported() bool {
 		!supports(csv.Spec.InstallModes, olm.InstallModeTypeAllNamespaces) && !supports(csv.Spec.InstallModes, olm.InstallModeTypeOwnNamespace)
 }
 
-// wait returns what the operator waits for although nothing is wrong with it; nil if it does not wait.
+// wait returns why the operator waits although nothing is wrong with it, or nil.
 func (in Inputs) wait() *condition.Problem {
 	if in.Subscription == nil {
 		return nil
@@ -463,7 +463,7 @@ func (in Inputs) wait() *condition.Problem {
 	return subscriptionstatus.WaitOf(&in.Subscription.Status)
 }
 
-// waitingFor returns a message with what the operator waits for while it is being installed.
+// waitingFor returns a message about the next step of an installation or update.
 func (in Inputs) waitingFor() string {
 	sub := in.Subscription
 	if sub == nil {
@@ -481,7 +481,7 @@ func (in Inputs) waitingFor() string {
 	return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved", sub.Namespace, sub.Name)
 }
 
-// InstallModes returns the install modes of the newest CSV that exists; nil if there is none.
+// InstallModes returns the install modes of the newest CSV that exists, or nil.
 func (in Inputs) InstallModes() []olm.InstallMode {
 	if in.Subscription == nil {
 		return nil

@@ -606,7 +606,7 @@ func updateRows() map[string]statusRow {
 	return out
 }
 
-// regressRows cover an operator that ran, and does not run any more.
+// regressRows cover an operator that ran, and no longer runs.
 func regressRows() map[string]statusRow {
 	const gone = "ClusterServiceVersion foo/foo.v1 was installed and no longer exists: the operator is missing until it is installed again"
 	unwell := func(phase olm.ClusterServiceVersionPhase, message string) *clusterServiceVersion {
@@ -888,7 +888,7 @@ func resourceRows() map[string]statusRow {
 	return out
 }
 
-// gone takes the Subscription away, and with it what is only read if there is one.
+// gone removes the Subscription, and the objects that are only read with it.
 func gone(in *Inputs) { in.Subscription, in.CSVs, in.Probe = nil, nil, nil }
 
 func observeRows() map[string]statusRow {
@@ -1410,7 +1410,7 @@ func TestFailing(t *testing.T) {
 	type moment struct {
 		at           string // since noon
 		bad          bool
-		since, quiet string // since noon; empty if not set
+		since, quiet string // since noon, or empty
 		again        string
 	}
 	for name, tc := range map[string]struct {

@@ -35,8 +35,8 @@ func (e Expressions) Types() []string {
 }
 
 // Judge evaluates the expressions for the conditions of a custom resource. A condition that was observed before the last
-// change of the custom resource is unknown for what was changed. It still blocks an update, which might be in the middle
-// of what the condition reports.
+// change of the custom resource is unknown for its new state. It still blocks an update, which might interrupt the work
+// that it reports.
 func (e Expressions) Judge(conditions []watch.Condition) watch.Verdict {
 	lookup := lookupIn(conditions)
 	out := watch.Verdict{Unknown: e.Invalid}

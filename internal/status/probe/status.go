@@ -28,15 +28,15 @@ type Inputs struct {
 	// Outdated is true if the annotations have changed and the spec has not been updated yet.
 	Outdated bool
 
-	// OperatorNotFound is the message that the operator of the Probe does not exist, or is of another version; empty if it
-	// does.
+	// OperatorNotFound is the message that the operator of the Probe does not exist, or is of another version. It is empty
+	// otherwise.
 	OperatorNotFound string
 
-	// AnnotationsDiffer is the message that the operator declared other annotations than its CustomResourceDefinitions have;
-	// empty if it did not.
+	// AnnotationsDiffer is the message that the operator declared other annotations than its CustomResourceDefinitions have,
+	// or empty.
 	AnnotationsDiffer string
 
-	// GateConflict is the message that the operator sets its OperatorCondition itself; empty if it does not.
+	// GateConflict is the message that the operator sets its OperatorCondition itself, or empty.
 	GateConflict string
 
 	// Held are the updates that wait for the Probe.
@@ -46,7 +46,7 @@ type Inputs struct {
 	// status only counts them.
 	HideForeign bool
 
-	// Pod reports on the pod that reads the custom resources; nil unless isolation is Pod.
+	// Pod reports on the pod that reads the custom resources. It is nil unless isolation is Pod.
 	Pod *Pod
 
 	// Reader identifies the process that reads the custom resources. Targets is a hash of the namespaces that it reads.
@@ -55,24 +55,24 @@ type Inputs struct {
 	Now metav1.Time
 }
 
-// Resource holds what is known of one of the resources that a Probe names.
+// Resource holds the state of a resource that a Probe names.
 type Resource struct {
 	Expressions
 
 	CRD  string // the name of its CustomResourceDefinition
 	Kind string
 
-	// Absent is true if there can be no custom resources: the resource is not served, or none of its namespaces exists.
+	// Absent is true if no custom resources can exist: the resource is not served, or none of its namespaces exists.
 	Absent bool
 
 	// Problems prevent the resource from being read or understood, or report that it is absent.
 	Problems []condition.Problem
 
-	// Read has an entry for each namespace, or one for all of them. It is empty if there is no identity to read with.
+	// Read has an entry for each namespace, or one for all of them. It is empty without an identity to read with.
 	Read []Read
 }
 
-// Read holds what was read of a resource in one namespace, or in all if Namespace is empty.
+// Read holds the result of reading a resource in one namespace, or in all if Namespace is empty.
 type Read struct {
 	Namespace string
 	watch.Snapshot
@@ -144,7 +144,7 @@ func set(in Inputs, out *v1alpha1.ProbeStatus, c metav1.Condition) {
 	meta.SetStatusCondition(&out.Conditions, c)
 }
 
-// findings combines what is known of all resources of a Probe.
+// findings combines the state of all resources of a Probe.
 type findings struct {
 	listed  []finding
 	summary v1alpha1.ProbeSummary
@@ -162,7 +162,7 @@ type findings struct {
 	carried map[int]bool
 }
 
-// finding is an item of the status, with what messages report about it.
+// finding is an item of the status, with its texts for messages.
 type finding struct {
 	v1alpha1.ProbeResourceStatus
 	blocks, important, unreadable string
@@ -206,7 +206,7 @@ func (in Inputs) mayName(namespace string, err error) bool {
 	return !apierrors.IsForbidden(err) && (!in.HideForeign || namespace == in.Probe.Namespace)
 }
 
-// add adds what was read of a resource.
+// add adds the result of reading a resource.
 func (f *findings) add(in Inputs, r Resource, s Read) {
 	f.summary.Total += int32(s.Total)
 	f.summary.NotUpgradeable += int32(s.Blocking)

@@ -83,7 +83,7 @@ func (in Inputs) unhealthy() []string {
 	return out
 }
 
-// unhealthySummary returns a message about them for the admin; empty if there are none.
+// unhealthySummary returns a message about the unhealthy CatalogSources for the admin, or empty.
 func (in Inputs) unhealthySummary() string {
 	bad := in.unhealthy()
 	if len(bad) == 0 {
@@ -158,7 +158,7 @@ func resolutionFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// deprecated sets conditions for the deprecated package, channel and bundle of what is installed or comes next, and
+// deprecated sets conditions for the deprecated package, channel and bundle of the installed or next version, and
 // Deprecated to sum them up. The channel counts only if the spec names it.
 func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if in.Resolution == nil {
@@ -191,8 +191,8 @@ func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// health returns the condition Healthy of the catalog; Unknown if there is none, or it is being read for the first
-// time.
+// health returns the condition Healthy of the catalog, or Unknown if that is missing or the catalog is being read for the
+// first time.
 func (c CatalogSource) health() metav1.Condition {
 	healthy := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionHealthy)
 	if healthy == nil || healthy.Reason == v1alpha1.ReasonConnecting ||
@@ -202,7 +202,7 @@ func (c CatalogSource) health() metav1.Condition {
 	return *healthy
 }
 
-// source returns the CatalogSource that the spec names; nil if the Subscription cannot see it.
+// source returns the CatalogSource that the spec names, or nil if it is not visible to the Subscription.
 func (in Inputs) source() *CatalogSource {
 	spec := in.spec()
 	for i, c := range in.CatalogSources {

@@ -9,7 +9,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Effect is what a condition of a Subscription with status True means for its operator.
+// Effect is the effect of a True condition of a Subscription on its operator.
 type Effect string
 
 const (
@@ -35,8 +35,8 @@ type Condition struct {
 
 	Effect Effect
 
-	// Rank orders the types by importance, the most important first: what keeps an operator from running comes before
-	// what keeps it from being updated. It is 0 if Effect is Informs.
+	// Rank orders the types by importance, the most important first: problems that keep an operator from running come
+	// before those that keep it from being updated. It is 0 if Effect is Informs.
 	Rank int
 }
 

@@ -61,7 +61,7 @@ func declared(t *testing.T, path string) []string {
 	return out
 }
 
-// TestListsElsewhere verifies that what is not written in Go has the same lists.
+// TestListsElsewhere verifies that the files in other languages have the same lists.
 func TestListsElsewhere(t *testing.T) {
 	var broken, own, failed, reasons []string
 	for _, c := range TypesOf(Broken) {

@@ -36,7 +36,7 @@ func givenUp(in Inputs, out *v1alpha1.SubscriptionStatus) bool {
 		in.plan(out.CurrentCSV) == nil && in.csv(out.CurrentCSV) == nil
 }
 
-// installedCSVMissing sets whether the installed ClusterServiceVersion does not exist any more.
+// installedCSVMissing sets whether the installed ClusterServiceVersion no longer exists.
 func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVMissing, Status: corev1.ConditionFalse,
@@ -74,7 +74,7 @@ func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// replacementAvailable sets whether there is a replacement for the installed ClusterServiceVersion.
+// replacementAvailable sets whether a replacement for the installed ClusterServiceVersion is available.
 func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVReplacementAvailable, Status: corev1.ConditionFalse,

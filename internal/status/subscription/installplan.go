@@ -24,7 +24,7 @@ func installPlanRef(in Inputs, out *v1alpha1.SubscriptionStatus) {
 }
 
 // installPlanPending sets InstallPlanPending if the InstallPlan of the target has not been applied yet. The reason is
-// its phase, or what prevents it from being applied.
+// its phase, or the problem that prevents it from being applied.
 func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	unknown(out, v1alpha1.SubscriptionInstallPlanPending)
 	plan := in.plan(out.CurrentCSV)
@@ -84,7 +84,7 @@ func installPlanAwaitingManualApproval(in Inputs, out *v1alpha1.SubscriptionStat
 	set(in, out, c)
 }
 
-// arrived reports whether the target is installed, so that it does not need an InstallPlan any more.
+// arrived reports whether the target is installed, so it no longer needs an InstallPlan.
 func arrived(out *v1alpha1.SubscriptionStatus) bool {
 	return out.CurrentCSV != "" && out.CurrentCSV == out.InstalledCSV
 }

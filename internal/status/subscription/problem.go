@@ -12,7 +12,7 @@ import (
 
 var broken, waits = TypesOf(Broken), TypesOf(Waits)
 
-// ProblemOf returns the worst problem of a Subscription, from its condition; nil if there is none, even if it waits.
+// ProblemOf returns the worst problem of a Subscription, from its condition, or nil. A wait is not a problem.
 func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
 	return first(status, slices.DeleteFunc(slices.Clone(broken), func(t v1alpha1.SubscriptionConditionType) bool {
 		return GoesOn(status.GetCondition(t))
@@ -31,7 +31,7 @@ func GoesOn(c v1alpha1.SubscriptionCondition) bool {
 	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(goingOn, c.Reason)
 }
 
-// WaitOf returns what a Subscription waits for although nothing is wrong; nil if it does not wait.
+// WaitOf returns why a Subscription waits although nothing is wrong, or nil.
 func WaitOf(status *v1alpha1.SubscriptionStatus) *Problem { return first(status, waits) }
 
 // first returns the first of the conditions that is True. OLM sets no reason if the type is clear enough.

@@ -72,7 +72,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// random returns Inputs with few distinct names, so that objects often refer to each other.
+// random returns Inputs with few distinct names, so objects often refer to each other.
 func random(r *rand.Rand) Inputs {
 	name := func() string { return pick(r, "", "foo.v1", "foo.v2", "foo.v3") }
 	csv := func() *v1alpha1.ClusterServiceVersion {
@@ -128,7 +128,7 @@ func random(r *rand.Rand) Inputs {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// TestTimes verifies that each time changes with what it is the time of, and with nothing else.
+// TestTimes verifies that each timestamp changes with the fields that it belongs to, and with nothing else.
 func TestTimes(t *testing.T) {
 	first := running()
 	first.CatalogSources = []CatalogSource{source("z"), source("operators"), unhealthy(source("a"), v1alpha1.ReasonUnreachable, "No answer"), {}}

@@ -1,5 +1,5 @@
 // Package subscription computes the status of a Subscription: whether its operator is installed, up to date and
-// healthy, what it waits for, and whether an update is held.
+// healthy, and whether an update waits or is held.
 package subscription
 
 import (
@@ -29,18 +29,17 @@ type Inputs struct {
 	// Resolution is nil until the Subscription has been resolved.
 	Resolution *Resolution
 
-	// Plan is the InstallPlan for Resolution.Next, else for status.currentCSV. It is nil if there is none or it was
-	// deleted.
+	// Plan is the InstallPlan for Resolution.Next, else for status.currentCSV, or nil if not found.
 	Plan *olm.InstallPlan
 
-	// Installed is the ClusterServiceVersion of status.installedCSV; nil if it does not exist.
+	// Installed is the ClusterServiceVersion of status.installedCSV, or nil.
 	Installed *v1alpha1.ClusterServiceVersion
 
-	// Current is the ClusterServiceVersion of status.currentCSV. If that is empty, it is one that existed before the
-	// Subscription and is adopted. It is nil if there is none yet.
+	// Current is the ClusterServiceVersion of status.currentCSV. If that is empty, it is the adopted one, which existed
+	// before the Subscription. It may be nil.
 	Current *v1alpha1.ClusterServiceVersion
 
-	// Gate is the decision about the update; the zero value if nothing holds it.
+	// Gate is the decision about the update, or the zero value if nothing holds it.
 	Gate gate.Decision
 
 	Now metav1.Time
@@ -56,28 +55,28 @@ type CatalogSource struct {
 
 // Resolution is the result of the resolver for a Subscription.
 type Resolution struct {
-	// Problem prevents the resolution; nil if there is none.
+	// Problem prevents the resolution. It may be nil.
 	Problem *Problem
 
-	// Next is the name of the ClusterServiceVersion to install next; empty if there is nothing newer.
+	// Next is the name of the ClusterServiceVersion to install next, or empty.
 	Next string
 
-	// Newest is the name of the newest ClusterServiceVersion in the package and channel; empty if unknown.
+	// Newest is the name of the newest ClusterServiceVersion in the package and channel, or empty if unknown.
 	Newest string
 
-	// Note is what an admin should know although there is no Problem, such as that the newest cannot be reached.
+	// Note is a message for the admin without a Problem, such as that the newest cannot be reached.
 	Note string
 
 	// Deprecations are the catalog's deprecation messages.
 	Deprecations Deprecations
 }
 
-// Deprecations are messages of a catalog about what is deprecated; empty for what is not.
+// Deprecations are the deprecation messages of a catalog, or empty.
 type Deprecations struct {
 	Package, Channel, Bundle string
 }
 
-// Problem is a reason and a message about what is wrong.
+// Problem is the reason and message of a condition that reports a problem.
 type Problem = condition.Problem
 
 // Compute returns the status of a Subscription. It is pure: it depends only on in, and changes nothing. If nothing
@@ -157,7 +156,7 @@ func isFalse(out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionT
 	return out.GetCondition(t).Status == corev1.ConditionFalse
 }
 
-// spec returns the spec of the Subscription; the zero value if it is nil.
+// spec returns the spec of the Subscription, or the zero value.
 func (in Inputs) spec() olm.SubscriptionSpec {
 	if in.Subscription.Spec == nil {
 		return olm.SubscriptionSpec{}
@@ -165,7 +164,7 @@ func (in Inputs) spec() olm.SubscriptionSpec {
 	return *in.Subscription.Spec
 }
 
-// resolved returns the result of the resolver; the zero value if there is none yet.
+// resolved returns the result of the resolver, or the zero value.
 func (in Inputs) resolved() Resolution {
 	if in.Resolution == nil {
 		return Resolution{}
@@ -181,7 +180,7 @@ func (in Inputs) plan(csv string) *olm.InstallPlan {
 	return in.Plan
 }
 
-// csv returns the ClusterServiceVersion of that name; nil if there is none, or only a copy from another namespace.
+// csv returns the ClusterServiceVersion of that name, or nil. Copies from other namespaces do not count.
 func (in Inputs) csv(name string) *v1alpha1.ClusterServiceVersion {
 	for _, c := range []*v1alpha1.ClusterServiceVersion{in.Current, in.Installed} {
 		if c != nil && c.Name == name && name != "" && !c.IsCopied() {

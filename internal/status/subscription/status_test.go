@@ -164,7 +164,7 @@ type row struct {
 	message            string
 	conditions         map[string]string
 
-	// why is why it is not up to date; empty for NewestDoesNotRun.
+	// why is the reason of UpToDate, or empty for NewestDoesNotRun.
 	why string
 }
 
@@ -272,7 +272,7 @@ var alarms = map[v1alpha1.SubscriptionConditionType]bool{
 	v1alpha1.SubscriptionInstallPlanFailed: true, v1alpha1.SubscriptionInstallPlanMissing: true,
 }
 
-// checkSense verifies what must be true of every status.
+// checkSense verifies the invariants of every status.
 func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
 	t.Helper()
 	if !slices.IsSortedFunc(status.Conditions, func(a, b v1alpha1.SubscriptionCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }) {

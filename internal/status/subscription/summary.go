@@ -57,13 +57,13 @@ func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	set(in, out, c)
 }
 
-// worst are the conditions whose message the status shows, before anything that is in progress. Of a pending InstallPlan
-// underWay tells more than its condition.
+// worst are the conditions whose message the status shows, before anything that is in progress. About a pending
+// InstallPlan, underWay reports more than its condition.
 var worst = slices.DeleteFunc(TypesOf(Broken, Waits, Passes), func(t v1alpha1.SubscriptionConditionType) bool {
 	return t == v1alpha1.SubscriptionInstallPlanPending
 })
 
-// message sets the most important message; empty if all is well.
+// message sets the most important message, or empty if all is well.
 func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	for _, t := range worst {
 		if c := out.GetCondition(t); c.Status == corev1.ConditionTrue {
@@ -79,7 +79,7 @@ func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// underWay returns what an operator that is not up to date waits for; empty if it is up to date.
+// underWay returns a message about the next step of an operator that is not up to date, or empty.
 func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	r, spec := in.resolved(), in.spec()
 	target, plan := in.csv(out.CurrentCSV), in.plan(out.CurrentCSV)

@@ -327,7 +327,7 @@ func (r *Registry) PushFalse(t testing.TB, repository string, layer []TarEntry) 
 	return image
 }
 
-// replacement is what a registry sends instead of a layer.
+// replacement is the content that a registry sends instead of a layer.
 type replacement struct {
 	digest string
 	data   []byte

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// ServeFlood serves at a free port what starts as an HTTP/2 server, and then sends PINGs as fast as they are read. It ends
-// with the test.
+// ServeFlood serves HTTP/2 at a free port. After its settings, it sends PINGs as fast as they are read. It ends with the
+// test.
 func ServeFlood(t testing.TB) (at string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func ServeFlood(t testing.TB) (at string) {
 // flood returns when the connection is closed.
 func flood(conn net.Conn) {
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // the acknowledgements
-	const together = 64 << 10                        // so that sending costs little, in bytes
+	const together = 64 << 10                        // bytes per write, to send at little cost
 	out := bufio.NewWriterSize(conn, together)
 	frames := http2.NewFramer(out, nil)
 	if frames.WriteSettings() != nil || frames.WriteSettingsAck() != nil || out.Flush() != nil {

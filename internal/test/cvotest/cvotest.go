@@ -35,8 +35,8 @@ type Checker struct {
 	// withdraw its version and Available, since the Cluster Version Operator acts on the latest status.
 	Installing bool
 
-	// Ahead is true while the Cluster Version Operator is on the way to a release and has not come to the ClusterOperator.
-	// It may not have applied all of the component yet, so that a version that is written now may be read too early.
+	// Ahead is true while the Cluster Version Operator applies a release and has not reached the ClusterOperator yet. It may
+	// not have applied all of the component, so a version that is written now may be read too early.
 	Ahead bool
 
 	previous *configv1.ClusterOperatorStatus
@@ -114,7 +114,8 @@ func versions(status configv1.ClusterOperatorStatus) error {
 	return errors.Join(problems...)
 }
 
-// transitions verifies that lastTransitionTime changes exactly with the status, and that what was reached is kept.
+// transitions verifies that lastTransitionTime changes exactly with the status, and that conditions, versions and Available
+// are kept.
 func (c *Checker) transitions(before, after configv1.ClusterOperatorStatus) error {
 	var problems []error
 	for _, a := range after.Conditions {

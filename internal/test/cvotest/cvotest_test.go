@@ -67,7 +67,7 @@ func TestObserve(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		seen   []*configv1.ClusterOperator
-		want   string // error of the last one; empty if it breaks no rule
+		want   string // error of the last one, or empty
 	}{
 		"healthy": {
 			reason: "What never changes breaks no rule.",

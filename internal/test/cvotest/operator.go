@@ -74,8 +74,8 @@ func (p Payload) WriteStatus(co *configv1.ClusterOperator) {
 	}
 }
 
-// Check returns why the Cluster Version Operator keeps waiting for a ClusterOperator; nil if it proceeds to the next
-// manifest. During the first installation it does not compare versions, and Degraded does not block it.
+// Check returns why the Cluster Version Operator keeps waiting for a ClusterOperator, or nil. During the first installation
+// it does not compare versions, and Degraded does not block it.
 func (p Payload) Check(co *configv1.ClusterOperator, installing bool) error {
 	is := func(t configv1.ClusterStatusConditionType, want configv1.ConditionStatus) bool {
 		c := find(co.Status, t)

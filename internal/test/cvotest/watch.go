@@ -50,7 +50,7 @@ func Watch(t testing.TB, config *rest.Config, scheme *runtime.Scheme) {
 	})
 }
 
-// installing reports whether there is a ClusterVersion that has never completed a release.
+// installing reports whether the ClusterVersion exists and has never completed a release.
 func installing(c client.Client) bool {
 	version := &configv1.ClusterVersion{}
 	if err := c.Get(context.Background(), client.ObjectKey{Name: "version"}, version); err != nil {

@@ -1,5 +1,5 @@
-// Package faults puts a proxy between clients and their API server that delays, cuts, refuses and falsifies what passes.
-// Its random choices are those of a seed.
+// Package faults puts a proxy between clients and their API server that delays, cuts, refuses and falsifies the traffic.
+// A seed determines its random choices.
 package faults
 
 import (
@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config is what a Proxy does. Requests about Leases are left alone unless Leases is true.
+// Config holds the faults of a Proxy. Requests about Leases are left alone unless Leases is true.
 type Config struct {
 	// Requests are the probabilities of faults for each request that is not a watch, and Watches for each that is.
 	Requests map[Fault]float64
@@ -27,18 +27,18 @@ type Config struct {
 	// Longest is the longest Delay and Hang.
 	Longest time.Duration
 
-	// WatchLife is the mean life of a watch, which ends in a random way; zero for no limit. A watch that stalls at its end
+	// WatchLife is the mean life of a watch, which ends in a random way. Zero means no limit. A watch that stalls at its end
 	// does so for up to Longest.
 	WatchLife time.Duration
 
-	// ConnectionLife is the mean time between cuts of all connections of a client; zero for none.
+	// ConnectionLife is the mean time between cuts of all connections of a client. Zero means no cuts.
 	ConnectionLife time.Duration
 
 	// Refused are requests that are refused, and whose watches are cut.
 	Refused []Refusal
 
-	// Behind is how long the events of the watches on a resource are held back; "*" stands for all resources. Silent is the
-	// time after which nobody waits.
+	// Behind is how long the events of the watches on a resource are held back; "*" stands for all resources. Silent is
+	// longer than any test waits.
 	Behind map[string]time.Duration
 
 	// StaleLists is how old the lists of a resource are that a client accepts from a cache (resourceVersion=0).
@@ -47,7 +47,7 @@ type Config struct {
 	Leases bool
 }
 
-// Silent as the time that events are held back means that a watch is open and sends nothing.
+// Silent is the value of Behind for watches that are open and send nothing.
 const Silent = time.Hour
 
 // Fault is one way in which a request fails.
@@ -79,7 +79,7 @@ type Refusal struct {
 	Writes   bool // writes, except of statuses and dry runs, instead of reads
 	Code     int
 
-	// RetryAfter is the number of seconds after which the client is asked to retry; 0 for none.
+	// RetryAfter is the number of seconds after which the client is asked to retry. Zero sends no Retry-After.
 	RetryAfter int
 }
 
@@ -125,7 +125,7 @@ func New(t testing.TB, config *rest.Config, seed uint64) *Proxy {
 	return p
 }
 
-// Set replaces what the proxy does, from now on and also to open watches.
+// Set replaces the faults, also of open watches.
 func (p *Proxy) Set(c Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +162,7 @@ func (p *Proxy) note(f Fault) {
 	p.counts[f]++
 }
 
-// pick returns one of the faults according to their probabilities; empty for none.
+// pick returns one of the faults according to their probabilities, or empty.
 func (p *Proxy) pick(from map[Fault]float64) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,8 @@ const (
 	mostRecorded = 60
 )
 
-// stale answers with an old list if the config says so and there is one, and reports whether it did. The first request
-// for a list has it recorded from then on.
+// stale answers with an old list if the config requires one and one was recorded, and reports whether it did. The first
+// request for a list starts its recording.
 func (p *Proxy) stale(w http.ResponseWriter, r request, config Config) bool {
 	age := config.StaleLists[r.resource]
 	if age == 0 || r.Method != http.MethodGet || r.URL.Query().Get("resourceVersion") != "0" {

@@ -159,12 +159,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r request, lost func()) {
 	}
 	defer func() { _ = response.Body.Close() }() // read to its end, or abandoned
 	if lost != nil {
-		_, _ = io.Copy(io.Discard, response.Body) // nobody waits for it
+		_, _ = io.Copy(io.Discard, response.Body) // the client does not get it
 		lost()
 		return
 	}
 	writeHeader(w, response)
-	_, _ = io.Copy(w, response.Body) // the client notices what lacks
+	_, _ = io.Copy(w, response.Body) // the client notices an incomplete body
 }
 
 func (p *Proxy) send(ctx context.Context, r request) (*http.Response, error) {

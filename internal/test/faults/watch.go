@@ -39,7 +39,7 @@ func (c *Client) watch(w http.ResponseWriter, r request, config Config) {
 	defer func() { _ = response.Body.Close() }() // abandoned
 	writeHeader(w, response)
 	if response.StatusCode != http.StatusOK {
-		_, _ = io.Copy(w, response.Body) // the client notices what lacks
+		_, _ = io.Copy(w, response.Body) // the client notices an incomplete body
 		return
 	}
 	out := watched{

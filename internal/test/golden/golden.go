@@ -1,5 +1,5 @@
-// Package golden compares what the status functions return with what they returned before, so that a change which means to keep every
-// status shows that it does, and any other lists the statuses that it changes.
+// Package golden compares the results of the status functions with recorded ones. A change that should keep every status
+// proves that it does, and any other change lists the statuses that it affects.
 package golden
 
 import (
@@ -27,8 +27,8 @@ type File struct {
 	got map[string]any
 }
 
-// Open reads testdata/<name of the test>.yaml. A value of a row that does not exist any more fails the test, unless only
-// some of its rows ran.
+// Open reads testdata/<name of the test>.yaml. A value of a row that no longer exists fails the test, unless only some of its
+// rows ran.
 func Open(t *testing.T) *File {
 	t.Helper()
 	f := &File{path: filepath.Join("testdata", t.Name()+".yaml"), got: map[string]any{}}

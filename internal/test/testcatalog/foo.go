@@ -19,13 +19,13 @@ type Foo struct {
 	Name    string
 	Version string
 
-	// Upgradeable is the expression in the CustomResourceDefinition's annotation; empty for no annotation.
+	// Upgradeable is the expression in the CustomResourceDefinition's annotation, or empty for no annotation.
 	Upgradeable string
 
 	// Requires lists the names of other Foo packages whose kinds this one requires.
 	Requires []string
 
-	// Change modifies the objects before they are published; nil for no change.
+	// Change modifies the objects before they are published. It may be nil.
 	Change func(csv *unstructured.Unstructured, crd *unstructured.Unstructured)
 
 	// More lists the manifests of further objects in the bundle.

@@ -52,7 +52,7 @@ type ObjectRef struct {
 	Name        string `json:"name"`
 }
 
-// String returns what was requested and answered when.
+// String returns the time, verb, URI and response code.
 func (r Request) String() string {
 	return fmt.Sprintf("%s %s %s: %d", r.Received.Format(time.StampMilli), r.Verb, r.URI, r.Response.Code)
 }
@@ -72,7 +72,7 @@ func (r Request) IsConflict() bool { return r.Response.Code == http.StatusConfli
 // IsWork reports whether the request is neither a watch nor about a Lease, which leaders renew all the time.
 func (r Request) IsWork() bool { return r.Verb != "watch" && r.ObjectRef.Resource != "leases" }
 
-// Pod returns the name of the pod whose token the request has; empty if it has none.
+// Pod returns the name of the pod whose token the request has, or empty.
 func (r Request) Pod() string {
 	return strings.Join(r.User.Extra["authentication.kubernetes.io/pod-name"], "")
 }
@@ -103,8 +103,8 @@ func (c *Cluster) RequestsOf(t testing.TB, since time.Time, agents ...string) []
 	return out
 }
 
-// auditLog reads an API server's audit log. It keeps what it has read, because a suite reads the log hundreds of times
-// while it grows to hundreds of megabytes.
+// auditLog reads an API server's audit log. It keeps the requests, because a suite reads the log hundreds of times while it
+// grows to hundreds of megabytes.
 type auditLog struct {
 	path string
 

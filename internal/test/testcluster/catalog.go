@@ -17,8 +17,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// ServeCatalog makes the devcluster in dir serve the file-based catalog in a folder, replacing what it served under
-// that name before. It returns a CatalogSource with the catalog's address, which it creates unless it exists.
+// ServeCatalog makes the devcluster in dir serve the file-based catalog in a folder, replacing the previous one of that
+// name. It returns a CatalogSource with the catalog's address, which it creates unless it exists.
 func (c *Cluster) ServeCatalog(t testing.TB, dir string, key client.ObjectKey, folder string) *olm.CatalogSource {
 	t.Helper()
 	if err := Devcluster(t.Context(), "catalog", "--dir="+dir, key.Name, folder); err != nil {

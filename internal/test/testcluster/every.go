@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every returns where a test of many similar cases begins to count from 1, and how it goes on: by step from a random
-// start, which E2E_START repeats, or with E2E_ALL through all of them.
+// Every returns the first of many similar cases to test, counted from 1, and the distance to the next: a random start and
+// step, or 1 and 1 with E2E_ALL. E2E_START repeats a start.
 func Every(t testing.TB, step int) (first, next int) {
 	t.Helper()
 	if os.Getenv("E2E_ALL") != "" {

@@ -120,7 +120,7 @@ func (c *Cluster) StartOneProcess(t testing.TB, flags ...string) *Manager {
 	return &Manager{processes: []*process{c.startProcess(t, ManagerAccount, flags)}}
 }
 
-// StartProbeReader starts what the container of a Probe's pod runs, with the token of the pod's service account.
+// StartProbeReader starts the process of a Probe's pod, with the token of the pod's service account.
 func (c *Cluster) StartProbeReader(t testing.TB, pod corev1.PodTemplateSpec, namespace string) *Manager {
 	t.Helper()
 	args := append(slices.Clone(pod.Spec.Containers[0].Args), "--health-probe-bind-address=0")
@@ -138,7 +138,7 @@ func (c *Cluster) PermitIsolation(t testing.TB, namespace string) {
 	})
 }
 
-// expireLeases deletes the leases that killed managers left behind, so that a new one need not wait until they expire.
+// expireLeases deletes the leases that killed managers left behind, so a new one need not wait until they expire.
 // It does nothing if a manager is running.
 func (c *Cluster) expireLeases(t testing.TB) {
 	t.Helper()
@@ -239,7 +239,7 @@ func (m *Manager) AwaitEnd(t testing.TB) {
 	}
 }
 
-// quit ends the manager with SIGQUIT if it is running, so that its log shows the stacks of its goroutines.
+// quit ends the manager with SIGQUIT if it is running, to log the stacks of its goroutines.
 func (p *process) quit() {
 	for _, s := range []os.Signal{syscall.SIGQUIT, syscall.SIGCONT} { // it may be paused
 		_ = p.command.Process.Signal(s) // it may have ended
@@ -368,7 +368,7 @@ func (p *process) sampleMemory() {
 // FamilyMemory returns the resident memory of a process in bytes, plus the pages that its children do not share.
 func FamilyMemory(pid int) int64 {
 	total, _ := resident(pid)
-	processes, _ := os.ReadDir("/proc") // without it there is only the process
+	processes, _ := os.ReadDir("/proc") // without it, only the process counts
 	for _, p := range processes {
 		child, err := strconv.Atoi(p.Name())
 		if err != nil || child <= pid || parentOf(child) != pid {
@@ -380,7 +380,7 @@ func FamilyMemory(pid int) int64 {
 	return total
 }
 
-// resident returns the resident memory of a process and the shared part of it, in bytes; 0 if the process has exited.
+// resident returns the resident memory of a process and the shared part of it, in bytes. Both are 0 if the process has exited.
 func resident(pid int) (all, shared int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -459,7 +459,7 @@ func (p *process) logTail(t testing.TB) {
 		return
 	}
 	text, stacks, _ := bytes.Cut(text, []byte("SIGQUIT: quit"))
-	const most = 4000 // so that the errors of the test stay in view; -artifacts keeps the whole log
+	const most = 4000 // keeps the errors of the test in view; -artifacts keeps the whole log
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}

@@ -100,7 +100,7 @@ func (c *Cluster) namespaced(o *unstructured.Unstructured) bool {
 }
 
 // RemoveCRDs deletes the CustomResourceDefinitions that are created from now on, when the test ends. If they stayed, the
-// deletion of every later namespace would cost two requests for each of them. It does not wait until they are gone: the
+// deletion of every later namespace would cost two requests for each of them. It does not wait until they are deleted: the
 // API server takes minutes for one that it has just begun to serve.
 func (c *Cluster) RemoveCRDs(t testing.TB) {
 	t.Helper()

@@ -29,7 +29,7 @@ type Options struct {
 	Version string
 }
 
-// Enabled reports whether there is a collector to send traces to.
+// Enabled reports whether a collector is configured.
 func (o Options) Enabled() bool {
 	return o.Endpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
@@ -92,7 +92,7 @@ func (e *Exporter) Export(s tracing.Span) {
 	span.End(trace.WithTimestamp(s.End))
 }
 
-// Shutdown sends what is enqueued, until the context ends.
+// Shutdown sends the enqueued spans, until the context ends.
 func (e *Exporter) Shutdown(ctx context.Context) error { return e.provider.Shutdown(ctx) }
 
 func convert(in []tracing.Attribute) []attribute.KeyValue {

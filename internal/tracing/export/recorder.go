@@ -20,7 +20,7 @@ const (
 	flushTimeout = 5 * time.Second
 )
 
-// Recorder exports what has ended when the status of a Subscription is updated, while this process leads.
+// Recorder exports the spans that ended with an update of a Subscription's status, while this process leads.
 type Recorder struct {
 	live     client.Reader
 	exporter *Exporter
@@ -62,7 +62,7 @@ func (r *Recorder) Handler() cache.ResourceEventHandler {
 	}}
 }
 
-// Start exports spans until the context ends, and then what is left within a few seconds.
+// Start exports spans until the context ends, and then the remaining ones within flushTimeout.
 func (r *Recorder) Start(ctx context.Context) error {
 	for {
 		select {
@@ -87,7 +87,7 @@ func (r *Recorder) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager start it on every replica, and end it with the process.
 func (r *Recorder) NeedLeaderElection() bool { return false }
 
-// record exports what ended with an update.
+// record exports the spans that ended with an update.
 func (r *Recorder) record(ctx context.Context, u update) {
 	in := tracing.Inputs{Before: u.before, After: u.after}
 	var err error
@@ -103,7 +103,7 @@ func (r *Recorder) record(ctx context.Context, u update) {
 	}
 }
 
-// read returns an object; nil if it does not exist or has no name.
+// read returns an object, or nil if it does not exist or name is empty.
 func read[T any, O interface {
 	*T
 	client.Object

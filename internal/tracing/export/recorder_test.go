@@ -17,7 +17,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestRecorder verifies that only the leader records, with what it reads live, and that it flushes when it ends.
+// TestRecorder verifies that only the leader records, from live reads, and that it flushes when it ends.
 func TestRecorder(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
