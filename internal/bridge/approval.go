@@ -89,7 +89,7 @@ func (n Namespace) Updates(plan *olm.InstallPlan) []gate.Inputs {
 	var out []gate.Inputs
 	for i := range n.Subscriptions {
 		if sub := &n.Subscriptions[i]; installs(plan, sub) {
-			out = append(out, n.update(sub))
+			out = append(out, n.Update(sub))
 			out = append(out, n.takenOver(plan, sub)...)
 		}
 	}
@@ -160,9 +160,9 @@ func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 	return ref != nil && ref.Name == plan.Name || slices.Contains(plan.Spec.ClusterServiceVersionNames, sub.Status.CurrentCSV)
 }
 
-// update returns what decides whether the update of a Subscription is held. It finds the running CSV from the installed
+// Update returns the inputs of the decision about the update of a Subscription. It finds the running CSV from the installed
 // one, which does not run yet while OLM itself holds the update.
-func (n Namespace) update(sub *v1alpha1.Subscription) gate.Inputs {
+func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
 	if running == nil || !Begun(running) {
@@ -190,10 +190,16 @@ func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
 		return gate.Decision{}
 	}
-	out := gate.Evaluate(n.update(sub))
+	out := gate.Evaluate(n.Update(sub))
 	if !out.Held {
-		out = gate.Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-			"The update to %s is held%s", target.Name, messages.Quote(target.Status.Message))}
+		out = gate.Decision{
+			Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable,
+			Holds: []gate.Hold{{
+				Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Target: target.Name, Cause: messages.Line(target.Status.Message),
+				By: gate.Object{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: target.Namespace, Name: target.Name},
+			}},
+			Message: fmt.Sprintf("The update to %s is held%s", target.Name, messages.Quote(target.Status.Message)),
+		}
 	}
 	out.Approved = true
 	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are in place already, "+
@@ -225,7 +231,7 @@ func (n Namespace) Probe(name string) gate.Inputs {
 func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
-		in := n.update(sub)
+		in := n.Update(sub)
 		if in.Running == nil || in.Running.Name != name {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -385,8 +386,12 @@ func TestHeldByOLM(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.n.HeldByOLM(tc.sub)); diff != "" {
+			got := tc.n.HeldByOLM(tc.sub)
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(gate.Decision{}, "Holds")); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if got.Held && (len(got.Holds) != 1 || got.Holds[0].Reason != got.Reason || !strings.HasPrefix(got.Message, got.Holds[0].Message())) {
+				t.Errorf("%s\nits holds are %+v", tc.reason, got.Holds)
 			}
 		})
 	}

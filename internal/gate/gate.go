@@ -3,7 +3,7 @@ package gate
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
-	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Inputs holds everything that the decision about one update depends on, as read at one moment.
@@ -59,31 +58,38 @@ type Inputs struct {
 	BesideOLM bool
 }
 
-// Decision is the gate's decision about one update. The zero value lets it proceed.
+// Decision is the gate's decision about one update, or about all updates of an InstallPlan. The zero value lets them
+// proceed.
 type Decision struct {
-	// Held is true if the update has to wait.
+	// Held is true if the updates have to wait.
 	Held bool
 
-	// Reason is one of the reasons of UpgradeHeld; empty if nothing would hold the update.
+	// Holds are all causes for which they have to wait. Without Held, they are overridden.
+	Holds []Hold
+
+	// Reason is one of the reasons of UpgradeHeld: that of the first hold, Overridden, or empty.
 	Reason string
 
-	// Message names what holds the update, what ends the hold, and how to override it. If Overridden is true, it states
-	// for an Event what allows the update.
+	// Message names the holds, how each ends, and how to override them. If Overridden is true, it states for an Event who
+	// allows the updates.
 	Message string
 
-	// Overridden is true if something would hold the update, but an administrator allows it.
+	// Overridden is true if an administrator allows updates that would be held.
 	Overridden bool
-
-	// Unreported is true if custom resources hold the update and their Probe does not report that.
-	Unreported bool
 
 	// Approved is true if the InstallPlan was already approved, and OLM holds the update nevertheless.
 	Approved bool
 }
 
-// AskAgain reports whether the hold may end without an event.
+// AskAgain reports whether all holds may end without an event.
 func (d Decision) AskAgain() bool {
-	return d.Held && (d.Unreported || d.Reason == v1alpha1.ReasonProbeNotRead)
+	endsByEvent := func(h Hold) bool { return !h.Unreported && h.Reason != v1alpha1.ReasonProbeNotRead }
+	return d.Held && len(d.Holds) > 0 && !slices.ContainsFunc(d.Holds, endsByEvent)
+}
+
+// Unreported reports whether custom resources hold an update without their Probe reporting it.
+func (d Decision) Unreported() bool {
+	return d.Held && slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.Unreported })
 }
 
 // Evaluate returns whether the running operator holds its update. `spec.overrides` of the OperatorCondition takes
@@ -94,53 +100,90 @@ func Evaluate(in Inputs) Decision {
 	}
 	override := overrideOf(in.OperatorCondition)
 	if override != nil && override.Status != metav1.ConditionTrue { // as in OLM, also if it is Unknown
-		return Decision{Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-			"The update to %s is held: spec.overrides of OperatorCondition %s sets Upgradeable=%s%s. It continues when that is removed or set to True",
-			in.Target, nameOf(in.OperatorCondition), override.Status, messages.Quote(override.Message))}
+		return in.held([]Hold{in.overriddenHold(*override)})
 	}
-	objections := objectionsOf(in)
-	if len(objections) == 0 {
+	holds := in.holds()
+	if len(holds) == 0 {
 		return Decision{}
 	}
 	if by := allowedBy(in, override); by != "" {
-		return Decision{Reason: v1alpha1.ReasonOverridden, Overridden: true, Message: fmt.Sprintf(
-			"The update to %s goes on, since %s allows it. It would be held: %s", in.Target, by, sentences(objections))}
+		return Decision{Holds: holds, Reason: v1alpha1.ReasonOverridden, Overridden: true, Message: fmt.Sprintf(
+			"The update to %s goes on, since %s allows it. It would be held: %s", in.Target, by, causes(holds))}
 	}
-	return Decision{Held: true, Reason: objections[0].Reason, Unreported: in.contradicts(), Message: fmt.Sprintf(
-		"The update to %s is held: %s. %sTo update anyway: %s", in.Target, sentences(objections), in.doubt(), command(in))}
+	return in.held(holds)
 }
 
-// EvaluatePlan returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all: the
-// first that is held, otherwise the last that is overridden.
+// EvaluatePlan returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all.
 func EvaluatePlan(updates []Inputs) Decision {
-	var out Decision
+	var held, overridden []Decision
 	for _, in := range updates {
 		switch d := Evaluate(in); {
 		case d.Held:
-			return d
+			held = append(held, d)
 		case d.Overridden:
-			out = d
+			overridden = append(overridden, d)
 		}
 	}
+	if len(held) > 0 {
+		return together(held)
+	}
+	return together(overridden)
+}
+
+// mostStated limits the updates of a plan that a message is about.
+const mostStated = 5
+
+// together combines decisions that are all held, or all overridden.
+func together(all []Decision) Decision {
+	if len(all) == 0 {
+		return Decision{}
+	}
+	out := all[0]
+	out.Holds = nil
+	var stated []string
+	for _, d := range all {
+		out.Holds, stated = append(out.Holds, d.Holds...), append(stated, d.Message)
+	}
+	out.Message = messages.List(stated, mostStated, ". ")
 	return out
 }
 
-// objectionsOf returns the reasons why the running operator does not allow its update, that of the Probe first.
-func objectionsOf(in Inputs) []condition.Problem {
-	var out []condition.Problem
-	if p := ProbeObjection(in); p != nil {
-		out = append(out, *p)
+// holds returns the causes for which the running operator does not allow its update, that of the Probe first.
+func (in Inputs) holds() []Hold {
+	var out []Hold
+	if h := in.probeHold(); h != nil {
+		out = append(out, *h)
 	}
-	if p := operatorObjection(in.OperatorCondition); p != nil {
-		out = append(out, *p)
+	if h := operatorHold(in.OperatorCondition); h != nil {
+		out = append(out, *h)
+	}
+	override := in.Override()
+	for i := range out {
+		out[i].Target, out[i].Doubt, out[i].Override = in.Target, in.doubt(), override
 	}
 	return out
 }
 
-// ProbeObjection returns why the Probe of the running CSV does not allow an update; nil if it does. An unknown state
-// holds: a Probe that an operator opted in to and that does not exist, belongs to another owner, or has not been read
-// since its spec, its target namespaces or the reader changed, or not for some time.
-func ProbeObjection(in Inputs) *condition.Problem {
+// probeHold returns why the Probe of the running CSV does not allow an update, or nil. An unknown state holds: a Probe that an
+// operator opted in to and that does not exist, belongs to another owner, or has not been read since its spec, its target
+// namespaces or the reader changed, or not for some time.
+func (in Inputs) probeHold() *Hold {
+	hold := in.probeObjection()
+	if hold == nil {
+		return nil
+	}
+	switch {
+	case in.Uninstalled:
+		hold.By = Object{v1alpha1.ClusterServiceVersionKind, in.Running.Namespace, in.Running.Name}
+	case in.Probe != nil:
+		hold.By = Object{"Probe", in.Probe.Namespace, in.Probe.Name}
+	default: // it has the name that the Probe will have
+		hold.By = Object{"Probe", in.Running.Namespace, in.Running.Name}
+	}
+	return hold
+}
+
+func (in Inputs) probeObjection() *Hold {
 	probe := in.Probe
 	if in.Uninstalled {
 		return in.liveObjection()
@@ -154,7 +197,7 @@ func ProbeObjection(in Inputs) *condition.Problem {
 	upgradeable := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	switch {
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
-		return &condition.Problem{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: fmt.Sprintf(
+		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: upgradeable.LastTransitionTime, Cause: fmt.Sprintf(
 			"Probe %s reports Upgradeable=False%s", nameOf(probe), messages.Quote(upgradeable.Message))}
 	case writtenByOperator(probe):
 		if upgradeable != nil || !in.OptedIn {
@@ -162,7 +205,7 @@ func ProbeObjection(in Inputs) *condition.Problem {
 		}
 		return notRead("the operator writes the status of Probe %s itself, and has not set Upgradeable", nameOf(probe))
 	case in.OptedIn && probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations:
-		return &condition.Problem{Reason: v1alpha1.ReasonProbeConflict, Message: fmt.Sprintf(
+		return &Hold{Reason: v1alpha1.ReasonProbeConflict, Cause: fmt.Sprintf(
 			"Probe %s was not created from the annotations of the operator's CustomResourceDefinitions: delete it to have that one created, or set its spec.manager to %s",
 			nameOf(probe), v1alpha1.ManagerCRDAnnotations)}
 	case probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && in.Own != nil && !equality.Semantic.DeepEqual(in.Own, probe.Spec.ProbeResources):
@@ -178,7 +221,7 @@ func ProbeObjection(in Inputs) *condition.Problem {
 	}
 	out := notRead("waiting to read what Probe %s watches", nameOf(probe))
 	if synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced); synced != nil && synced.Status == metav1.ConditionFalse {
-		out.Message += messages.Quote(synced.Message)
+		out.Cause += messages.Quote(synced.Message)
 	}
 	return out
 }
@@ -189,7 +232,7 @@ func (in Inputs) AsksLive() bool {
 }
 
 // liveObjection returns why the custom resources of a Probe that allows the update do not, or nil.
-func (in Inputs) liveObjection() *condition.Problem {
+func (in Inputs) liveObjection() *Hold {
 	if in.Live == nil {
 		if !in.Begins {
 			return nil
@@ -201,7 +244,7 @@ func (in Inputs) liveObjection() *condition.Problem {
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionTrue:
 		return nil
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
-		return &condition.Problem{Reason: v1alpha1.ReasonProbeNotUpgradeable, Message: fmt.Sprintf(
+		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true, Cause: fmt.Sprintf(
 			"%s, but its custom resources do not allow it%s", in.unaware(), messages.Quote(upgradeable.Message))}
 	case synced != nil && synced.Status != metav1.ConditionTrue:
 		return notRead("the custom resources of %s cannot be read now%s", in.subject(), messages.Quote(synced.Message))
@@ -226,13 +269,6 @@ func (in Inputs) unaware() string {
 	return "Probe " + nameOf(in.Probe) + " does not report it yet"
 }
 
-// contradicts reports whether the custom resources of the Probe do not allow the update, and the Probe does not report
-// that.
-func (in Inputs) contradicts() bool {
-	return in.Live != nil && meta.IsStatusConditionFalse(in.Live.Conditions, v1alpha1.ConditionUpgradeable) &&
-		(in.Uninstalled || !meta.IsStatusConditionFalse(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable))
-}
-
 // podProblem returns why the pod of a Probe is not ready, as the end of a sentence; empty if that is not known.
 func podProblem(probe *v1alpha1.Probe) string {
 	if c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionPodReady); c != nil && c.Status == metav1.ConditionFalse {
@@ -241,8 +277,8 @@ func podProblem(probe *v1alpha1.Probe) string {
 	return ""
 }
 
-func notRead(format string, args ...any) *condition.Problem {
-	return &condition.Problem{Reason: v1alpha1.ReasonProbeNotRead, Message: fmt.Sprintf(format, args...)}
+func notRead(format string, args ...any) *Hold {
+	return &Hold{Reason: v1alpha1.ReasonProbeNotRead, Cause: fmt.Sprintf(format, args...)}
 }
 
 // writtenByOperator reports whether the operator itself writes the status of its Probe.
@@ -260,9 +296,9 @@ func (in Inputs) isCurrent(probe *v1alpha1.Probe, upgradeable *metav1.Condition)
 		probe.Status.Reader == in.Reader && probe.Status.ObservedTargets == in.Targets
 }
 
-// operatorObjection returns why the operator itself does not allow the update; nil if it does. A condition written by
-// operator-status is ignored, since it only repeats the Probe.
-func operatorObjection(oc *operatorsv2.OperatorCondition) *condition.Problem {
+// operatorHold returns why the operator itself does not allow the update, or nil. A condition written by operator-status is
+// ignored, since it only repeats the Probe.
+func operatorHold(oc *operatorsv2.OperatorCondition) *Hold {
 	if oc == nil {
 		return nil
 	}
@@ -270,8 +306,23 @@ func operatorObjection(oc *operatorsv2.OperatorCondition) *condition.Problem {
 	if c == nil || c.Status != metav1.ConditionFalse || v1alpha1.IsGateReason(c.Reason) {
 		return nil
 	}
-	return &condition.Problem{Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Message: fmt.Sprintf(
-		"OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), messages.Quote(c.Message))}
+	return &Hold{
+		Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, By: objectOf(oc), Since: c.LastTransitionTime,
+		Cause: fmt.Sprintf("OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), messages.Quote(c.Message)),
+	}
+}
+
+// overriddenHold returns the hold by which an administrator overrides everything else.
+func (in Inputs) overriddenHold(override metav1.Condition) Hold {
+	return Hold{
+		Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, By: objectOf(in.OperatorCondition), Since: override.LastTransitionTime, Target: in.Target,
+		Cause: fmt.Sprintf("spec.overrides of OperatorCondition %s sets Upgradeable=%s%s. It continues when that is removed or set to True",
+			nameOf(in.OperatorCondition), override.Status, messages.Quote(override.Message)),
+	}
+}
+
+func objectOf(oc *operatorsv2.OperatorCondition) Object {
+	return Object{"OperatorCondition", oc.Namespace, oc.Name}
 }
 
 // overrideOf returns an administrator's override in the OperatorCondition; nil if there is none.
@@ -297,7 +348,7 @@ func allowedBy(in Inputs, override *metav1.Condition) string {
 // beyondAnnotation reports whether the annotation of operator-status cannot end the hold, since OLM also holds the
 // update because of the operator's own condition.
 func (in Inputs) beyondAnnotation() bool {
-	return in.BesideOLM && operatorObjection(in.OperatorCondition) != nil
+	return in.BesideOLM && operatorHold(in.OperatorCondition) != nil
 }
 
 // doubt returns a note that the conditions may be out of date if the running CSV is neither Succeeded nor Replacing;
@@ -305,36 +356,27 @@ func (in Inputs) beyondAnnotation() bool {
 func (in Inputs) doubt() string {
 	running := in.Running
 	if in.Uninstalled {
-		return "But nothing changes what they report until an operator runs again. "
+		return "But nothing changes what they report until an operator runs again"
 	}
 	if running.Status.Phase == olm.CSVPhaseSucceeded || running.Status.Phase == olm.CSVPhaseReplacing { // it keeps running while it is replaced
 		return ""
 	}
-	return fmt.Sprintf("But %s itself is %s, so that this may be out of date. ", running.Name, phaseOf(running))
+	return fmt.Sprintf("But %s itself is %s, so that this may be out of date", running.Name, phaseOf(running))
 }
 
-// command returns how an administrator can override the hold.
-func command(in Inputs) string {
+// Override returns how an administrator can override what holds the update.
+func (in Inputs) Override() Override {
 	if in.Subscription == nil || in.beyondAnnotation() {
-		return fmt.Sprintf("set Upgradeable=True in spec.overrides of OperatorCondition %s", nameOf(in.Running))
+		return Override{Object: Object{"OperatorCondition", in.Running.Namespace, in.Running.Name}}
 	}
-	out := fmt.Sprintf("kubectl annotate subscription -n %s %s %s=%s",
-		in.Subscription.Namespace, in.Subscription.Name, v1alpha1.AnnotationAllowUpgrade, in.Target)
-	if _, there := in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade]; there {
-		out += " --overwrite"
+	_, replaces := in.Subscription.Annotations[v1alpha1.AnnotationAllowUpgrade]
+	return Override{
+		Object: Object{v1alpha1.SubscriptionKind, in.Subscription.Namespace, in.Subscription.Name},
+		Target: in.Target, Replaces: replaces,
 	}
-	return out
 }
 
 func nameOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
-
-func sentences(problems []condition.Problem) string {
-	out := make([]string, 0, len(problems))
-	for _, p := range problems {
-		out = append(out, p.Message)
-	}
-	return strings.Join(out, "; ")
-}
 
 // phaseOf returns the phase of a ClusterServiceVersion, or "new" if it has none yet.
 func phaseOf(csv *v1alpha1.ClusterServiceVersion) string {

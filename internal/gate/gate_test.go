@@ -1,10 +1,13 @@
 package gate
 
 import (
+	stdcmp "cmp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +97,8 @@ func TestEvaluate(t *testing.T) {
 		in         Inputs
 		annotation string
 		phase      olm.ClusterServiceVersionPhase // of the running CSV; Succeeded if empty
-		want       Decision
+		want       Decision                       // without its holds
+		unreported bool
 	}{
 		"NeverOptedIn": {reason: "An operator without a Probe is updated.", in: Inputs{}},
 		"ProbeSaysNo": {
@@ -215,8 +219,8 @@ func TestEvaluate(t *testing.T) {
 		},
 		"LiveNo": {
 			reason: "A Probe may not have heard yet of what its custom resources report.",
-			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(no, waiting))},
-			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Unreported: true, Message: "The update to foo.v2 is held: Probe default/foo.v1 does not " +
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(no, waiting))}, unreported: true,
+			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: "The update to foo.v2 is held: Probe default/foo.v1 does not " +
 				"report it yet, but its custom resources do not allow it: " + waiting + ". To update anyway: " + allow},
 		},
 		"LiveUnreadable": {
@@ -239,8 +243,8 @@ func TestEvaluate(t *testing.T) {
 		},
 		"Uninstalled": {
 			reason: "Installing another version beside custom resources is an update, and they cannot be asked otherwise.",
-			in:     Inputs{Uninstalled: true, Begins: true, Live: live(synced(yes), upgradeable(no, waiting))},
-			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Unreported: true, Message: "The update to foo.v2 is held: default/foo.v1 was uninstalled, " +
+			in:     Inputs{Uninstalled: true, Begins: true, Live: live(synced(yes), upgradeable(no, waiting))}, unreported: true,
+			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: "The update to foo.v2 is held: default/foo.v1 was uninstalled, " +
 				"but its custom resources do not allow it: " + waiting + ". But nothing changes what they report until an operator runs again. " +
 				"To update anyway: " + allow},
 		},
@@ -285,8 +289,11 @@ func TestEvaluate(t *testing.T) {
 				in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: tc.annotation}
 			}
 			got := Evaluate(in)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(Decision{}, "Holds")); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if got.Unreported() != tc.unreported {
+				t.Errorf("%s\nunreported: %t", tc.reason, !tc.unreported)
 			}
 			for name, change := range map[string]func(*Inputs){
 				"a first install":       func(in *Inputs) { in.Running = nil },
@@ -295,7 +302,7 @@ func TestEvaluate(t *testing.T) {
 			} {
 				in := in
 				change(&in)
-				if got := Evaluate(in); got != (Decision{}) {
+				if got := Evaluate(in); !cmp.Equal(got, Decision{}) {
 					t.Errorf("%s is held: %+v", name, got)
 				}
 			}
@@ -306,23 +313,121 @@ func TestEvaluate(t *testing.T) {
 const generation = 3
 
 func TestAskAgain(t *testing.T) {
+	notRead, reported := Hold{Reason: v1alpha1.ReasonProbeNotRead}, Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable}
+	unreported := Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true}
 	cases := map[string]struct {
 		reason string
-		of     Decision
+		holds  []Hold
 		want   bool
 	}{
-		"Allowed":  {"Nothing is waited for.", Decision{}, false},
-		"Reported": {"The Probe changes when its custom resources do.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable}, false},
-		"NotRead":  {"No event reports that it can be read.", Decision{Held: true, Reason: v1alpha1.ReasonProbeNotRead}, true},
-		"Unreported": {
-			"The Probe does not change when its custom resources do.",
-			Decision{Held: true, Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true}, true,
+		"Allowed":    {"Nothing is waited for.", nil, false},
+		"Reported":   {"The Probe changes when its custom resources do.", []Hold{reported}, false},
+		"NotRead":    {"No event reports that it can be read.", []Hold{notRead}, true},
+		"Unreported": {"The Probe does not change when its custom resources do.", []Hold{unreported}, true},
+		"Both":       {"Before the event that ends one hold, it does not matter whether the other has ended.", []Hold{notRead, reported}, false},
+		"Neither":    {"None of them ends with an event.", []Hold{notRead, unreported}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := (Decision{Held: len(tc.holds) > 0, Holds: tc.holds}).AskAgain(); got != tc.want {
+				t.Errorf("%s\ngot %t, want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if (Decision{Overridden: true, Holds: []Hold{notRead}}).AskAgain() {
+		t.Error("nothing is waited for if the hold is overridden")
+	}
+}
+
+// TestHolds verifies that a decision has every hold of every update, with the time since when it is reported and its override.
+func TestHolds(t *testing.T) {
+	const no = metav1.ConditionFalse
+	since := func(c metav1.Condition, hour int) metav1.Condition {
+		c.LastTransitionTime = metav1.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)
+		return c
+	}
+	busy, full := since(upgradeable(no, "busy"), 1), since(upgradeable(no, "full"), 2)
+	update := func(name string, change func(*Inputs)) Inputs {
+		out := Inputs{
+			Running: csv(name+".v1", olm.CSVPhaseSucceeded), Target: name + ".v2",
+			Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
+		}
+		change(&out)
+		return out
+	}
+	withProbe := func(in *Inputs) { in.Probe = probe(busy) }
+	withBoth := func(in *Inputs) {
+		in.Probe, in.OperatorCondition = probe(busy), operatorCondition([]metav1.Condition{full}, nil)
+	}
+	annotation := Override{Object: Object{"Subscription", "default", "foo"}, Target: "foo.v2"}
+	byProbe := Hold{
+		Reason: "ProbeNotUpgradeable", By: Object{"Probe", "default", "foo.v1"}, Since: busy.LastTransitionTime, Target: "foo.v2",
+		Cause: "Probe default/foo.v1 reports Upgradeable=False: busy", Override: annotation,
+	}
+	byOperator := Hold{
+		Reason: "OperatorConditionNotUpgradeable", By: Object{"OperatorCondition", "default", "foo.v1"}, Since: full.LastTransitionTime, Target: "foo.v2",
+		Cause: "OperatorCondition default/foo.v1 reports Upgradeable=False: full", Override: annotation,
+	}
+	beside := Override{Object: Object{"OperatorCondition", "default", "foo.v1"}}
+	with := func(h Hold, change func(*Hold)) Hold { change(&h); return h }
+	cases := map[string]struct {
+		reason  string
+		updates []Inputs
+		want    []Hold
+	}{
+		"None": {"Nothing holds it.", []Inputs{update("foo", func(*Inputs) {})}, nil},
+		"Both": {"Each has its own beginning, and both the same override.", []Inputs{update("foo", withBoth)}, []Hold{byProbe, byOperator}},
+		"BesideOLM": {
+			"OLM also reads the OperatorCondition, and no annotation.",
+			[]Inputs{update("foo", func(in *Inputs) { withBoth(in); in.BesideOLM = true })},
+			[]Hold{with(byProbe, func(h *Hold) { h.Override = beside }), with(byOperator, func(h *Hold) { h.Override = beside })},
+		},
+		"Doubted": {
+			"A failed operator does not change what it reports.",
+			[]Inputs{update("foo", func(in *Inputs) { withProbe(in); in.Running.Status.Phase = olm.CSVPhaseFailed })},
+			[]Hold{with(byProbe, func(h *Hold) { h.Doubt = "But foo.v1 itself is Failed, so that this may be out of date" })},
+		},
+		"Administrator": {
+			"Only an administrator ends an own hold.",
+			[]Inputs{update("foo", func(in *Inputs) {
+				withProbe(in)
+				in.OperatorCondition = operatorCondition(nil, []metav1.Condition{full})
+			})},
+			[]Hold{{
+				Reason: "OperatorConditionNotUpgradeable", By: Object{"OperatorCondition", "default", "foo.v1"}, Since: full.LastTransitionTime, Target: "foo.v2",
+				Cause: "spec.overrides of OperatorCondition default/foo.v1 sets Upgradeable=False: full. It continues when that is removed or set to True",
+			}},
+		},
+		"Uninstalled": {
+			"The Probe was deleted with the operator.",
+			[]Inputs{update("foo", func(in *Inputs) {
+				in.Uninstalled, in.Begins, in.Live = true, true, live(upgradeable(no, "busy"))
+			})},
+			[]Hold{{
+				Reason: "ProbeNotUpgradeable", By: Object{"ClusterServiceVersion", "default", "foo.v1"}, Target: "foo.v2", Unreported: true, Override: annotation,
+				Cause: "default/foo.v1 was uninstalled, but its custom resources do not allow it: busy",
+				Doubt: "But nothing changes what they report until an operator runs again",
+			}},
+		},
+		"Plan": {
+			"A plan has those of all updates that are held, and of none that is overridden.",
+			[]Inputs{
+				update("foo", withProbe),
+				update("bar", func(in *Inputs) {
+					withProbe(in)
+					in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "bar.v2"}
+				}),
+				update("baz", withProbe),
+			},
+			[]Hold{byProbe, with(byProbe, func(h *Hold) {
+				h.Target, h.Override = "baz.v2", Override{Object: Object{"Subscription", "default", "baz"}, Target: "baz.v2"}
+			})},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.of.AskAgain(); got != tc.want {
-				t.Errorf("%s\ngot %t, want %t", tc.reason, got, tc.want)
+			if diff := cmp.Diff(tc.want, EvaluatePlan(tc.updates).Holds); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -510,16 +615,18 @@ func TestEvaluatePlan(t *testing.T) {
 		"OneHolds":   {"One is enough.", []Inputs{update("a", yes, false), update("b", no, false)}, "b.v2 held"},
 		"Overridden": {"What an administrator allows goes ahead, and is reported.", []Inputs{update("a", no, true), update("b", yes, false)}, "a.v2 overridden"},
 		"OneOfTwo":   {"An override is for one of them.", []Inputs{update("a", no, true), update("b", no, false)}, "b.v2 held"},
+		"TwoHold":    {"Each is reported with its own override.", []Inputs{update("a", no, false), update("b", no, false)}, "a.v2 held, b.v2 held"},
+		"TwoAllowed": {"So is each that is overridden.", []Inputs{update("a", no, true), update("b", no, true)}, "a.v2 overridden, b.v2 overridden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := EvaluatePlan(tc.updates)
-			got := "goes ahead"
+			var reported []string
 			for _, in := range tc.updates {
 				if strings.Contains(d.Message, "to "+in.Target+" ") {
-					got = in.Target + map[bool]string{true: " held", false: " overridden"}[d.Held]
+					reported = append(reported, in.Target+map[bool]string{true: " held", false: " overridden"}[d.Held])
 				}
 			}
-			if got != tc.want {
+			if got := stdcmp.Or(strings.Join(reported, ", "), "goes ahead"); got != tc.want {
 				t.Errorf("%s\ngot %s; want %s", tc.reason, got, tc.want)
 			}
 		})

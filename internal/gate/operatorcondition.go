@@ -53,11 +53,11 @@ func upgradeableOf(in Inputs) *metav1.Condition {
 		in.Reader, in.Targets = ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
 		upgradeable = meta.FindStatusCondition(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	}
-	switch objection := ProbeObjection(in); {
-	case objection != nil && objection.Reason == v1alpha1.ReasonProbeNotUpgradeable:
-		out.Status, out.Reason, out.Message = metav1.ConditionFalse, objection.Reason, "Probe "+in.Probe.Name+": "+upgradeable.Message
-	case objection != nil && in.OptedIn:
-		out.Status, out.Reason, out.Message = metav1.ConditionFalse, objection.Reason, objection.Message
+	switch hold := in.probeHold(); {
+	case hold != nil && hold.Reason == v1alpha1.ReasonProbeNotUpgradeable:
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, hold.Reason, "Probe "+in.Probe.Name+": "+upgradeable.Message
+	case hold != nil && in.OptedIn:
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, hold.Reason, hold.Cause
 	case in.Probe == nil:
 		out.Reason, out.Message = v1alpha1.ReasonProbeGone, "The Probe that could hold the update no longer exists"
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionTrue:

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -53,16 +53,6 @@ type Step struct {
 	Command string
 }
 
-// anyway separates the cause of a hold from the command that overrides it. The cause quotes what others wrote, which may
-// contain the same: the last one counts.
-const anyway = ". " + toUpdateAnyway + ": "
-
-// Overrides that a gate describes: the only ones that are shown.
-var (
-	annotates = regexp.MustCompile(`^kubectl annotate subscription -n ([a-z0-9-]+) ([a-z0-9.-]+) operatorstatus\.io/allow-upgrade=[a-z0-9.-]+( --overwrite)?$`)
-	sets      = regexp.MustCompile(`^set Upgradeable=True in spec\.overrides of OperatorCondition [a-z0-9-]+/[a-z0-9.-]+$`)
-)
-
 // What steps do.
 const (
 	toUpdateAnyway = "To update anyway"
@@ -92,7 +82,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 		}
 	}
 	if c := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); c.Status == corev1.ConditionTrue {
-		out = append(out, held(sub, c, n, running))
+		out = append(out, n.heldUpdate(sub, c, plan)...)
 	}
 	if c := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval); c.Status == corev1.ConditionTrue {
 		switch {
@@ -195,47 +185,82 @@ func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (s
 // text, which does not belong into a command for a shell.
 func isName(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
 
-// held returns the blocker of an update that a gate holds.
-func held(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace, running *v1alpha1.ClusterServiceVersion) Blocker {
-	cause, override := cutLast(c.Message, anyway)
-	override, _, _ = strings.Cut(override, ". ")
-	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c), Cause: cause}
-	if running != nil {
-		switch c.Reason {
-		case v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonProbeNotRead, v1alpha1.ReasonProbeConflict:
-			out.By = "Probe " + running.Namespace + "/" + running.Name
-			out.Steps = append(out.Steps, waitedFor(n.Probes[running.Name])...)
-		case v1alpha1.ReasonOperatorConditionNotUpgradeable:
-			out.By = "OperatorCondition " + running.Namespace + "/" + running.Name
-			out.Steps = append(out.Steps, Step{"To see why", fmt.Sprintf("kubectl describe operatorcondition -n %s %s", running.Namespace, running.Name)})
-		}
+// heldUpdate returns the blockers of an update that a gate holds, one for each hold.
+func (n *namespace) heldUpdate(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, plan *olm.InstallPlan) []Blocker {
+	holds := n.holds(sub, plan)
+	if !slices.ContainsFunc(holds, func(h gate.Hold) bool { return h.Reason == c.Reason }) {
+		return []Blocker{n.reportedHold(sub, c)}
 	}
-	if command := commandOf(override, n, running); command != "" {
-		out.Steps = append(out.Steps, Step{toUpdateAnyway, command})
+	var out []Blocker
+	for _, h := range holds {
+		b := n.blockerOf(h)
+		if began := since(c); b.Since.Before(&began) {
+			b.Since = began
+		}
+		if command := h.Override.Command(); command != "" {
+			b.Steps = append(b.Steps, Step{toUpdateAnyway, command})
+		}
+		out = append(out, b)
 	}
 	return out
 }
 
-// cutLast cuts a text at the last occurrence of a separator.
-func cutLast(text, separator string) (before, after string) {
-	at := strings.LastIndex(text, separator)
-	if at < 0 {
-		return text, ""
+// holds returns what holds the update of a Subscription, or that of another one in its InstallPlan, according to the objects of
+// the namespace.
+func (n *namespace) holds(sub *v1alpha1.Subscription, plan *olm.InstallPlan) []gate.Hold {
+	updates := []gate.Inputs{n.Update(sub)}
+	if bridge.Waits(plan) {
+		updates = n.Updates(plan)
 	}
-	return text[:at], text[at+len(separator):]
+	if reported(sub) {
+		for i := range updates {
+			updates[i] = asReported(updates[i])
+		}
+	}
+	return gate.EvaluatePlan(updates).Holds
 }
 
-// commandOf returns the command for an override that a gate describes; empty for any other text.
-func commandOf(override string, n *namespace, running *v1alpha1.ClusterServiceVersion) string {
-	m := annotates.FindStringSubmatch(override)
-	switch {
-	case m != nil && slices.ContainsFunc(n.Subscriptions, func(sub v1alpha1.Subscription) bool { return sub.Namespace == m[1] && sub.Name == m[2] }):
-		return override
-	case running != nil && sets.MatchString(override):
-		return fmt.Sprintf(`kubectl patch operatorcondition -n %s %s --type=merge -p `+
-			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, running.Namespace, running.Name)
+// blockerOf returns the blocker of a hold, without a step that overrides it.
+func (n *namespace) blockerOf(h gate.Hold) Blocker {
+	return Blocker{
+		Impact: Held, By: h.By.String(), Reason: h.Reason, Since: h.Since, Cause: h.Message(), Steps: n.stepsTo(h.By),
 	}
-	return ""
+}
+
+// stepsTo returns how to see what an object that holds an update waits for.
+func (n *namespace) stepsTo(by gate.Object) []Step {
+	switch by.Kind {
+	case "Probe":
+		return waitedFor(n.Probes[by.Name])
+	case "OperatorCondition":
+		return []Step{{"To see why", fmt.Sprintf("kubectl describe operatorcondition -n %s %s", by.Namespace, by.Name)}}
+	}
+	return nil
+}
+
+// reportedHold returns the blocker of a hold that only a condition reports: operator-status also knows what is in no object of the
+// namespace.
+func (n *namespace) reportedHold(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) Blocker {
+	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c), Cause: c.Message}
+	in := n.Update(sub)
+	if in.Running == nil {
+		return out
+	}
+	by := gate.Object{Namespace: in.Running.Namespace, Name: in.Running.Name}
+	switch c.Reason {
+	case v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonProbeNotRead, v1alpha1.ReasonProbeConflict:
+		by.Kind = "Probe"
+	case v1alpha1.ReasonOperatorConditionNotUpgradeable:
+		by.Kind = "OperatorCondition"
+	default:
+		return out
+	}
+	out.By, out.Steps = by.String(), n.stepsTo(by)
+	override := in.Override()
+	if cause, found := override.CutFrom(c.Message); found {
+		out.Cause, out.Steps = cause, append(out.Steps, Step{toUpdateAnyway, override.Command()})
+	}
+	return out
 }
 
 // waitedFor returns the command that shows the first custom resource that blocks a Probe.

@@ -2,47 +2,89 @@ package inventory
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestOverride verifies that no text which a message quotes becomes a command.
-func TestOverride(t *testing.T) {
+// TestReportedHold verifies that no text which a message quotes becomes a command, where only the message is known.
+func TestReportedHold(t *testing.T) {
 	const (
 		before   = "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "
+		anyway   = ". To update anyway: "
 		annotate = "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
 	)
 	cases := map[string]struct{ reason, message, command, cause string }{
-		"Gate":      {"The gate's own command ends the message.", before + "busy" + anyway + annotate, annotate, before + "busy"},
-		"Overwrite": {"It may replace a former one.", before + "busy" + anyway + annotate + " --overwrite", annotate + " --overwrite", before + "busy"},
-		"Quoted":    {"The one before belongs to what is quoted.", before + "busy" + anyway + "curl | sh" + anyway + annotate, annotate, before + "busy" + anyway + "curl | sh"},
-		"Cut":       {"The gate's own may be cut off.", before + "busy" + anyway + "curl | sh", "", before + "busy"},
-		"Appended":  {"Nothing follows a command.", before + "busy" + anyway + annotate + "; curl | sh", "", before + "busy"},
-		"Line":      {"Nor on another line.", before + "busy" + anyway + annotate + "\ncurl | sh", "", before + "busy"},
-		"Elsewhere": {"The gate names a Subscription of the namespace.", before + "busy" + anyway + "kubectl annotate subscription -n other foo operatorstatus.io/allow-upgrade=foo.v2",
-			"", before + "busy"},
-		"Another": {"And one that exists.", before + "busy" + anyway + "kubectl annotate subscription -n default no operatorstatus.io/allow-upgrade=foo.v2", "", before + "busy"},
-		"None":    {"Some holds have no override.", before + "busy", "", before + "busy"},
+		"Gate":     {"The gate's own command ends the message.", before + "busy" + anyway + annotate, annotate, before + "busy"},
+		"Quoted":   {"Another one before it is quoted.", before + "busy" + anyway + "curl | sh" + anyway + annotate, annotate, before + "busy" + anyway + "curl | sh"},
+		"Cut":      {"The gate's own may be cut off.", before + "busy" + anyway + "curl | sh", "", before + "busy" + anyway + "curl | sh"},
+		"Appended": {"The command does not depend on the message.", before + "busy" + anyway + annotate + "; curl | sh", annotate, before + "busy"},
+		"Elsewhere": {"It names the Subscription.", before + "busy" + anyway + "kubectl annotate subscription -n other foo operatorstatus.io/allow-upgrade=foo.v2",
+			"", before + "busy" + anyway + "kubectl annotate subscription -n other foo operatorstatus.io/allow-upgrade=foo.v2"},
+		"None": {"Some holds have no override.", before + "busy", "", before + "busy"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := sub("foo.v1", "foo.v2")
+			running := csv("foo.v1", "", olm.CSVPhaseSucceeded)
 			n := &namespace{}
-			n.Subscriptions = []v1alpha1.Subscription{s}
-			running := csv("foo.v1", "", "")
-			got := held(&s, condition(v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotRead, tc.message), n, &running)
+			n.Subscriptions, n.CSVs = []v1alpha1.Subscription{s}, map[string]*v1alpha1.ClusterServiceVersion{running.Name: &running}
+			got := n.heldUpdate(&s, condition(v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotRead, tc.message), nil)
+			if len(got) != 1 || got[0].By != "Probe default/foo.v1" {
+				t.Fatalf("%s\ngot %+v", tc.reason, got)
+			}
 			command := ""
-			for _, step := range got.Steps {
+			for _, step := range got[0].Steps {
 				if step.To == toUpdateAnyway {
 					command = step.Command
 				}
 			}
-			if command != tc.command || got.Cause != tc.cause {
-				t.Errorf("%s\ngot %q and %q; want %q and %q", tc.reason, command, got.Cause, tc.command, tc.cause)
+			if command != tc.command || got[0].Cause != tc.cause {
+				t.Errorf("%s\ngot %q and %q; want %q and %q", tc.reason, command, got[0].Cause, tc.command, tc.cause)
 			}
 		})
+	}
+}
+
+// TestHeldUpdate verifies that each hold of an update is a blocker of its own, since the later of its beginning and that of the
+// wait.
+func TestHeldUpdate(t *testing.T) {
+	at := func(hour int) metav1.Time { return metav1.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC) }
+	s := sub("foo.v1", "foo.v2")
+	running, busy := csv("foo.v1", "", olm.CSVPhaseSucceeded), probe(v1alpha1.ReasonSynced)
+	busy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionFalse, LastTransitionTime: at(1), Message: "busy"}}
+	full := operatorsv2.OperatorCondition{ObjectMeta: busy.ObjectMeta, Spec: operatorsv2.OperatorConditionSpec{
+		Conditions: []metav1.Condition{{Type: operatorsv2.Upgradeable, Status: metav1.ConditionFalse, LastTransitionTime: at(3), Message: "full"}},
+	}}
+	held := condition(v1alpha1.SubscriptionUpgradeHeld, corev1.ConditionTrue, v1alpha1.ReasonProbeNotUpgradeable, "not used")
+	held.LastTransitionTime = new(at(2))
+	s.Status.Conditions = []v1alpha1.SubscriptionCondition{held}
+	c := Cluster{
+		Subscriptions: []v1alpha1.Subscription{s}, ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{running},
+		Probes: []v1alpha1.Probe{busy}, OperatorConditions: []operatorsv2.OperatorCondition{full},
+	}
+	anyway := Step{toUpdateAnyway, `kubectl patch operatorcondition -n default foo.v1 --type=merge -p ` +
+		`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`}
+	want := []Blocker{
+		{
+			Impact: Held, By: "Probe default/foo.v1", Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: at(2),
+			Cause: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: busy",
+			Steps: append(waitedFor(&busy), anyway),
+		},
+		{
+			Impact: Held, By: "OperatorCondition default/foo.v1", Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Since: at(3),
+			Cause: "The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: full",
+			Steps: []Step{{"To see why", "kubectl describe operatorcondition -n default foo.v1"}, anyway},
+		},
+	}
+	if diff := cmp.Diff(want, byNamespace(c)["default"].heldUpdate(&c.Subscriptions[0], held, nil)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,9 +31,7 @@ func Check(c Cluster) []Operator {
 		if csv == nil {
 			continue
 		}
-		if b := n.wouldHold(csv, op); b != nil {
-			op.Blockers = append(op.Blockers, *b)
-		}
+		op.Blockers = append(op.Blockers, n.wouldHold(csv, op)...)
 		if b := keepsCluster(csv, next); b != nil {
 			op.Blockers = append(op.Blockers, *b)
 		}
@@ -62,19 +59,20 @@ func Orphans(c Cluster) []Operator {
 	return sorted(out)
 }
 
-// wouldHold returns the blocker of an operator that would hold its next update; nil if it would not, or holds one already.
-func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *Operator) *Blocker {
+// wouldHold returns the blockers of an operator that would hold its next update, and do not hold one already.
+func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *Operator) []Blocker {
 	decision := n.nextUpdate(csv)
 	if op.Upgradeable != metav1.ConditionFalse || !decision.Held {
 		return nil
 	}
-	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}
-	out := held(sub, v1alpha1.SubscriptionCondition{Status: corev1.ConditionTrue, Reason: decision.Reason, Message: decision.Message}, n, csv)
-	out.Steps = slices.DeleteFunc(out.Steps, func(s Step) bool { return s.To == toUpdateAnyway }) // there is no version to name
-	if slices.ContainsFunc(op.Blockers, func(b Blocker) bool { return b.Impact == Held && b.By == out.By }) {
-		return nil
+	var out []Blocker
+	for _, h := range decision.Holds {
+		b := n.blockerOf(h)
+		if !slices.ContainsFunc(op.Blockers, func(o Blocker) bool { return o.Impact == Held && o.By == b.By }) {
+			out = append(out, b)
+		}
 	}
-	return &out
+	return out
 }
 
 // nextMinor returns the next minor version of an OpenShift cluster; nil if the cluster is none.

@@ -377,10 +377,15 @@ func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.Cond
 func (n *namespace) nextUpdate(csv *v1alpha1.ClusterServiceVersion) gate.Decision {
 	in := n.Probe(csv.Name)
 	in.OperatorCondition, in.Target = n.OperatorConditions[csv.Name], "a newer version"
+	return gate.Evaluate(asReported(in))
+}
+
+// asReported has the status of a Probe count for the reader and the target namespaces that it names.
+func asReported(in gate.Inputs) gate.Inputs {
 	if in.Probe != nil {
 		in.Reader, in.Targets = gate.ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
 	}
-	return gate.Evaluate(in)
+	return in
 }
 
 // planOf returns the InstallPlan that a Subscription refers to; nil if there is none.

@@ -283,6 +283,7 @@ func (r random) cluster() Cluster {
 }
 
 func (r random) subscription(name string) v1alpha1.Subscription {
+	const anyway = ". To update anyway: "
 	out := sub(r.csvName(), r.csvName())
 	out.Name, out.Spec.Package = name, name
 	out.Status.InstallPlanRef = pick(r, nil, &corev1.ObjectReference{Namespace: "default", Name: "install-1"},
@@ -306,6 +307,7 @@ func (r random) subscription(name string) v1alpha1.Subscription {
 					pick(r, v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonOperatorConditionNotUpgradeable, v1alpha1.ReasonApprovalMissing, "Installing"),
 					pick(r, "It waits",
 						"It waits"+anyway+"kubectl annotate subscription -n default "+pick(r, "foo", "other")+" operatorstatus.io/allow-upgrade="+r.csvName()+". Then wait",
+						"It waits"+anyway+"kubectl annotate subscription -n default "+name+" operatorstatus.io/allow-upgrade="+out.Status.CurrentCSV,
 						"It waits"+anyway+"set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 						"It waits"+anyway+"curl example.com | sh"+anyway+"set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 						"It waits"+anyway+"curl example.com | sh")))

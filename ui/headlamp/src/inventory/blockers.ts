@@ -1,8 +1,27 @@
 // The counterpart of internal/inventory/blockers.go: what keeps an operator from running or being
 // up to date.
 
-import { heldByOLM, Namespace, outdatedFailure, unreadOf, waits } from './bridge';
+import {
+  heldByOLM,
+  Namespace,
+  outdatedFailure,
+  reported,
+  unreadOf,
+  updateOf,
+  updatesOf,
+  waits,
+} from './bridge';
 import { running } from './csvchain';
+import {
+  asReported,
+  command,
+  cutFrom,
+  evaluatePlan,
+  Hold,
+  Obj,
+  overrideOf,
+  statement,
+} from './gate';
 import {
   ClusterServiceVersion,
   Condition,
@@ -34,15 +53,6 @@ export interface Blocker {
 }
 
 const toUpdateAnyway = 'To update anyway';
-
-/** Separates the cause of a hold from the command that overrides it. */
-const anyway = `. ${toUpdateAnyway}: `;
-
-/** Overrides that a gate describes: the only ones that are shown. A message also quotes what others wrote. */
-const annotates =
-  /^kubectl annotate subscription -n ([a-z0-9-]+) ([a-z0-9.-]+) operatorstatus\.io\/allow-upgrade=[a-z0-9.-]+( --overwrite)?$/;
-const sets =
-  /^set Upgradeable=True in spec\.overrides of OperatorCondition [a-z0-9-]+\/[a-z0-9.-]+$/;
 
 /** The conditions of a Subscription that a user has to end, the most important first. */
 const broken = [
@@ -87,7 +97,7 @@ export function blockersOf(
   }
   const isHeld = find(conditions, 'UpgradeHeld');
   if (isHeld?.status === 'True') {
-    out.push(held(sub, isHeld, n, csv));
+    out.push(...heldUpdate(sub, isHeld, n, plan));
   }
   const awaits = find(conditions, 'InstallPlanAwaitingManualApproval');
   if (awaits?.status === 'True' && plan) {
@@ -216,70 +226,87 @@ function origin(sub: Subscription, type: string): { by: string; step: Step } {
   };
 }
 
-/** Cuts a text at the last occurrence of a separator. */
-function cutLast(text: string, separator: string): [string, string] {
-  const at = text.lastIndexOf(separator);
-  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
-}
-
-function held(
+/** Returns the blockers of an update that a gate holds, one for each hold. */
+function heldUpdate(
   sub: Subscription,
   c: Condition,
   n: Namespace,
-  csv: ClusterServiceVersion | undefined
-): Blocker {
-  const [why, override] = cutLast(c.message ?? '', anyway);
+  plan: InstallPlan | undefined
+): Blocker[] {
+  const holds = holdsOf(sub, n, plan);
+  if (!holds.some(h => h.reason === c.reason)) {
+    return [reportedHold(sub, c, n)];
+  }
+  return holds.map(h => ({
+    impact: 'Held',
+    by: `${h.by.kind} ${h.by.namespace}/${h.by.name}`,
+    reason: h.reason,
+    since: later(h.since, c.lastTransitionTime ?? undefined),
+    cause: statement(h.target, h.cause, h.doubt),
+    steps: [
+      ...stepsTo(h.by, n),
+      ...(h.override ? [{ to: toUpdateAnyway, command: command(h.override) }] : []),
+    ],
+  }));
+}
+
+/** Returns the later of two times; undefined is none. */
+function later(a: string | undefined, b: string | undefined): string | undefined {
+  return a && b ? (new Date(a) < new Date(b) ? b : a) : a ?? b;
+}
+
+/** Returns what holds the update of a Subscription, or of another one in its InstallPlan, according to the objects. */
+function holdsOf(sub: Subscription, n: Namespace, plan: InstallPlan | undefined): Hold[] {
+  const updates = waits(plan) ? updatesOf(plan, n) : [updateOf(sub, n)];
+  return evaluatePlan(reported(sub) ? updates.map(asReported) : updates).holds;
+}
+
+/** Returns how to see what an object that holds an update waits for. */
+function stepsTo({ kind, namespace, name }: Obj, n: Namespace): Step[] {
+  switch (kind) {
+    case 'Probe':
+      return waitedFor(n.probes.get(name));
+    case 'OperatorCondition':
+      return [
+        {
+          to: 'To see why',
+          command: `kubectl describe operatorcondition -n ${namespace} ${name}`,
+        },
+      ];
+  }
+  return [];
+}
+
+const kinds: Record<string, string> = {
+  ProbeNotUpgradeable: 'Probe',
+  ProbeNotRead: 'Probe',
+  ProbeConflict: 'Probe',
+  OperatorConditionNotUpgradeable: 'OperatorCondition',
+};
+
+/** Returns the blocker of a hold that only a condition reports: operator-status also knows what is in no object. */
+function reportedHold(sub: Subscription, c: Condition, n: Namespace): Blocker {
   const out: Blocker = {
     ...cause(c),
     impact: 'Held',
     by: `Subscription ${nameOf(sub)}`,
-    cause: why,
     steps: [],
   };
-  const where = csv && `-n ${csv.metadata.namespace} ${csv.metadata.name}`;
-  if (csv) {
-    switch (c.reason) {
-      case 'ProbeNotUpgradeable':
-      case 'ProbeNotRead':
-      case 'ProbeConflict':
-        out.by = `Probe ${nameOf(csv)}`;
-        out.steps.push(...waitedFor(n.probes.get(csv.metadata.name)));
-        break;
-      case 'OperatorConditionNotUpgradeable':
-        out.by = `OperatorCondition ${nameOf(csv)}`;
-        out.steps.push({
-          to: 'To see why',
-          command: `kubectl describe operatorcondition ${where}`,
-        });
-    }
+  const update = updateOf(sub, n);
+  const kind = kinds[c.reason ?? ''];
+  if (!update.running || !kind) {
+    return out;
   }
-  const command = commandOf(override.split('. ')[0], n, csv);
-  if (command) {
-    out.steps.push({ to: toUpdateAnyway, command });
+  const { namespace = '', name } = update.running.metadata;
+  out.by = `${kind} ${namespace}/${name}`;
+  out.steps = stepsTo({ kind, namespace, name }, n);
+  const override = overrideOf(update);
+  const before = override && cutFrom(out.cause, override);
+  if (before !== undefined) {
+    out.cause = before;
+    out.steps.push({ to: toUpdateAnyway, command: command(override!) });
   }
   return out;
-}
-
-/** Returns the command for an override that a gate describes; nothing for any other text. */
-function commandOf(
-  override: string,
-  n: Namespace,
-  csv: ClusterServiceVersion | undefined
-): string | undefined {
-  const match = annotates.exec(override);
-  if (
-    match &&
-    n.subscriptions.some(s => s.metadata.namespace === match[1] && s.metadata.name === match[2])
-  ) {
-    return override;
-  }
-  if (csv && sets.test(override)) {
-    return (
-      `kubectl patch operatorcondition -n ${csv.metadata.namespace} ${csv.metadata.name} --type=merge -p ` +
-      `'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`
-    );
-  }
-  return undefined;
 }
 
 /** Returns the command that shows the first custom resource that blocks a Probe. */

@@ -44,15 +44,20 @@ interface Verdict {
 }
 
 export function judge(plan: InstallPlan, n: Namespace): Verdict {
-  const updates = n.subscriptions.filter(sub => installs(plan, sub));
   return {
     ours: delegated(plan, n),
-    gate: gate.evaluatePlan(updates.map(sub => update(sub, n))),
-    missing: updates
+    gate: gate.evaluatePlan(updatesOf(plan, n)),
+    missing: n.subscriptions
+      .filter(sub => installs(plan, sub))
       .filter(sub => isManual(sub) && !isGated(sub))
       .map(nameOf)
       .sort(),
   };
+}
+
+/** Returns the inputs of the decision about each Subscription that a plan is for. */
+export function updatesOf(plan: InstallPlan, n: Namespace): gate.Inputs[] {
+  return n.subscriptions.filter(sub => installs(plan, sub)).map(sub => updateOf(sub, n));
 }
 
 /** Reports whether a Subscription that refers to the plan leaves its approval to operator-status. */
@@ -88,7 +93,7 @@ function installs(plan: InstallPlan, sub: Subscription): boolean {
   );
 }
 
-function update(sub: Subscription, n: Namespace): gate.Inputs {
+export function updateOf(sub: Subscription, n: Namespace): gate.Inputs {
   const out: gate.Inputs = {
     subscription: sub,
     target: sub.status?.currentCSV ?? '',
@@ -119,7 +124,7 @@ export function heldByOLM(sub: Subscription, n: Namespace): gate.Decision {
   ) {
     return gate.proceeds;
   }
-  let out = gate.evaluate(update(sub, n));
+  let out = gate.evaluate(updateOf(sub, n));
   if (!out.held) {
     const message = (target.status.message ?? '').replace(/[. ]+$/, '');
     out = {
@@ -138,6 +143,11 @@ export function heldByOLM(sub: Subscription, n: Namespace): gate.Decision {
       `. The OperatorCondition gate acts after InstallPlan ${plan}: its CustomResourceDefinitions are in place already, ` +
       'and nothing else in the namespace is installed or updated meanwhile',
   };
+}
+
+/** Reports whether operator-status has written its conditions on a Subscription. It may read everything. */
+export function reported(sub: Subscription): boolean {
+  return statusOf(sub.status?.conditions, 'UpToDate') !== 'Unknown';
 }
 
 /** Reports whether a plan requires approval and has not been approved. */

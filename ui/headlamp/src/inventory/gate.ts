@@ -7,6 +7,7 @@ import {
   Condition,
   find,
   gateReasons,
+  Metadata,
   nameOf,
   OperatorCondition,
   Probe,
@@ -26,8 +27,40 @@ export interface Inputs {
   besideOLM: boolean;
 }
 
+/** An object in messages. */
+export interface Obj {
+  kind: string;
+  namespace: string;
+  name: string;
+}
+
+/** How an administrator lets a held update proceed: by a Subscription's annotation, or by an OperatorCondition. */
+export interface Override {
+  object: Obj;
+  /** The version that the annotation allows, and whether the Subscription has it for another one. */
+  target: string;
+  replaces: boolean;
+}
+
+/** One cause for which an update has to wait. */
+export interface Hold {
+  reason: string;
+  by: Obj;
+  /** Since when it is reported; undefined if that is not known. */
+  since?: string;
+  /** The version that is not installed. */
+  target: string;
+  cause: string;
+  /** A sentence about why the cause may be out of date, or empty. */
+  doubt: string;
+  /** Undefined for an administrator's own hold. */
+  override?: Override;
+}
+
 export interface Decision {
   held: boolean;
+  /** All causes. Without held, they are overridden. */
+  holds: Hold[];
   reason: string;
   message: string;
   overridden: boolean;
@@ -37,16 +70,15 @@ export interface Decision {
 
 export const proceeds: Decision = {
   held: false,
+  holds: [],
   reason: '',
   message: '',
   overridden: false,
   approved: false,
 };
 
-interface Problem {
-  reason: string;
-  message: string;
-}
+/** The part of a hold that the object which reports it decides. */
+type Objection = Pick<Hold, 'reason' | 'by' | 'since' | 'cause'>;
 
 const noReader = 'none';
 
@@ -57,77 +89,106 @@ export function evaluate(i: Inputs): Decision {
   }
   const override = find(operatorCondition?.spec?.overrides, 'Upgradeable');
   if (operatorCondition && override && override.status !== 'True') {
-    return {
-      ...proceeds,
-      held: true,
-      reason: 'OperatorConditionNotUpgradeable',
-      message:
-        `The update to ${target} is held: spec.overrides of OperatorCondition ${nameOf(
-          operatorCondition
-        )} ` +
-        `sets Upgradeable=${override.status}${quote(
-          override.message
-        )}. It continues when that is removed or set to True`,
-    };
+    return held([
+      {
+        reason: 'OperatorConditionNotUpgradeable',
+        by: objectOf('OperatorCondition', operatorCondition),
+        since: override.lastTransitionTime ?? undefined,
+        target,
+        cause:
+          `spec.overrides of OperatorCondition ${nameOf(operatorCondition)} ` +
+          `sets Upgradeable=${override.status}${quote(override.message)}. ` +
+          'It continues when that is removed or set to True',
+        doubt: '',
+      },
+    ]);
   }
-  const objections = [probeObjection(i), operatorObjection(operatorCondition)].filter(
-    (p): p is Problem => !!p
-  );
-  if (objections.length === 0) {
+  const holds = [probeObjection(i), operatorObjection(operatorCondition)]
+    .filter((o): o is Objection => !!o)
+    .map(o => ({ ...o, target, doubt: doubt(running), override: overrideOf(i) }));
+  if (holds.length === 0) {
     return proceeds;
   }
-  const why = objections.map(p => p.message).join('; ');
   const by = allowedBy(i, override);
   if (by) {
     return {
       ...proceeds,
+      holds,
       reason: 'Overridden',
       overridden: true,
-      message: `The update to ${target} goes on, since ${by} allows it. It would be held: ${why}`,
+      message: `The update to ${target} goes on, since ${by} allows it. It would be held: ${causes(
+        holds
+      )}`,
     };
   }
+  return held(holds);
+}
+
+/** Returns the decision that an update has to wait, for holds that have the same override. */
+function held(holds: Hold[]): Decision {
+  const [{ reason, target, doubt, override }] = holds;
   return {
     ...proceeds,
     held: true,
-    reason: objections[0].reason,
-    message: `The update to ${target} is held: ${why}. ${doubt(running)}To update anyway: ${command(
-      i
-    )}`,
+    holds,
+    reason,
+    message: statement(target, causes(holds), doubt) + (override ? clause(override) : ''),
   };
 }
 
-/** Returns the first decision that holds, otherwise the last that is overridden. */
-export function evaluatePlan(updates: Inputs[]): Decision {
-  let out = proceeds;
-  for (const update of updates) {
-    const d = evaluate(update);
-    if (d.held) {
-      return d;
-    }
-    if (d.overridden) {
-      out = d;
-    }
-  }
-  return out;
+/** Returns a sentence about why an update is held. */
+export function statement(target: string, cause: string, doubt: string): string {
+  return `The update to ${target} is held: ${cause}${doubt && `. ${doubt}`}`;
 }
 
-function probeObjection(i: Inputs): Problem | undefined {
+function causes(holds: Hold[]): string {
+  return holds.map(h => h.cause).join('; ');
+}
+
+/** Returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all. */
+export function evaluatePlan(updates: Inputs[]): Decision {
+  const all = updates.map(evaluate);
+  const held = all.filter(d => d.held);
+  return together(held.length > 0 ? held : all.filter(d => d.overridden));
+}
+
+/** Combines decisions that are all held, or all overridden. */
+function together(all: Decision[]): Decision {
+  if (all.length === 0) {
+    return proceeds;
+  }
+  const most = 5;
+  const stated = all.slice(0, most).map(d => d.message);
+  if (all.length > most) {
+    stated.push(`and ${all.length - most} more`);
+  }
+  return { ...all[0], holds: all.flatMap(d => d.holds), message: stated.join('. ') };
+}
+
+function objectOf(kind: string, o: { metadata: Metadata }): Obj {
+  return { kind, namespace: o.metadata.namespace ?? '', name: o.metadata.name };
+}
+
+function probeObjection(i: Inputs): Objection | undefined {
   const probe = i.probe;
   if (!probe) {
     return undefined;
   }
   const name = nameOf(probe);
+  const by = objectOf('Probe', probe);
   const upgradeable = find(probe.status?.conditions, 'Upgradeable');
   if (upgradeable?.status === 'False') {
     return {
       reason: 'ProbeNotUpgradeable',
-      message: `Probe ${name} reports Upgradeable=False${quote(upgradeable.message)}`,
+      by,
+      since: upgradeable.lastTransitionTime ?? undefined,
+      cause: `Probe ${name} reports Upgradeable=False${quote(upgradeable.message)}`,
     };
   }
   if (!probe.spec || probe.spec.manager === 'operator' || isCurrent(i, probe, upgradeable)) {
     return undefined;
   }
-  const notRead = (message: string) => ({ reason: 'ProbeNotRead', message });
+  const notRead = (cause: string) => ({ reason: 'ProbeNotRead', by, cause });
   if (i.reader === noReader && isIsolated(probe)) {
     const pod = find(probe.status?.conditions, 'PodReady');
     const problem = pod?.status === 'False' ? quote(pod.message) : '';
@@ -152,14 +213,16 @@ function isCurrent(i: Inputs, probe: Probe, upgradeable: Condition | undefined):
   );
 }
 
-function operatorObjection(oc: OperatorCondition | undefined): Problem | undefined {
+function operatorObjection(oc: OperatorCondition | undefined): Objection | undefined {
   const c = find(oc?.spec?.conditions, 'Upgradeable');
   if (!oc || c?.status !== 'False' || gateReasons.includes(c.reason ?? '')) {
     return undefined;
   }
   return {
     reason: 'OperatorConditionNotUpgradeable',
-    message: `OperatorCondition ${nameOf(oc)} reports Upgradeable=False${quote(c.message)}`,
+    by: objectOf('OperatorCondition', oc),
+    since: c.lastTransitionTime ?? undefined,
+    cause: `OperatorCondition ${nameOf(oc)} reports Upgradeable=False${quote(c.message)}`,
   };
 }
 
@@ -189,20 +252,46 @@ function doubt(running: ClusterServiceVersion): string {
   }
   return `But ${running.metadata.name} itself is ${
     phase || 'new'
-  }, so that this may be out of date. `;
+  }, so that this may be out of date`;
 }
 
-function command(i: Inputs): string {
-  const sub = i.subscription;
-  if (!sub || beyondAnnotation(i)) {
-    const of = i.running ? nameOf(i.running) : '';
-    return `set Upgradeable=True in spec.overrides of OperatorCondition ${of}`;
+/** Returns how an administrator can override what holds the update. */
+export function overrideOf(i: Inputs): Override | undefined {
+  const { subscription, running, target } = i;
+  if (subscription && !beyondAnnotation(i)) {
+    const replaces = subscription.metadata.annotations?.[allowUpgrade] !== undefined;
+    return { object: objectOf('Subscription', subscription), target, replaces };
   }
-  const { namespace, name, annotations } = sub.metadata;
+  return running && { object: objectOf('OperatorCondition', running), target: '', replaces: false };
+}
+
+/** Returns the end of a message. */
+function clause(o: Override): string {
+  const { kind, namespace, name } = o.object;
+  const how =
+    kind === 'Subscription'
+      ? command(o)
+      : `set Upgradeable=True in spec.overrides of OperatorCondition ${namespace}/${name}`;
+  return `. To update anyway: ${how}`;
+}
+
+/** Returns the command for a shell. */
+export function command({ object, target, replaces }: Override): string {
+  const { kind, namespace, name } = object;
+  if (kind === 'Subscription') {
+    const overwrite = replaces ? ' --overwrite' : '';
+    return `kubectl annotate subscription -n ${namespace} ${name} ${allowUpgrade}=${target}${overwrite}`;
+  }
   return (
-    `kubectl annotate subscription -n ${namespace} ${name} ${allowUpgrade}=${i.target}` +
-    (annotations?.[allowUpgrade] !== undefined ? ' --overwrite' : '')
+    `kubectl patch operatorcondition -n ${namespace} ${name} --type=merge -p ` +
+    `'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`
   );
+}
+
+/** Returns a message before where it states the override; undefined if it does not. */
+export function cutFrom(message: string, o: Override): string | undefined {
+  const at = message.indexOf(clause(o));
+  return at < 0 ? undefined : message.slice(0, at);
 }
 
 function isIsolated(probe: Probe): boolean {
@@ -216,4 +305,16 @@ export function reportedReader(probe: Probe | undefined, shared: string): string
   }
   const ready = find(probe.status?.conditions, 'PodReady')?.status === 'True';
   return ready ? probe.status?.reader ?? '' : noReader;
+}
+
+/** Has the status of a Probe count for the reader and the target namespaces that it names. */
+export function asReported(i: Inputs): Inputs {
+  const status = i.probe?.status;
+  return i.probe
+    ? {
+        ...i,
+        reader: reportedReader(i.probe, status?.reader ?? ''),
+        targets: status?.observedTargets ?? '',
+      }
+    : i;
 }

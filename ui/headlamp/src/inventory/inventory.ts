@@ -2,7 +2,7 @@
 // and the counterpart of internal/inventory: inventory.test.ts runs the cases of its Go tests.
 
 import { blindProbe, Blocker, blockersOf, failedCSV, Impact } from './blockers';
-import { conditions, Namespace, unreadOf, waits } from './bridge';
+import { conditions, Namespace, reported, unreadOf, waits } from './bridge';
 import { begun, ran, running } from './csvchain';
 import * as gate from './gate';
 import {
@@ -183,11 +183,6 @@ function subscribed(
   );
 }
 
-/** Reports whether operator-status has written its conditions on a Subscription. It may read everything. */
-function reported(sub: Subscription): boolean {
-  return statusOf(sub.status?.conditions, 'UpToDate') !== 'Unknown';
-}
-
 /**
  * Returns the CatalogSource of a Subscription with the health that OLM reports there, which is
  * unknown if OLM does not, or reports that it is not healthy: that may be outdated.
@@ -289,15 +284,16 @@ function upgradeable(csv: ClusterServiceVersion | undefined, n: Namespace): Stat
     return 'Unknown';
   }
   const probe = n.probes.get(csv.metadata.name);
-  const decision = gate.evaluate({
+  const update: gate.Inputs = {
     running: csv,
     probe,
     operatorCondition: n.operatorConditions.get(csv.metadata.name),
     target: 'a newer version',
-    reader: gate.reportedReader(probe, probe?.status?.reader ?? ''),
-    targets: probe?.status?.observedTargets ?? '',
+    reader: '',
+    targets: '',
     besideOLM: false,
-  });
+  };
+  const decision = gate.evaluate(gate.asReported(update));
   if (
     unreadOf(n, 'OperatorConditions').length > 0 ||
     (!decision.held && unreadOf(n, 'Probes').length > 0)
