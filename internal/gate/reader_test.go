@@ -29,6 +29,8 @@ func TestReaderLease(t *testing.T) {
 		"SeenLongSince": {"It renewed and ended since.", []call{{0, -m, "one"}, {2 * s, -m + 2*s, "one"}, {8 * s, -m + 2*s, "one"}}, NoReader},
 		"RenewedUnseen": {"It renewed at some time in ten minutes, which does not mean that it still runs.", []call{{0, -m, "one"}, {10 * m, m, "one"}}, NoReader},
 		"ClockAhead":    {"Its renewal looks recent for too long.", []call{{0, 20 * s, "one"}}, NoReader},
+		"SlightlyAhead": {"Clocks differ by less than a second.", []call{{0, s / 2, "one"}}, "one"},
+		"TwoAhead":      {"A clock that is ahead by more makes an ended holder look alive for longer.", []call{{0, 2 * s, "one"}}, NoReader},
 		"AheadRenewing": {"It renews, whatever its clock.", []call{{0, 20 * s, "one"}, {2 * s, 22 * s, "one"}}, "one"},
 		"TakenOver":     {"Another reads now.", []call{{0, 0, "one"}, {2 * s, 2 * s, "two"}}, "two"},
 	}

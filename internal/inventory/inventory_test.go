@@ -3,6 +3,7 @@ package inventory
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
@@ -368,7 +369,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestLimited verifies that nothing good is concluded of an update that OLM has begun from kinds that a user may not read.
+// TestLimited verifies that unread kinds lead to no positive conclusion about an update that OLM has started.
 func TestLimited(t *testing.T) {
 	in := Cluster{
 		Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2")}, CatalogSources: []olm.CatalogSource{catalog()},
@@ -384,6 +385,17 @@ func TestLimited(t *testing.T) {
 		if got := Operators(in)[0]; got.Upgradeable != metav1.ConditionUnknown || got.UpToDate == metav1.ConditionTrue || !slices.Contains(got.Unread, kind) {
 			t.Errorf("without %s: Upgradeable=%s, UpToDate=%s, unread %v", kind, got.Upgradeable, got.UpToDate, got.Unread)
 		}
+	}
+}
+
+// TestDistinct verifies that a cause is listed once for each impact, since the earliest known time.
+func TestDistinct(t *testing.T) {
+	at := metav1.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	broken, held := Blocker{Impact: Broken, Cause: "full"}, Blocker{Impact: Held, Cause: "full"}
+	dated := broken
+	dated.Since = at
+	if diff := cmp.Diff([]Blocker{dated, held}, distinct([]Blocker{broken, held, dated})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

@@ -136,7 +136,8 @@ func cluster(t *testing.T, intercepted interceptor.Funcs, objects ...client.Obje
 		}
 	}
 	scheme.AddKnownTypes(v1alpha1.GroupVersion, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(kinds()).WithObjects(objects...).WithInterceptorFuncs(intercepted).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(kinds()).WithObjects(objects...).
+		WithStatusSubresource(&olm.InstallPlan{}).WithInterceptorFuncs(intercepted).Build()
 }
 
 var nothing interceptor.Funcs

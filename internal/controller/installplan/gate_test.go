@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
@@ -299,5 +301,40 @@ func TestSubscribed(t *testing.T) {
 		if got := subscribed(subs, pkg); got != want {
 			t.Errorf("%q: %q; want %q", pkg, got, want)
 		}
+	}
+}
+
+// TestWait verifies that a plan is requeued if its hold may end without an event, the later the longer it has been held.
+func TestWait(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	held := func(reason string) gate.Decision {
+		return gate.Decision{Held: true, Reason: reason, Message: "held", Holds: []gate.Hold{{Reason: reason}}}
+	}
+	cases := map[string]struct {
+		reason string
+		held   gate.Decision
+		since  time.Duration // how long the plan has reported it; 0 if it does not yet
+		want   time.Duration
+	}{
+		"Reported":    {"The Probe changes.", held(v1alpha1.ReasonProbeNotUpgradeable), 0, 0},
+		"NotRead":     {"A Probe that is read again need not change.", held(v1alpha1.ReasonProbeNotRead), 0, time.Second},
+		"NotReadLong": {"A cause that has lasted for long may last for as long again.", held(v1alpha1.ReasonProbeNotRead), time.Minute, time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := plan()
+			if tc.since > 0 {
+				since := metav1.NewTime(now.Add(-tc.since))
+				p.Status.SetCondition(olm.InstallPlanCondition{
+					Type: v1alpha1.ConditionUpgradeHeld, Status: corev1.ConditionTrue, Reason: olm.InstallPlanConditionReason(tc.held.Reason), Message: "held",
+					LastUpdateTime: &since, LastTransitionTime: &since,
+				})
+			}
+			a := &attempt{r: &Reconciler{Client: cluster(t, nothing, p), Now: func() time.Time { return now }}, facts: facts{plan: p, gate: &tc.held}}
+			got, err := a.wait(t.Context())
+			if err != nil || got.RequeueAfter != tc.want {
+				t.Errorf("%s\nrequeued after %s: %v; want %s", tc.reason, got.RequeueAfter, err, tc.want)
+			}
+		})
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,6 +54,38 @@ func TestWriteAsApproved(t *testing.T) {
 			got := c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "a"}, &corev1.ConfigMap{})
 			if written := !apierrors.IsNotFound(got); written != tc.writes {
 				t.Errorf("%s\nwritten: %t", tc.reason, written)
+			}
+		})
+	}
+}
+
+// TestRecordOutside verifies that the objects outside the namespace that belong to a CSV are recorded as they are written: nothing
+// else deletes them with it.
+func TestRecordOutside(t *testing.T) {
+	role := object(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"foo"}}`)
+	existing := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "foo", UID: "existing"}}
+	reference := record.Reference{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "foo"}
+	created, found := reference, reference
+	created.Created, found.UID = true, "existing"
+	cases := map[string]struct {
+		reason string
+		object *unstructured.Unstructured
+		there  []client.Object
+		want   []record.Reference
+	}{
+		"Created": {"It was created for the CSV.", role, nil, []record.Reference{created}},
+		"Found":   {"It existed before, perhaps for another owner.", role, []client.Object{existing}, []record.Reference{found}},
+		"Inside":  {"The garbage collector deletes it.", configMap("a"), nil, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, nothing, append(tc.there, group())...)
+			r := &run{Reconciler: &Reconciler{Client: c, Reader: c}, plan: plan(), content: &record.Content{}, as: c, beyond: map[string][]record.Reference{}}
+			if err := r.write(t.Context(), task{bundle: &record.Bundle{Name: "foo.v1"}, object: tc.object.DeepCopy()}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, r.beyond["foo.v1"]); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
