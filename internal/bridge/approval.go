@@ -1,5 +1,5 @@
-// Package bridge decides what operator-status does beside a real OLM: which InstallPlans it approves, and which conditions it
-// adds to Subscriptions. It is pure.
+// Package bridge makes the decisions of operator-status beside a real OLM: which InstallPlans it approves, and which
+// conditions it adds to Subscriptions. It is pure.
 package bridge
 
 import (
@@ -27,8 +27,8 @@ type Namespace struct {
 	Probes             map[string]*v1alpha1.Probe
 	OperatorConditions map[string]*operatorsv2.OperatorCondition
 
-	// OptedIn has the names of the ClusterServiceVersions that asked for a Probe, and Own what they asked for, as far as
-	// that is recorded.
+	// OptedIn has the names of the ClusterServiceVersions that asked for a Probe, and Own the resources of that Probe where
+	// they are recorded.
 	OptedIn map[string]bool
 	Own     map[string][]v1alpha1.ProbeResource
 
@@ -39,8 +39,8 @@ type Namespace struct {
 	// namespaces.
 	Reader, Targets string
 
-	// Begins is true if the update begins unless it is held. Live then has the status of each Probe by name that its custom
-	// resources have now.
+	// Begins is true if the update starts unless it is held. Live then has the status of each Probe by name, computed from
+	// its current custom resources.
 	Begins bool
 	Live   map[string]*v1alpha1.ProbeStatus
 
@@ -84,7 +84,7 @@ func Judge(plan *olm.InstallPlan, n Namespace) Verdict {
 	return out
 }
 
-// Updates returns what decides about each Subscription that a plan is for.
+// Updates returns the inputs of the decision about each Subscription that a plan is for.
 func (n Namespace) Updates(plan *olm.InstallPlan) []gate.Inputs {
 	var out []gate.Inputs
 	for i := range n.Subscriptions {
@@ -96,8 +96,8 @@ func (n Namespace) Updates(plan *olm.InstallPlan) []gate.Inputs {
 	return out
 }
 
-// takenOver returns what decides about a first install by a plan beside the custom resources that other versions of the
-// operator left. The same version may be installed again.
+// takenOver returns the inputs of the decision about a first install that takes over the custom resources of uninstalled
+// versions of the operator. The same version may always be reinstalled.
 func (n Namespace) takenOver(plan *olm.InstallPlan, sub *v1alpha1.Subscription) []gate.Inputs {
 	target := sub.Status.CurrentCSV
 	if csvchain.Running(n.CSVs, sub.Status.InstalledCSV) != nil {
@@ -183,8 +183,8 @@ func Begun(csv *v1alpha1.ClusterServiceVersion) bool {
 // historyOfOLM is how many phases of a ClusterServiceVersion OLM keeps.
 const historyOfOLM = 20
 
-// HeldByOLM returns the decision about an approved update that OLM holds because of the OperatorCondition; the zero
-// value if OLM does not hold it.
+// HeldByOLM returns the decision about an approved update that OLM holds because of the OperatorCondition, or the zero
+// value.
 func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	target := n.CSVs[sub.Status.CurrentCSV]
 	if target == nil || target.Status.Phase != olm.CSVPhasePending || target.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
@@ -226,8 +226,8 @@ func (n Namespace) Probe(name string) gate.Inputs {
 	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name], Own: n.Own[name]}
 }
 
-// Waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that decides
-// so; nil if it has.
+// Waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that causes
+// this, or nil for both.
 func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]

@@ -202,7 +202,7 @@ func togetherRows() map[string]verdictRow {
 	}
 }
 
-// oursRows are cases of who approves a plan. OLM makes all Subscriptions of a namespace its owners.
+// delegatedRows are cases of who approves a plan. OLM makes all Subscriptions of a namespace its owners.
 func delegatedRows() map[string]verdictRow {
 	running := named(succeeded("foo.v1"), succeeded("bar.v1"))
 	resting := func() *v1alpha1.Subscription { return referring(subscribing("foo", "foo.v1", "foo.v1"), "install-1") }

@@ -265,7 +265,7 @@ func nothingYet(changes ...string) map[string]string {
 	return conditions(slices.Concat(absent, changes)...)
 }
 
-// random returns inputs with few distinct names, so that objects often refer to each other.
+// random returns inputs with few distinct names, so objects often refer to each other.
 func random(r *rand.Rand) Inputs {
 	name := func() string { return pick(r, "", "foo.v1", "foo.v2", "foo.v3") }
 	in := Inputs{

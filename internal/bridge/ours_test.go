@@ -13,8 +13,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestOurs verifies that each condition type of a Subscription is either OLM's or written beside OLM: one that is in
-// neither list would be computed, and never seen there.
+// TestOurs verifies that each condition type of a Subscription is either OLM's or written beside OLM: a type in neither
+// list would be computed, but never written there.
 func TestOurs(t *testing.T) {
 	theirs := []olm.SubscriptionConditionType{
 		olm.SubscriptionCatalogSourcesUnhealthy, olm.SubscriptionInstallPlanMissing, olm.SubscriptionInstallPlanPending,

@@ -26,19 +26,19 @@ var ownTypes = subscriptionstatus.OwnTypes()
 type Inputs struct {
 	Subscription *v1alpha1.Subscription
 
-	// CatalogSource is the one that the spec names; nil if it does not exist.
+	// CatalogSource that the spec names, or nil.
 	CatalogSource *olm.CatalogSource
 
-	// Plan is the InstallPlan that the status refers to; nil if it does not exist.
+	// Plan is the InstallPlan that the status refers to, or nil.
 	Plan *olm.InstallPlan
 
 	// CSVs are the ClusterServiceVersions of the namespace, by name.
 	CSVs map[string]*v1alpha1.ClusterServiceVersion
 
-	// Verdict is that of the approval gate on the plan; the zero value unless the plan waits for approval.
+	// Verdict of the approval gate on the plan. It is the zero value unless the plan waits for approval.
 	Verdict Verdict
 
-	// HeldByOLM is the decision about the update that OLM has begun.
+	// HeldByOLM is the decision about the update that OLM has started.
 	HeldByOLM gate.Decision
 
 	Now metav1.Time
@@ -115,7 +115,7 @@ func (in Inputs) gate() gate.Decision {
 	return in.HeldByOLM
 }
 
-// running returns the name of the running CSV, or of the installed one if that has been deleted; empty at a first
+// running returns the name of the running CSV, or of the installed one if that was deleted. It is empty for a first
 // install.
 func (in Inputs) running() string {
 	installed := in.Subscription.Status.InstalledCSV
@@ -129,8 +129,8 @@ func (in Inputs) running() string {
 	}
 }
 
-// resolution returns the result of OLM's resolver. What it resolved last is the newest known. While it fails, the
-// newest is unknown.
+// resolution returns the result of OLM's resolver. The newest known version is the one it resolved last. While it
+// fails, the newest is unknown.
 func (in Inputs) resolution() *subscriptionstatus.Resolution {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	switch {
@@ -243,14 +243,14 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 	return out
 }
 
-// existed matches what OLM's resolver reports of each ClusterServiceVersion that no Subscription refers to.
+// existed matches each ClusterServiceVersion that no Subscription refers to, in a message of OLM's resolver.
 var existed = regexp.MustCompile(`clusterserviceversion (\S+) exists and is not referenced by a subscription`)
 
-// OutdatedFailure returns a ClusterServiceVersion because of which OLM's resolution of a namespace failed, and that has been
-// deleted since; "" if there is none. OLM does not retry an unsatisfiable resolution, and the deletion does not trigger its
-// resolver. If the versions before and after an update existed at the last resolution, ResolutionFailed outlives the
-// update (seen with v0.46 until its resync, which is after 15 minutes). Any change of a Subscription triggers the
-// resolver, such as that of our message about it.
+// OutdatedFailure returns a ClusterServiceVersion that made OLM's resolution of a namespace fail and has been deleted
+// since, or "". OLM does not retry an unsatisfiable resolution, and the deletion does not trigger its resolver. If the
+// versions before and after an update existed at the last resolution, ResolutionFailed outlives the update (seen with
+// v0.46 until its resync, which is after 15 minutes). Any change of a Subscription triggers the resolver, such as a
+// change of our message about it.
 func OutdatedFailure(sub *v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) string {
 	failed := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	if failed.Status != corev1.ConditionTrue {
@@ -264,7 +264,7 @@ func OutdatedFailure(sub *v1alpha1.Subscription, csvs map[string]*v1alpha1.Clust
 	return ""
 }
 
-// approvalMissing returns UpgradeHeld if an update needs approval by a user; nil if another condition reports it.
+// approvalMissing returns UpgradeHeld if an update needs approval by a user and no other condition reports that, or nil.
 func (in Inputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
 	asked := in.Subscription.IsManual() && !in.Subscription.IsGated() // InstallPlanAwaitingManualApproval reports it
 	if asked || !in.Verdict.Ours || len(in.Verdict.Missing) == 0 || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
@@ -276,8 +276,7 @@ func (in Inputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.S
 	}
 }
 
-// gateWithoutEffect returns the condition that the label for the approval gate has no effect; nil if it has, or is not
-// set.
+// gateWithoutEffect returns the condition that the label for the approval gate is set without effect, or nil.
 func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
 	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
 	if !asks || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {

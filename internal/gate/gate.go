@@ -17,29 +17,29 @@ import (
 
 // Inputs holds everything that the decision about one update depends on, as read at one moment.
 type Inputs struct {
-	// Subscription of the operator; nil if there is none.
+	// Subscription of the operator, or nil.
 	Subscription *v1alpha1.Subscription
 
 	// Running is the ClusterServiceVersion to be replaced. It is nil for a first install, which is never held.
 	Running *v1alpha1.ClusterServiceVersion
 
-	// Uninstalled is true if Running does not exist any more, and left custom resources that Target takes over: installing
-	// that is an update, too. Only Live counts then, since there is no Probe.
+	// Uninstalled is true if Running no longer exists, and left custom resources that Target takes over: installing Target
+	// is an update, too. Only Live counts then, since the Probe no longer exists either.
 	Uninstalled bool
 
 	// Target is the name of the ClusterServiceVersion to be installed.
 	Target string
 
-	Probe             *v1alpha1.Probe                // of the running CSV; nil if it does not exist
-	OperatorCondition *operatorsv2.OperatorCondition // of the running CSV; nil if it does not exist
+	Probe             *v1alpha1.Probe                // of the running CSV, or nil
+	OperatorCondition *operatorsv2.OperatorCondition // of the running CSV, or nil
 
 	// OptedIn is true if a CustomResourceDefinition that the running CSV owns has an annotation for its Probe. Updates
 	// of such an operator are held until its Probe has been read; those of any other operator only by an existing
 	// Probe.
 	OptedIn bool
 
-	// Own are the resources of the Probe that the running CSV was installed with; nil if that is not recorded. The
-	// CustomResourceDefinitions may have annotations of another version since, and so may the Probe for a moment.
+	// Own are the resources of the Probe that the running CSV was installed with. It is nil if they were not recorded. The
+	// CustomResourceDefinitions may have the annotations of another version by now, and so may the Probe for a moment.
 	Own []v1alpha1.ProbeResource
 
 	// Reader is the process that currently reads custom resources, or NoReader. Targets is the current hash of the
@@ -47,9 +47,8 @@ type Inputs struct {
 	// other namespaces.
 	Reader, Targets string
 
-	// Begins is true if the update begins unless it is held. Live is then the status that the Probe has according to its
-	// custom resources, read from the API server for this decision: the Probe itself may not have heard of their last
-	// change yet.
+	// Begins is true if the update starts unless it is held. Live is then the status of the Probe, computed from its custom
+	// resources as read from the API server for this decision: the Probe itself may not reflect their last change yet.
 	Begins bool
 	Live   *v1alpha1.ProbeStatus
 
@@ -253,7 +252,7 @@ func (in Inputs) liveObjection() *Hold {
 	}
 }
 
-// subject names what custom resources belong to.
+// subject names the Probe or the uninstalled ClusterServiceVersion that the custom resources belong to.
 func (in Inputs) subject() string {
 	if in.Uninstalled {
 		return nameOf(in.Running) + ", which was uninstalled,"
@@ -261,7 +260,7 @@ func (in Inputs) subject() string {
 	return "Probe " + nameOf(in.Probe)
 }
 
-// unaware states why no Probe reports what custom resources report.
+// unaware states why no Probe reports the state of the custom resources.
 func (in Inputs) unaware() string {
 	if in.Uninstalled {
 		return nameOf(in.Running) + " was uninstalled"
@@ -269,7 +268,7 @@ func (in Inputs) unaware() string {
 	return "Probe " + nameOf(in.Probe) + " does not report it yet"
 }
 
-// podProblem returns why the pod of a Probe is not ready, as the end of a sentence; empty if that is not known.
+// podProblem returns why the pod of a Probe is not ready, as the end of a sentence, or "".
 func podProblem(probe *v1alpha1.Probe) string {
 	if c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionPodReady); c != nil && c.Status == metav1.ConditionFalse {
 		return messages.Quote(c.Message)
@@ -325,7 +324,7 @@ func objectOf(oc *operatorsv2.OperatorCondition) Object {
 	return Object{"OperatorCondition", oc.Namespace, oc.Name}
 }
 
-// overrideOf returns an administrator's override in the OperatorCondition; nil if there is none.
+// overrideOf returns an administrator's override in the OperatorCondition, or nil.
 func overrideOf(condition *operatorsv2.OperatorCondition) *metav1.Condition {
 	if condition == nil {
 		return nil
@@ -333,7 +332,7 @@ func overrideOf(condition *operatorsv2.OperatorCondition) *metav1.Condition {
 	return meta.FindStatusCondition(condition.Spec.Overrides, operatorsv2.Upgradeable)
 }
 
-// allowedBy names the override by which an administrator allows the update; empty if there is none.
+// allowedBy names the override by which an administrator allows the update, or returns "".
 func allowedBy(in Inputs, override *metav1.Condition) string {
 	switch {
 	case override != nil && override.Status == metav1.ConditionTrue:
@@ -351,8 +350,7 @@ func (in Inputs) beyondAnnotation() bool {
 	return in.BesideOLM && operatorHold(in.OperatorCondition) != nil
 }
 
-// doubt returns a note that the conditions may be out of date if the running CSV is neither Succeeded nor Replacing;
-// empty otherwise.
+// doubt returns a note that the conditions may be out of date, or "" if the running CSV is Succeeded or Replacing.
 func (in Inputs) doubt() string {
 	running := in.Running
 	if in.Uninstalled {
@@ -364,7 +362,7 @@ func (in Inputs) doubt() string {
 	return fmt.Sprintf("But %s itself is %s, so that this may be out of date", running.Name, phaseOf(running))
 }
 
-// Override returns how an administrator can override what holds the update.
+// Override returns how an administrator can override the holds.
 func (in Inputs) Override() Override {
 	if in.Subscription == nil || in.beyondAnnotation() {
 		return Override{Object: Object{"OperatorCondition", in.Running.Namespace, in.Running.Name}}

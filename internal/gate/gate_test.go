@@ -440,7 +440,7 @@ func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterSer
 }
 
 // TestNotKnown verifies for each unknown state of a running operator whether it holds the update, and why. The message
-// of each hold states what ends it, and the command that overrides it.
+// of each hold states how it ends, and the command that overrides it.
 func TestNotKnown(t *testing.T) {
 	const (
 		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
@@ -457,7 +457,7 @@ func TestNotKnown(t *testing.T) {
 		probe   *v1alpha1.Probe
 		never   bool   // the operator never opted in
 		reader  string // the current reader; that of the Probe if empty
-		held    string // the reason; empty if it is not held
+		held    string // the reason, or empty
 		endedBy string // part of the message
 	}{
 		"Absent": {

@@ -14,7 +14,7 @@ type Hold struct {
 	// Reason is one of the reasons of UpgradeHeld.
 	Reason string
 
-	// By is the object that reports the cause, and Since the time since when it does; zero is unknown.
+	// By is the object that reports the cause. Since is when it started to, or zero.
 	By    Object
 	Since metav1.Time
 
@@ -34,7 +34,7 @@ type Hold struct {
 	Unreported bool
 }
 
-// Message returns what waits for what.
+// Message names the held update, the cause and the doubt.
 func (h Hold) Message() string { return statement(h.Target, h.Cause, h.Doubt) }
 
 // Object identifies an object in messages.

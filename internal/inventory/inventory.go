@@ -1,5 +1,5 @@
-// Package inventory lists the operators of a cluster: whether each runs and is up to date, and what blocks it. It is pure,
-// and reads only what OLM or operator-status wrote, so that it answers on a cluster with OLM alone.
+// Package inventory lists the operators of a cluster: whether each runs and is up to date, and its blockers. It is pure,
+// and reads only data that OLM or operator-status wrote, so it also works on a cluster with OLM alone.
 package inventory
 
 import (
@@ -52,10 +52,10 @@ type State string
 
 // States of an operator.
 const (
-	Running      State = "Running"      // its ClusterServiceVersion has Succeeded, also while an update of it is on its way
-	Installing   State = "Installing"   // its first version is on its way
+	Running      State = "Running"      // its ClusterServiceVersion has Succeeded, also during an update
+	Installing   State = "Installing"   // its first version is being installed
 	Failed       State = "Failed"       // its ClusterServiceVersion has Failed
-	NotInstalled State = "NotInstalled" // nothing is on its way
+	NotInstalled State = "NotInstalled" // nothing is being installed
 	Unknown      State = "Unknown"      // its ClusterServiceVersions may not be read
 )
 
@@ -67,7 +67,7 @@ type Operator struct {
 	// Namespace and Name of its Subscription, or of its ClusterServiceVersion if it has no Subscription.
 	Namespace, Name string
 
-	// PlatformOperator that composes the Subscription; empty if there is none.
+	// PlatformOperator that composes the Subscription, or empty.
 	PlatformOperator string
 
 	Package, Channel string
@@ -78,20 +78,20 @@ type Operator struct {
 	Version  string // its version
 	UpToDate metav1.ConditionStatus
 
-	// Update is the ClusterServiceVersion to be installed next; empty if there is none.
+	// Update is the ClusterServiceVersion to be installed next, or empty.
 	Update string
 
-	// Upgradeable reports whether the operator and its Probe allow an update, whether there is one or not. It is Unknown
-	// if nothing has run.
+	// Upgradeable reports whether the operator and its Probe allow an update, even if none is available. It is Unknown if
+	// nothing has run.
 	Upgradeable metav1.ConditionStatus
 
-	// Approval is the InstallPlan that waits for a user to approve it; nil if there is none.
+	// Approval is the InstallPlan that waits for a user to approve it, or nil.
 	Approval *Approval
 
-	// Blockers are what keeps the operator from running or being up to date: first what is broken, then what is held.
+	// Blockers keep the operator from running or being up to date. Those with impact Broken are first.
 	Blockers []Blocker
 
-	// Unread are the kinds that may not be read, and on which it depends whether there are more blockers.
+	// Unread are the kinds that may not be read and could reveal more blockers.
 	Unread []string
 }
 
@@ -101,7 +101,7 @@ type Approval struct {
 	Installs []string // its ClusterServiceVersions, of all operators
 }
 
-// Blocked returns the worst impact of the operator's blockers; empty if there is none.
+// Blocked returns the worst impact of the operator's blockers, or "".
 func (o Operator) Blocked() Impact {
 	if len(o.Blockers) == 0 {
 		return ""
@@ -112,7 +112,7 @@ func (o Operator) Blocked() Impact {
 // Undecided reports whether nothing that may be read blocks the operator, but something else might.
 func (o Operator) Undecided() bool { return len(o.Blockers) == 0 && len(o.Unread) > 0 }
 
-// namespace holds what one namespace has, by name.
+// namespace holds the objects of one namespace, by name.
 type namespace struct {
 	bridge.Namespace
 
@@ -248,7 +248,7 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	return out
 }
 
-// undecided returns the kinds that may not be read, and on which it depends what OLM does about a Subscription.
+// undecided returns the kinds that may not be read and on which OLM's handling of a Subscription depends.
 func (n *namespace) undecided(sub *v1alpha1.Subscription, catalog *olm.CatalogSource) []string {
 	var out []string
 	if sub.Status.State != olm.SubscriptionStateAtLatest {
@@ -260,7 +260,7 @@ func (n *namespace) undecided(sub *v1alpha1.Subscription, catalog *olm.CatalogSo
 	return out
 }
 
-// limit has an operator claim nothing good that depends on kinds that may not be read.
+// limit adds unread kinds to an operator, and replaces each True that depends on them with Unknown.
 func (o *Operator) limit(unread []string) {
 	if len(unread) == 0 {
 		return
@@ -306,7 +306,7 @@ func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan,
 	return slices.DeleteFunc(bridge.Conditions(in), func(c v1alpha1.SubscriptionCondition) bool { return slices.Contains(unknown, c.Type) })
 }
 
-// unknown returns the conditions that cannot be computed, since they depend on what may not be read.
+// unknown returns the conditions that cannot be computed, since they depend on kinds that may not be read.
 func (n *namespace) unknown(plan *olm.InstallPlan) []v1alpha1.SubscriptionConditionType {
 	var out []v1alpha1.SubscriptionConditionType
 	if n.isUnread(ClusterServiceVersions) {
@@ -334,7 +334,7 @@ func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
 	return out
 }
 
-// describe sets what the running ClusterServiceVersion shows; nil if there is none.
+// describe sets the state and version from the running ClusterServiceVersion, which may be nil.
 func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion, n *namespace) {
 	switch {
 	case csv != nil:
@@ -356,8 +356,7 @@ func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion, n *namespace) {
 	}
 }
 
-// upgradeable reports whether the gate would let a ClusterServiceVersion be replaced, according to the objects that are
-// there.
+// upgradeable reports whether the gate would let a ClusterServiceVersion be replaced, according to the existing objects.
 func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.ConditionStatus {
 	if csv == nil || !bridge.Begun(csv) && csv.Status.Phase != olm.CSVPhaseSucceeded && csv.Status.Phase != olm.CSVPhaseFailed {
 		return metav1.ConditionUnknown
@@ -380,7 +379,7 @@ func (n *namespace) nextUpdate(csv *v1alpha1.ClusterServiceVersion) gate.Decisio
 	return gate.Evaluate(asReported(in))
 }
 
-// asReported has the status of a Probe count for the reader and the target namespaces that it names.
+// asReported takes the reader and the target namespaces from the status of the Probe.
 func asReported(in gate.Inputs) gate.Inputs {
 	if in.Probe != nil {
 		in.Reader, in.Targets = gate.ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
@@ -388,7 +387,7 @@ func asReported(in gate.Inputs) gate.Inputs {
 	return in
 }
 
-// planOf returns the InstallPlan that a Subscription refers to; nil if there is none.
+// planOf returns the InstallPlan that a Subscription refers to, or nil.
 func (n *namespace) planOf(sub *v1alpha1.Subscription) *olm.InstallPlan {
 	if sub.Status.InstallPlanRef == nil {
 		return nil

@@ -23,7 +23,7 @@ import (
 )
 
 // The plugin for Headlamp in ui/headlamp computes the operators of a cluster, too, since it runs in a browser. Its tests
-// read the cases below from testdata, and fail where its result is another one.
+// read the cases below from testdata, and fail where its result differs.
 
 // sharedCase is a cluster and its operators, as the plugin reads them.
 type sharedCase struct {
@@ -113,7 +113,7 @@ func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCa
 // folder is the environment variable with the folder that random cases are written to. `make ui-test` sets it.
 const folder = "INVENTORY_CASES"
 
-// TestRandomClusters verifies of random clusters what holds for any cluster, and writes them for the tests of the plugin.
+// TestRandomClusters verifies invariants for random clusters, and writes the clusters for the tests of the plugin.
 func TestRandomClusters(t *testing.T) {
 	const number = 1000
 	seed := uint64(time.Now().UnixNano())
@@ -150,7 +150,7 @@ func TestRandomClusters(t *testing.T) {
 	}
 }
 
-// TestUnread verifies of random clusters that all that is concluded without some kinds is also so with them.
+// TestUnread verifies for random clusters that all conclusions drawn without some kinds also hold with them.
 func TestUnread(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -178,8 +178,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// impossible reports whether an InstallPlan of a random cluster waits for approval while OLM holds what an approved one
-// installs.
+// impossible reports whether an InstallPlan of a random cluster waits for approval while OLM holds an approved update.
 func impossible(c Cluster) bool {
 	return slices.ContainsFunc(c.InstallPlans, func(plan olm.InstallPlan) bool { return bridge.Waits(&plan) }) &&
 		slices.ContainsFunc(c.ClusterServiceVersions, func(csv v1alpha1.ClusterServiceVersion) bool {
@@ -187,8 +186,8 @@ func impossible(c Cluster) bool {
 		})
 }
 
-// contradicts returns what an operator, described without some kinds, claims that is not so; empty if nothing. What others
-// report on its Subscription may be quoted.
+// contradicts returns the first false claim of an operator that was described without some kinds, or "". A blocker may
+// quote a condition of its Subscription.
 func contradicts(o, truth Operator, sub *v1alpha1.Subscription) string {
 	switch {
 	case o.State != Unknown && o.State != truth.State:

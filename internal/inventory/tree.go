@@ -14,11 +14,11 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// Node is an object that an operator consists of, or several of a kind that are well.
+// Node is an object that an operator consists of, or several healthy ones of a kind.
 type Node struct {
 	Name     string // such as "Probe default/foo.v1.0.0", or "3 Deployments"
 	State    string
-	Message  string // empty if there is nothing to add
+	Message  string // may be empty
 	Children []Node
 }
 
@@ -26,8 +26,8 @@ type Node struct {
 const maxNamed = 10
 
 // Tree returns the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
-// ClusterServiceVersions, Deployments and Probe, and the custom resources that block it. Objects that are well are counted
-// instead where there may be many.
+// ClusterServiceVersions, Deployments and Probe, and the custom resources that block it. Healthy objects are only counted
+// if they may be many.
 func Tree(c Cluster, deployments []appsv1.Deployment, op Operator) Node {
 	n := byNamespace(c)[op.Namespace]
 	out := Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
@@ -93,7 +93,7 @@ func subscriptionNode(sub *v1alpha1.Subscription, op Operator, plan *olm.Install
 	return out
 }
 
-// planMessage returns what a plan installs, unless it has.
+// planMessage returns the content and the message of a plan that is not Complete, or "".
 func planMessage(plan *olm.InstallPlan) string {
 	if plan.Status.Phase == olm.InstallPlanPhaseComplete {
 		return ""
