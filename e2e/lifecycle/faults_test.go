@@ -295,16 +295,17 @@ func (o *faultyOperator) countEvents(t *testing.T) {
 	if err := cluster.Client.List(t.Context(), events, client.InNamespace(o.stage.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	n, about := 0, map[string]int{}
 	for _, e := range events.Items {
 		if e.ReportingController == "operator-status" || e.Source.Component == "operator-status" {
 			n++
+			about[e.InvolvedObject.Kind+" "+e.Reason]++
 		}
 	}
 	if n > mostEvents+mostEventsEach*o.passed {
 		t.Errorf("%d Events about %s", n, o.pkg)
 	}
-	t.Logf("%s: %d updates, %d Events", o.pkg, o.passed, n)
+	t.Logf("%s: %d updates, %d Events: %v", o.pkg, o.passed, n, about)
 }
 
 // randomFaults returns a random selection of faults.

@@ -113,7 +113,14 @@ func (r *Reconciler) obstacleTo(ctx context.Context, s *situation, heir *v1alpha
 	if before := s.inherited(); before != nil {
 		return before, nil
 	}
-	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, heir) })
+	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func(again bool) (*obstacle, error) {
+		found, err := r.handOver(ctx, s.csv, heir)
+		if found != nil && again { // most failures pass
+			r.Recorder.Eventf(s.csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
+				"The ClusterServiceVersion stays until what it owns is handed over to %s: %s", heir.Name, found.message)
+		}
+		return found, err
+	})
 }
 
 // inherited returns an obstacle if the CSV that this one replaced still exists, or nil. Without this one, that CSV
@@ -149,10 +156,7 @@ func (r *Reconciler) handOver(ctx context.Context, old, heir *v1alpha1.ClusterSe
 			return nil, err
 		}
 		if err != nil {
-			message := apierror.Message(err, maxQuoted)
-			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
-				"The ClusterServiceVersion stays until what it owns is handed over to %s: %s: %s", heir.Name, kind.Kind, message)
-			return &obstacle{message: kind.Kind + ": " + message}, nil
+			return &obstacle{message: kind.Kind + ": " + apierror.Message(err, maxQuoted)}, nil
 		}
 	}
 	return nil, nil

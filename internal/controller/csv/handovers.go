@@ -39,13 +39,14 @@ type failedHandover struct {
 	wait     time.Duration
 }
 
-// attempt hands over a CSV, unless an attempt has failed so recently that its obstacle is returned instead.
-func (h *handovers) attempt(csv types.NamespacedName, now time.Time, try func() (*obstacle, error)) (*obstacle, error) {
+// attempt hands over a CSV, unless an attempt has failed so recently that its obstacle is returned instead. It passes
+// whether the last attempt failed.
+func (h *handovers) attempt(csv types.NamespacedName, now time.Time, try func(again bool) (*obstacle, error)) (*obstacle, error) {
 	before, wait := h.begin(csv, now)
 	if wait != nil {
 		return wait, nil
 	}
-	found, err := try()
+	found, err := try(before > 0)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running--
