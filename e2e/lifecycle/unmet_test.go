@@ -26,7 +26,7 @@ func TestUpdateThatCannotRun(t *testing.T) {
 	}{
 		"kubernetes": {"The cluster may be too old.", func(csv *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(csv.Object, "99.0.0", "spec", "minKubeVersion")
-		}, "needs Kubernetes 99.0.0"},
+		}, "requires Kubernetes 99.0.0"},
 		"mode": {"The version may not support the OperatorGroup any more.", func(csv *unstructured.Unstructured) {
 			modes := []any{map[string]any{"type": "AllNamespaces", "supported": true}}
 			_ = unstructured.SetNestedSlice(csv.Object, modes, "spec", "installModes")

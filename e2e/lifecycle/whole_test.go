@@ -137,7 +137,7 @@ func TestSelectorChanged(t *testing.T) {
 	csv := s.csv(foo("2.0.0").CSV())
 	s.await(t, csv, func() string {
 		for _, transition := range csv.Status.LastTransitions {
-			if strings.Contains(transition.Message, "Replacing Deployment selector-operator") {
+			if strings.Contains(transition.Message, "Recreating Deployment selector-operator") {
 				return ""
 			}
 		}

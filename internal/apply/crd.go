@@ -30,7 +30,7 @@ func CheckCRD(ctx context.Context, c client.Reader, object *unstructured.Unstruc
 	}
 	desired := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, desired); err != nil {
-		return fmt.Sprintf("it is no CustomResourceDefinition: %v", err), nil
+		return fmt.Sprintf("it is not a valid CustomResourceDefinition: %v", err), nil
 	}
 	for _, stored := range actual.Status.StoredVersions {
 		if !slices.ContainsFunc(desired.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
@@ -50,7 +50,7 @@ func invalidated(ctx context.Context, c client.Reader, actual, desired *apiexten
 		}
 		validate, err := validator(desired.Spec.Versions[i])
 		if err != nil {
-			return fmt.Sprintf("the schema of version %s: %v", before.Name, err), nil
+			return fmt.Sprintf("the schema of version %s is invalid: %v", before.Name, err), nil
 		}
 		kind := schema.GroupVersionKind{Group: actual.Spec.Group, Version: before.Name, Kind: actual.Spec.Names.Kind}
 		invalid, why, err := firstInvalid(ctx, c, kind, validate)
@@ -60,7 +60,7 @@ func invalidated(ctx context.Context, c client.Reader, actual, desired *apiexten
 		case why != "" && named(invalid):
 			return fmt.Sprintf("%s %s would be invalid: %s", kind.Kind, strings.TrimPrefix(invalid.String(), "/"), why), nil
 		case why != "":
-			return fmt.Sprintf("a %s of others would be invalid: %s", kind.Kind, why), nil
+			return fmt.Sprintf("an existing %s would be invalid: %s", kind.Kind, why), nil
 		}
 	}
 	return "", nil
@@ -162,7 +162,7 @@ func (d Definitions) Validate(o *unstructured.Unstructured) (why string, ok bool
 	}
 	validate, err := validator(crd.Spec.Versions[i])
 	if err != nil {
-		return fmt.Sprintf("the schema of CustomResourceDefinition %s: %v", crd.Name, err), true
+		return fmt.Sprintf("the schema of CustomResourceDefinition %s is invalid: %v", crd.Name, err), true
 	}
 	if validate == nil {
 		return "", true

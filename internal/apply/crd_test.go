@@ -184,7 +184,7 @@ func TestCheckCRDGarbage(t *testing.T) {
 	bad := object(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"foos.example.com"}}`)
 	bad.Object["spec"] = "none"
 	got, err := CheckCRD(t.Context(), cluster(t, interceptor.Funcs{}, foos(version("v1", 1))), bad, all)
-	if err != nil || !strings.HasPrefix(got, "it is no CustomResourceDefinition: ") {
+	if err != nil || !strings.HasPrefix(got, "it is not a valid CustomResourceDefinition: ") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -253,7 +253,7 @@ func TestCheckCRDReveals(t *testing.T) {
 			}
 			c := cluster(t, interceptor.Funcs{}, versioned(`{"type": "string"}`), resource)
 			got, err := CheckCRD(t.Context(), c, inJSON(t, versioned(schema)), func(o types.NamespacedName) bool { return o.Namespace == "default" })
-			if err != nil || !strings.HasPrefix(got, "a Foo of others would be invalid: spec.password: ") {
+			if err != nil || !strings.HasPrefix(got, "an existing Foo would be invalid: spec.password: ") {
 				t.Errorf("%q, %v", got, err)
 			}
 			for _, word := range []string{secret, "prod", "victim"} {

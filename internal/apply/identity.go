@@ -56,7 +56,7 @@ func ParseTrust(text, globalNamespace string) (Trust, error) {
 		case item == "*":
 			out.All = true
 		case !ok || namespace == "" || name == "":
-			return out, fmt.Errorf("%q names no catalog: use <namespace>/<name>, or * for all", item)
+			return out, fmt.Errorf("%q is not a valid catalog: use <namespace>/<name>, or * for all", item)
 		default:
 			out.Catalogs = append(out.Catalogs, types.NamespacedName{Namespace: namespace, Name: name})
 		}
@@ -78,8 +78,9 @@ func (t Trust) Identity(group *operatorsv1.OperatorGroup, catalogs ...types.Name
 	for _, c := range catalogs {
 		if !t.Trusts(c) {
 			return Identity{}, &condition.Problem{Reason: v1alpha1.PlanReasonServiceAccountRequired, Message: fmt.Sprintf(
-				"CatalogSource %s is not trusted with the cluster, so that its bundles are installed with the rights of a service account: "+
-					"name one that may install them in spec.serviceAccountName of OperatorGroup %s/%s, or have a cluster admin start the manager with --trusted-catalogs=%s",
+				"CatalogSource %s is not trusted with the cluster; its bundles must be installed as a service account: "+
+					"set spec.serviceAccountName of OperatorGroup %s/%s to one that may install them, "+
+					"or have a cluster admin start the manager with --trusted-catalogs=%s",
 				c, group.Namespace, group.Name, c)}
 		}
 	}

@@ -75,7 +75,7 @@ func (r *Rights) newCache() (cache.Cache, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a cache of roles and bindings: %w", err)
+		return nil, fmt.Errorf("creating a cache of roles and bindings: %w", err)
 	}
 	return out, r.manager.Add(out)
 }

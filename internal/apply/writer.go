@@ -76,7 +76,7 @@ func (w Writer) takeOver(ctx context.Context, live *unstructured.Unstructured) (
 	if err := w.Client.Patch(ctx, live.DeepCopy(), client.RawPatch(types.JSONPatchType, patch)); apierrors.IsForbidden(err) {
 		return false, nil // OLM's fields stay if the identity must not patch
 	} else if err != nil {
-		return false, fmt.Errorf("taking over what OLM set in %s %s: %w", live.GetKind(), live.GetName(), err)
+		return false, fmt.Errorf("taking over the fields of OLM in %s %s: %w", live.GetKind(), live.GetName(), err)
 	}
 	return true, nil
 }

@@ -165,10 +165,10 @@ func wanted(name string) bool {
 
 func (a *Archive) readFile(name string, size int64, content io.Reader) error {
 	if a.files++; a.files > a.limits.files {
-		return fmt.Errorf("it has more than %d files: extract those that matter into a folder, and read that", a.limits.files)
+		return fmt.Errorf("it has more than %d files: extract the relevant files into a folder, and read that folder", a.limits.files)
 	}
 	if size > a.limits.file {
-		a.skip(name, fmt.Errorf("it has %s, more than %s", messages.Size(size), messages.Size(a.limits.file)))
+		a.skip(name, fmt.Errorf("its size of %s exceeds the limit of %s", messages.Size(size), messages.Size(a.limits.file)))
 		return nil
 	}
 	text, err := io.ReadAll(io.LimitReader(content, a.limits.file))
@@ -183,11 +183,12 @@ func (a *Archive) readFile(name string, size int64, content io.Reader) error {
 	case a.relevant(text):
 		n := nodes(text)
 		if n > a.limits.nodes {
-			a.skip(name, fmt.Errorf("it has %d values, more than %d", n, a.limits.nodes))
+			a.skip(name, fmt.Errorf("it has %d values, more than the limit of %d", n, a.limits.nodes))
 			return nil
 		}
 		if a.parsed, a.values = a.parsed+int64(len(text)), a.values+n; a.parsed > a.limits.parsed || a.values > a.limits.values {
-			return fmt.Errorf("it has more than %s of manifests, or %d values in them: extract the namespaces that matter into a folder, and read that",
+			return fmt.Errorf("it has more than %s of manifests, or more than %d values in them: "+
+				"extract the relevant namespaces into a folder, and read that folder",
 				messages.Size(a.limits.parsed), a.limits.values)
 		}
 		a.readManifests(name, text)
@@ -282,7 +283,7 @@ func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKi
 		return
 	}
 	if len(validation.IsDNS1123Subdomain(o.GetName())) > 0 || o.GetNamespace() != "" && len(validation.IsDNS1123Label(o.GetNamespace())) > 0 {
-		a.skip(name, fmt.Errorf("%s %q is no name that an API server accepts", gvk.Kind, client.ObjectKeyFromObject(o)))
+		a.skip(name, fmt.Errorf("%s %q is not a valid name", gvk.Kind, client.ObjectKeyFromObject(o)))
 		return
 	}
 	if a.objects[gvk] == nil {
@@ -296,7 +297,7 @@ func (a *Archive) skip(name string, err error) {
 }
 
 // ErrMissing is the error for a kind whose objects are not in an archive, while the cluster may have some.
-var ErrMissing = errors.New("the archive has none")
+var ErrMissing = errors.New("not in the archive")
 
 // List reads the objects of a kind as a client.Reader does. It returns all at once, whatever the limit. Its error is
 // ErrMissing if the cluster may have objects of the kind that the archive lacks.

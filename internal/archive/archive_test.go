@@ -222,14 +222,14 @@ func TestLimits(t *testing.T) {
 		skipped string // a part of the note
 	}{
 		"Fine":    {"It has what it should.", nil, "", ""},
-		"Large":   {"A file is skipped.", several(1, head+"x: "+strings.Repeat("x", 1<<20)), "", "it has 1MiB, more than 1MiB"},
-		"List":    {"Each value of YAML takes far more memory than its text.", several(1, head+"x:\n"+strings.Repeat("- a\n", 2000)), "", "values, more than 1000"},
-		"Flow":    {"In either style.", several(1, head+"x: "+strings.Repeat("[", 2000)), "", "values, more than 1000"},
+		"Large":   {"A file is skipped.", several(1, head+"x: "+strings.Repeat("x", 1<<20)), "", "its size of 1MiB exceeds the limit of 1MiB"},
+		"List":    {"Each value of YAML takes far more memory than its text.", several(1, head+"x:\n"+strings.Repeat("- a\n", 2000)), "", "values, more than the limit of 1000"},
+		"Flow":    {"In either style.", several(1, head+"x: "+strings.Repeat("[", 2000)), "", "values, more than the limit of 1000"},
 		"Aliases": {"Some lines stand for very many.", several(1, aliases+head), "", "excessive aliasing"},
 		"Files":   {"Each takes time.", several(30, "a: b"), "more than 20 files", ""},
-		"Values":  {"Or of many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or 5000 values", ""},
-		"Names":   {"A name is part of commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is no name`},
-		"NoName":  {"An object without one is none.", several(1, head), "", "is no name"},
+		"Values":  {"Or of many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or more than 5000 values", ""},
+		"Names":   {"A name is part of commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is not a valid name`},
+		"NoName":  {"An object without one is none.", several(1, head), "", "is not a valid name"},
 		"Much":    {"Many files of some size are much.", several(15, head+"x: "+strings.Repeat("x", 200<<10)), "more than 2MiB of manifests", ""},
 	}
 	for name, tc := range cases {

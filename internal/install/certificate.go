@@ -59,7 +59,7 @@ func Certify(csv *v1alpha1.ClusterServiceVersion, read []corev1.Secret, now time
 		if !ok {
 			var err error
 			if cert, err = newCertificate(hosts, now); err != nil {
-				return nil, fmt.Errorf("making the certificate of deployment %s: %w", d.Name, err)
+				return nil, fmt.Errorf("creating the certificate of deployment %s: %w", d.Name, err)
 			}
 		}
 		out[d.Name] = cert
@@ -146,7 +146,7 @@ func fromSecret(secret corev1.Secret, hosts []string, now time.Time) (Certificat
 	}
 	block, _ := pem.Decode(out.CA)
 	if block == nil {
-		return out, errors.New("there is no authority")
+		return out, errors.New("CA certificate not found")
 	}
 	ca, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -158,7 +158,7 @@ func fromSecret(secret corev1.Secret, hosts []string, now time.Time) (Certificat
 		out.RotateAt = end
 	}
 	if now.After(out.RotateAt) {
-		return out, errors.New("it is about to expire")
+		return out, errors.New("certificate is about to expire")
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)

@@ -14,7 +14,7 @@ func SupportsGroup(csv *v1alpha1.ClusterServiceVersion, group *operatorsv1.Opera
 	modes := olm.InstallModeSet{}
 	for _, m := range csv.Spec.InstallModes {
 		if _, twice := modes[m.Type]; twice {
-			return invalid(v1alpha1.CSVReasonInvalidInstallModes, "Install mode %s is given twice", m.Type)
+			return invalid(v1alpha1.CSVReasonInvalidInstallModes, "Install mode %s is listed twice", m.Type)
 		}
 		modes[m.Type] = m.Supported
 	}
@@ -32,7 +32,7 @@ func SupportsKubernetes(csv *v1alpha1.ClusterServiceVersion, cluster string) err
 	}
 	least, err := semver.ParseTolerant(csv.Spec.MinKubeVersion)
 	if err != nil {
-		return invalid(v1alpha1.CSVReasonInvalidStrategy, "minKubeVersion %q is no version: %v", csv.Spec.MinKubeVersion, err)
+		return invalid(v1alpha1.CSVReasonInvalidStrategy, "minKubeVersion %q is not a valid version: %v", csv.Spec.MinKubeVersion, err)
 	}
 	actual, err := semver.ParseTolerant(cluster)
 	if err != nil {
@@ -40,7 +40,8 @@ func SupportsKubernetes(csv *v1alpha1.ClusterServiceVersion, cluster string) err
 	}
 	actual.Pre = nil // a pre-release has the features of its version
 	if actual.LT(least) {
-		return invalid(v1alpha1.CSVReasonRequirementsNotMet, "The operator needs Kubernetes %s and the cluster is %s: update the cluster", least, actual)
+		return invalid(v1alpha1.CSVReasonRequirementsNotMet,
+			"The operator requires Kubernetes %s or later, but the cluster runs %s: upgrade the cluster", least, actual)
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ func validateWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
 	for _, d := range csv.Spec.WebhookDefinitions {
 		err := validateWebhook(csv, d)
 		if seen[d.GenerateName] {
-			err = errors.New("it is described twice")
+			err = errors.New("it is defined twice")
 		}
 		if errors.Is(err, errRules) {
 			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "%s", err) // the message is OLM's, verbatim
 		}
 		if err != nil {
-			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "Webhook %q cannot be used: %s", d.GenerateName, err)
+			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription, "Webhook %q is invalid: %s", d.GenerateName, err)
 		}
 		seen[d.GenerateName] = true
 	}
@@ -34,7 +34,7 @@ func validateWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
 
 func validateWebhook(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription) error {
 	if deploymentOf(csv, d) == nil {
-		return fmt.Errorf("there is no deployment %q in the install strategy", d.DeploymentName)
+		return fmt.Errorf("deployment %q not found in the install strategy", d.DeploymentName)
 	}
 	switch d.Type {
 	case olm.ValidatingAdmissionWebhook, olm.MutatingAdmissionWebhook:
@@ -42,7 +42,7 @@ func validateWebhook(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescripti
 	case olm.ConversionWebhook:
 		return validateConversion(csv, d)
 	default:
-		return fmt.Errorf("its type %q is not known", d.Type)
+		return fmt.Errorf("unknown type %q", d.Type)
 	}
 }
 
@@ -86,16 +86,16 @@ func validateRules(rules []admissionregistrationv1.RuleWithOperations) error {
 func validateConversion(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescription) error {
 	for _, mode := range csv.Spec.InstallModes {
 		if mode.Supported != (mode.Type == olm.InstallModeTypeAllNamespaces) {
-			return fmt.Errorf("only an operator of which %s is the one install mode may convert", olm.InstallModeTypeAllNamespaces)
+			return fmt.Errorf("conversion requires %s to be the only supported install mode", olm.InstallModeTypeAllNamespaces)
 		}
 	}
 	if len(d.ConversionCRDs) == 0 {
-		return errors.New("it names nothing to convert")
+		return errors.New("conversionCRDs is empty")
 	}
 	for _, crd := range d.ConversionCRDs {
 		owned := slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(o olm.CRDDescription) bool { return o.Name == crd })
 		if !owned {
-			return fmt.Errorf("it would convert %s, which the operator does not own", crd)
+			return fmt.Errorf("it converts %s, which the operator does not own", crd)
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func validatePorts(csv *v1alpha1.ClusterServiceVersion) error {
 		k, p := key{d.DeploymentName, port(d)}, servicePort(d)
 		if other, ok := seen[k]; ok && other != p {
 			return invalid(v1alpha1.CSVReasonInvalidWebhookDescription,
-				"Webhook %q cannot be used: port %d of deployment %q would lead to both %s and %s",
+				"Webhook %q is invalid: port %d of deployment %q has two target ports, %s and %s",
 				d.GenerateName, k.port, d.DeploymentName, other.TargetPort.String(), p.TargetPort.String())
 		}
 		seen[k] = p

@@ -317,7 +317,7 @@ func TestRenderRejects(t *testing.T) {
 		"strategy": {
 			reason: "There is one install strategy.",
 			change: func(in *Install) { in.CSV.Spec.InstallStrategy.StrategyName = "helm" },
-			want:   Error{v1alpha1.CSVReasonInvalidStrategy, `Install strategy "helm" is not known; it must be "deployment"`},
+			want:   Error{v1alpha1.CSVReasonInvalidStrategy, `Unknown install strategy "helm": it must be "deployment"`},
 		},
 		"two deployments of a name": {
 			reason: "The second would overwrite the first.",
@@ -325,7 +325,7 @@ func TestRenderRejects(t *testing.T) {
 				s := &in.CSV.Spec.InstallStrategy.StrategySpec
 				s.DeploymentSpecs = append(s.DeploymentSpecs, s.DeploymentSpecs[0])
 			},
-			want: Error{v1alpha1.CSVReasonInvalidStrategy, `The install strategy has two deployments "foo-manager"`},
+			want: Error{v1alpha1.CSVReasonInvalidStrategy, `The install strategy has two deployments named "foo-manager"`},
 		},
 		"deployment without a name": {
 			reason: "Nothing can be made without a name.",

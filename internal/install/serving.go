@@ -30,9 +30,9 @@ func serving(in Install, out *Rendered) {
 		if slices.ContainsFunc(in.CSV.Spec.WebhookDefinitions, func(w olm.WebhookDescription) bool {
 			return w.DeploymentName == d.Name && in.grantedWebhook(w) != nil
 		}) {
-			out.add(what+" checking who asks", in.authenticationBindings(d)...)
+			out.add("client authentication for "+what, in.authenticationBindings(d)...)
 		} else {
-			out.LeftOut = append(out.LeftOut, what+" checking who asks")
+			out.LeftOut = append(out.LeftOut, "client authentication for "+what)
 		}
 	}
 }

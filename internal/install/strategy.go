@@ -26,7 +26,7 @@ func validateStrategy(csv *v1alpha1.ClusterServiceVersion) error {
 	install := csv.Spec.InstallStrategy
 	if install.StrategyName != olm.InstallStrategyNameDeployment {
 		return invalid(v1alpha1.CSVReasonInvalidStrategy,
-			"Install strategy %q is not known; it must be %q", install.StrategyName, olm.InstallStrategyNameDeployment)
+			"Unknown install strategy %q: it must be %q", install.StrategyName, olm.InstallStrategyNameDeployment)
 	}
 	seen := map[string]bool{}
 	for i, d := range install.StrategySpec.DeploymentSpecs {
@@ -34,7 +34,7 @@ func validateStrategy(csv *v1alpha1.ClusterServiceVersion) error {
 		case d.Name == "":
 			return invalid(v1alpha1.CSVReasonInvalidStrategy, "Deployment number %d of the install strategy has no name", i+1)
 		case seen[d.Name]:
-			return invalid(v1alpha1.CSVReasonInvalidStrategy, "The install strategy has two deployments %q", d.Name)
+			return invalid(v1alpha1.CSVReasonInvalidStrategy, "The install strategy has two deployments named %q", d.Name)
 		}
 		seen[d.Name] = true
 	}

@@ -29,7 +29,7 @@ type Conversion struct {
 func (c Conversion) ApplyTo(crd *apiextensionsv1.CustomResourceDefinition) error {
 	if crd.Spec.PreserveUnknownFields {
 		return invalid(v1alpha1.CSVReasonInvalidWebhookDescription,
-			"CustomResourceDefinition %s cannot have a conversion webhook while its preserveUnknownFields is true", crd.Name)
+			"CustomResourceDefinition %s cannot have a conversion webhook while spec.preserveUnknownFields is true", crd.Name)
 	}
 	crd.Spec.Conversion = c.Spec.DeepCopy()
 	return nil

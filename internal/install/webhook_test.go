@@ -124,7 +124,7 @@ func TestWebhooksNotGranted(t *testing.T) {
 			for _, left := range out.LeftOut {
 				got[left] = true
 			}
-			for _, left := range []string{"webhook vfoo.example.com", "webhook cfoo.example.com", "webhooks of deployment foo-manager checking who asks"} {
+			for _, left := range []string{"webhook vfoo.example.com", "webhook cfoo.example.com", "client authentication for webhooks of deployment foo-manager"} {
 				if !got[left] {
 					t.Errorf("%q is left out, but only %q is reported", left, out.LeftOut)
 				}
@@ -276,17 +276,17 @@ func TestWebhookRejects(t *testing.T) {
 		"no deployment": {
 			reason: "Somebody has to answer.",
 			change: hooked(validating(func(d *olm.WebhookDescription) { d.DeploymentName = "bar" })),
-			want:   `Webhook "vfoo.example.com" cannot be used: there is no deployment "bar" in the install strategy`,
+			want:   `Webhook "vfoo.example.com" is invalid: deployment "bar" not found in the install strategy`,
 		},
 		"type": {
 			reason: "There are three types.",
 			change: hooked(validating(func(d *olm.WebhookDescription) { d.Type = "Deleting" })),
-			want:   `Webhook "vfoo.example.com" cannot be used: its type "Deleting" is not known`,
+			want:   `Webhook "vfoo.example.com" is invalid: unknown type "Deleting"`,
 		},
 		"twice": {
 			reason: "Webhook names have to be unique.",
 			change: hooked(validating(), validating()),
-			want:   `Webhook "vfoo.example.com" cannot be used: it is described twice`,
+			want:   `Webhook "vfoo.example.com" is invalid: it is defined twice`,
 		},
 		"every group": {
 			reason: "Every group has OLM's own in it.",
@@ -313,17 +313,17 @@ func TestWebhookRejects(t *testing.T) {
 		"ports": {
 			reason: "A port of a Service leads to one place.",
 			change: hooked(validating(), validating(mutating, func(d *olm.WebhookDescription) { d.TargetPort = nil })),
-			want:   `Webhook "mfoo.example.com" cannot be used: port 443 of deployment "foo-manager" would lead to both 9443 and 443`,
+			want:   `Webhook "mfoo.example.com" is invalid: port 443 of deployment "foo-manager" has two target ports, 9443 and 443`,
 		},
 		"conversion of another's": {
 			reason: "Only who owns a definition converts it.",
 			change: hooked(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = []string{"bars.example.com"} })),
-			want:   `Webhook "cfoo.example.com" cannot be used: it would convert bars.example.com, which the operator does not own`,
+			want:   `Webhook "cfoo.example.com" is invalid: it converts bars.example.com, which the operator does not own`,
 		},
 		"conversion of nothing": {
 			reason: "A conversion is of something.",
 			change: hooked(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = nil })),
-			want:   `Webhook "cfoo.example.com" cannot be used: it names nothing to convert`,
+			want:   `Webhook "cfoo.example.com" is invalid: conversionCRDs is empty`,
 		},
 		"conversion by a namespaced operator": {
 			reason: "Definitions are the cluster's, so their converter has to be too.",
@@ -331,7 +331,7 @@ func TestWebhookRejects(t *testing.T) {
 				hooked(validating(converting))(in)
 				in.CSV.Spec.InstallModes = append(in.CSV.Spec.InstallModes, olm.InstallMode{Type: olm.InstallModeTypeOwnNamespace, Supported: true})
 			},
-			want: `Webhook "cfoo.example.com" cannot be used: only an operator of which AllNamespaces is the one install mode may convert`,
+			want: `Webhook "cfoo.example.com" is invalid: conversion requires AllNamespaces to be the only supported install mode`,
 		},
 	}
 	for name, tc := range cases {

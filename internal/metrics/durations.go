@@ -26,7 +26,7 @@ type Durations struct {
 func NewDurations(registry prometheus.Registerer, leading <-chan struct{}) (*Durations, error) {
 	out := &Durations{
 		holds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "operator_status_hold_duration_seconds", Help: "How long updates were held that are not any more.",
+			Name: "operator_status_hold_duration_seconds", Help: "Duration of holds that have ended.",
 			Buckets: []float64{1, 10, 60, 600, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600},
 		}, []string{"reason"}),
 		plans: prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -38,7 +38,7 @@ var (
 	blocked = prometheus.NewDesc("operator_status_blocked_operators",
 		"Operators that a user has to repair (Broken), or whose update waits (Held).", []string{"impact"}, nil)
 	blockedSince = prometheus.NewDesc("operator_status_operator_blocked_since_timestamp_seconds",
-		"When an operator began to be blocked, by the kind of what blocks it, and reason.",
+		"When an operator became blocked, by the kind of the blocking object and the reason.",
 		[]string{"namespace", "operator", "impact", "by", "reason"}, nil)
 	probes = prometheus.NewDesc("operator_status_probes",
 		"Probes by their condition Upgradeable.", []string{"upgradeable"}, nil)
@@ -47,11 +47,11 @@ var (
 	catalogs = prometheus.NewDesc("operator_status_catalogs",
 		"CatalogSources by their health.", []string{"healthy"}, nil)
 	catalogUnhealthySince = prometheus.NewDesc("operator_status_catalog_unhealthy_since_timestamp_seconds",
-		"When a CatalogSource began to be unhealthy, or not known to be healthy.", []string{"namespace", "catalog", "reason"}, nil)
+		"When a CatalogSource became unhealthy, or its health unknown.", []string{"namespace", "catalog", "reason"}, nil)
 	catalogPolled = prometheus.NewDesc("operator_status_catalog_last_poll_timestamp_seconds",
-		"When the image of a CatalogSource that is polled was last looked up.", []string{"namespace", "catalog"}, nil)
+		"When the image of a polled CatalogSource was last looked up.", []string{"namespace", "catalog"}, nil)
 	omitted = prometheus.NewDesc("operator_status_omitted_series",
-		"Series that are left out because there are too many.", []string{"metric"}, nil)
+		"Series that are omitted because of the limit.", []string{"metric"}, nil)
 )
 
 // Operators is a collector of the operators of a cluster. It reads them from the cache whenever it is scraped, and

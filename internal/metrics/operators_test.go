@@ -94,7 +94,7 @@ func TestOperators(t *testing.T) {
 # TYPE operator_status_blocked_operators gauge
 operator_status_blocked_operators{impact="Broken"} 1
 operator_status_blocked_operators{impact="Held"} 1
-# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator began to be blocked, by the kind of what blocks it, and reason.
+# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator became blocked, by the kind of the blocking object and the reason.
 # TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
 operator_status_operator_blocked_since_timestamp_seconds{by="Subscription",impact="Broken",namespace="default",operator="foo",reason="ChannelNotFound"} 5000
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Broken",namespace="default",operator="foo",reason="Forbidden"} 1000
@@ -105,7 +105,7 @@ operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held
 			reason:  "A reason that is no identifier is no label.",
 			objects: []client.Object{sub("foo", odd), csv(olm.CSVPhaseFailed)},
 			metrics: []string{"operator_status_operator_blocked_since_timestamp_seconds"},
-			want: `# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator began to be blocked, by the kind of what blocks it, and reason.
+			want: `# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator became blocked, by the kind of the blocking object and the reason.
 # TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
 operator_status_operator_blocked_since_timestamp_seconds{by="ClusterServiceVersion",impact="Broken",namespace="default",operator="foo",reason="Other"} 1000
 `,
@@ -115,12 +115,12 @@ operator_status_operator_blocked_since_timestamp_seconds{by="ClusterServiceVersi
 			objects: []client.Object{catalog("catalog", "READY"), catalog("gone", "TRANSIENT_FAILURE"), catalog("new", "CONNECTING")},
 			metrics: []string{"operator_status_catalogs", "operator_status_catalog_unhealthy_since_timestamp_seconds",
 				"operator_status_catalog_last_poll_timestamp_seconds"},
-			want: `# HELP operator_status_catalog_last_poll_timestamp_seconds When the image of a CatalogSource that is polled was last looked up.
+			want: `# HELP operator_status_catalog_last_poll_timestamp_seconds When the image of a polled CatalogSource was last looked up.
 # TYPE operator_status_catalog_last_poll_timestamp_seconds gauge
 operator_status_catalog_last_poll_timestamp_seconds{catalog="catalog",namespace="olm"} 1000
 operator_status_catalog_last_poll_timestamp_seconds{catalog="gone",namespace="olm"} 1000
 operator_status_catalog_last_poll_timestamp_seconds{catalog="new",namespace="olm"} 1000
-# HELP operator_status_catalog_unhealthy_since_timestamp_seconds When a CatalogSource began to be unhealthy, or not known to be healthy.
+# HELP operator_status_catalog_unhealthy_since_timestamp_seconds When a CatalogSource became unhealthy, or its health unknown.
 # TYPE operator_status_catalog_unhealthy_since_timestamp_seconds gauge
 operator_status_catalog_unhealthy_since_timestamp_seconds{catalog="gone",namespace="olm",reason="Unreachable"} 1000
 operator_status_catalog_unhealthy_since_timestamp_seconds{catalog="new",namespace="olm",reason="Connecting"} 1000

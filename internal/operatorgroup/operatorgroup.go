@@ -37,7 +37,7 @@ func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.
 	}
 	slices.Sort(names)
 	return nil, &condition.Problem{Reason: v1alpha1.ReasonTooManyOperatorGroups, Message: fmt.Sprintf(
-		"Namespace %s has %d OperatorGroups and may have one: delete all but one of %s", namespace, len(names), strings.Join(names, ", "))}, nil
+		"Namespace %s has %d OperatorGroups, but only one is allowed: delete all but one of %s", namespace, len(names), strings.Join(names, ", "))}, nil
 }
 
 // AnnotationExcludeGlobal on an OperatorGroup, with the value "true", excludes the global catalogs from its namespace,

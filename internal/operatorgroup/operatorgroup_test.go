@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 		"Two": {
 			reason: "It is ambiguous which one applies: both are named, always in the same order.",
 			there:  []client.Object{group("default", "b"), group("default", "a")},
-			problem: &condition.Problem{Reason: "TooManyOperatorGroups", Message: "Namespace default has 2 OperatorGroups and may have one: " +
+			problem: &condition.Problem{Reason: "TooManyOperatorGroups", Message: "Namespace default has 2 OperatorGroups, but only one is allowed: " +
 				"delete all but one of a, b"},
 		},
 	}

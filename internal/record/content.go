@@ -64,7 +64,7 @@ func (c *Content) Equal(other *Content) bool { return equality.Semantic.DeepEqua
 // KeepContent stores the content of an InstallPlan.
 func (s *Store) KeepContent(ctx context.Context, plan types.NamespacedName, uid types.UID, content *Content) error {
 	if err := s.write(ctx, s.secret(kindContent, plan, contentName(uid)), content); err != nil {
-		return fmt.Errorf("keeping the content of InstallPlan %s: %w", plan, err)
+		return fmt.Errorf("storing the content of InstallPlan %s: %w", plan, err)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (s *Store) Content(ctx context.Context, plan types.NamespacedName, uid type
 	out := &Content{}
 	found, err := s.read(ctx, s.Live, contentName(uid), out)
 	if err != nil {
-		return nil, fmt.Errorf("reading the content that was kept of InstallPlan %s: %w", plan, err)
+		return nil, fmt.Errorf("reading the stored content of InstallPlan %s: %w", plan, err)
 	}
 	if !found {
 		return nil, nil
@@ -92,7 +92,7 @@ func (s *Store) SweepContents(ctx context.Context, needed func(plan types.UID) b
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := s.Live.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingLabels{labelKind: kindContent}); err != nil {
-		return fmt.Errorf("listing the contents that are kept of InstallPlans: %w", err)
+		return fmt.Errorf("listing the stored contents of InstallPlans: %w", err)
 	}
 	for _, item := range list.Items {
 		uid := types.UID(strings.TrimPrefix(item.Name, kindContent+"-"))

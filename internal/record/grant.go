@@ -86,7 +86,7 @@ func (g *Grant) Inherit(replaced *Grant) {
 // KeepGrant stores the grant of a CSV.
 func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *Grant) error {
 	if err := s.write(ctx, s.secret(kindGrant, csv, nameOf(kindGrant, csv)), grant); err != nil {
-		return fmt.Errorf("keeping what ClusterServiceVersion %s is granted: %w", csv, err)
+		return fmt.Errorf("storing the grant of ClusterServiceVersion %s: %w", csv, err)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, er
 	out := &Grant{}
 	found, err := s.read(ctx, s.Client, nameOf(kindGrant, csv), out)
 	if err != nil {
-		return nil, fmt.Errorf("reading what ClusterServiceVersion %s is granted: %w", csv, err)
+		return nil, fmt.Errorf("reading the grant of ClusterServiceVersion %s: %w", csv, err)
 	}
 	if !found {
 		return nil, nil

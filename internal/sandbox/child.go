@@ -42,7 +42,7 @@ type connected struct {
 func Enter() (*Child, error) {
 	memory, err := strconv.ParseInt(os.Getenv(envMemory), 10, 64)
 	if err != nil {
-		return nil, errors.New("this mode is for processes that the manager starts by itself")
+		return nil, errors.New("this mode is only for processes that the manager starts")
 	}
 	scratchSize, err := strconv.ParseInt(os.Getenv(envScratch), 10, 64)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Child) Dial(ctx context.Context, to Address) (net.Conn, error) {
 		_, err = c.control.Write(packet)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking for a connection to %s: %w", to.Host, err)
+		return nil, fmt.Errorf("requesting a connection to %s: %w", to.Host, err)
 	}
 	select {
 	case got := <-answer:

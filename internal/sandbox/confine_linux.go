@@ -41,7 +41,7 @@ var allowed = []string{
 func confine() error {
 	info, err := arch.GetInfo("")
 	if err != nil {
-		return fmt.Errorf("this architecture has no seccomp filter: %w", err)
+		return fmt.Errorf("seccomp is not supported on this architecture: %w", err)
 	}
 	known := slices.DeleteFunc(slices.Clone(allowed), func(name string) bool {
 		_, ok := info.SyscallNames[name]
@@ -181,7 +181,7 @@ func controlOf(f *os.File) (*net.UnixConn, error) {
 	}
 	out, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(errors.New("the control file is no socket"), conn.Close())
+		return nil, errors.Join(errors.New("the control file is not a socket"), conn.Close())
 	}
 	return out, nil
 }
@@ -241,11 +241,11 @@ func receive(control *net.UnixConn) (dialed, *os.File, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:m])
 	if err != nil || len(messages) == 0 {
-		return out, nil, errors.Join(errors.New("a connection came without its file"), err)
+		return out, nil, errors.Join(errors.New("received a connection without its file descriptor"), err)
 	}
 	files, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(files) != 1 {
-		return out, nil, errors.Join(errors.New("a connection came without its file"), err)
+		return out, nil, errors.Join(errors.New("received a connection without its file descriptor"), err)
 	}
 	return out, os.NewFile(uintptr(files[0]), "connection"), nil
 }

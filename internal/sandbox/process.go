@@ -69,7 +69,7 @@ func Start(o Options) (*Process, error) {
 	p := &Process{memory: o.Memory, errors: &tail{}, ended: make(chan struct{})}
 	control, err := p.start(o)
 	if err != nil {
-		return nil, fmt.Errorf("starting a process of its own for what is not trusted: %w", err)
+		return nil, fmt.Errorf("starting the sandboxed process: %w", err)
 	}
 	ctx, over := context.WithCancel(context.Background())
 	p.over = over
@@ -79,12 +79,12 @@ func Start(o Options) (*Process, error) {
 		close(p.ended)
 	}()
 	p.Expect(largestPacket)
-	late := time.AfterFunc(startTimeout, func() { p.KillFor(fmt.Errorf("it did not begin within %s", startTimeout)) })
+	late := time.AfterFunc(startTimeout, func() { p.KillFor(fmt.Errorf("it did not start within %s", startTimeout)) })
 	defer late.Stop()
 	var first hello
 	if err := p.Receive(&first); err != nil {
 		p.Close()
-		return nil, fmt.Errorf("starting a process of its own for what is not trusted: %w", err)
+		return nil, fmt.Errorf("starting the sandboxed process: %w", err)
 	}
 	p.Unconfined = first.Unconfined
 	return p, nil
@@ -169,7 +169,7 @@ func (p *Process) Use(dial Dial) {
 func (p *Process) connect(ctx context.Context, to Address) (net.Conn, error) {
 	dial := p.dial.Load()
 	if dial == nil || *dial == nil {
-		return nil, &DialError{Message: "there is nothing to connect to"}
+		return nil, &DialError{Message: "connections are not allowed"}
 	}
 	return (*dial)(ctx, to)
 }
@@ -258,9 +258,9 @@ func (p *Process) reason(err error) error {
 	case strings.Contains(output, "out of memory") || strings.Contains(output, "cannot allocate memory") || p.crashedForMemory():
 		return &MemoryError{Limit: p.memory}
 	case state.Exited():
-		return fmt.Errorf("the process that reads it ended, %s: %s", state, output)
+		return fmt.Errorf("the sandboxed process ended, %s: %s", state, output)
 	default:
-		return fmt.Errorf("reading from the process that reads it: %w", err)
+		return fmt.Errorf("reading from the sandboxed process: %w", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error)
 func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, error) {
 	if len(s.targets) == 0 {
 		return fails(v1alpha1.CSVReasonNoTargetNamespaces, fmt.Sprintf(
-			"OperatorGroup %s selects no namespace: label one so that its selector matches", s.group.Name)), nil
+			"OperatorGroup %s selects no namespace: add labels that match its selector to a namespace", s.group.Name)), nil
 	}
 	if err := install.SupportsGroup(s.csv, s.group, s.targets); err != nil {
 		return faulty(err)

@@ -75,9 +75,9 @@ func TestInstallModes(t *testing.T) {
 		"NoModes": {"Who supports nothing cannot be installed.", nil, []string{"default"},
 			unsupported("OwnNamespace InstallModeType not supported, cannot configure to watch own namespace")},
 		"NoTargets": {"A group that selects none is at fault, not the operator.", []olm.InstallModeType{own}, nil,
-			"Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: label one so that its selector matches"},
+			"Failed/NoTargetNamespaces: OperatorGroup mine selects no namespace: add labels that match its selector to a namespace"},
 		"Twice": {"Two entries of one install mode may contradict each other.", []olm.InstallModeType{own, own}, []string{"default"},
-			"Failed/InvalidInstallModes: Install mode OwnNamespace is given twice"},
+			"Failed/InvalidInstallModes: Install mode OwnNamespace is listed twice"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestStrategy(t *testing.T) {
 		return func(c *v1alpha1.ClusterServiceVersion) { c.Spec.InstallStrategy.StrategyName = name }
 	}
 	tooOld := func(least, actual string) string {
-		return "Pending/RequirementsNotMet: The operator needs Kubernetes " + least + " and the cluster is " + actual + ": update the cluster"
+		return "Pending/RequirementsNotMet: The operator requires Kubernetes " + least + " or later, but the cluster runs " + actual + ": upgrade the cluster"
 	}
 	cases := map[string]struct {
 		reason string
@@ -120,7 +120,7 @@ func TestStrategy(t *testing.T) {
 	}{
 		"Plain": {"Nothing is asked for.", csv("v1"), "v1.31.0", ""},
 		"Unknown": {"A strategy that is not known is refused.", csv("v1", named("helm")), "v1.31.0",
-			`Failed/InvalidInstallStrategy: Install strategy "helm" is not known; it must be "deployment"`},
+			`Failed/InvalidInstallStrategy: Unknown install strategy "helm": it must be "deployment"`},
 		"Nameless": {"A deployment needs a name.", csv("v1", deploying("")), "v1.31.0",
 			"Failed/InvalidInstallStrategy: Deployment number 1 of the install strategy has no name"},
 		"Exactly":    {"The least version is enough.", csv("v1", needs("1.31.0")), "v1.31.0", ""},
@@ -131,7 +131,7 @@ func TestStrategy(t *testing.T) {
 		"Prerelease": {"A pre-release has what the release has.", csv("v1", needs("1.31.0")), "v1.31.0-rc.1+abc", ""},
 		"GKE":        {"And -gke.1 is none.", csv("v1", needs("1.31.2")), "v1.31.2-gke.1000", ""},
 		"NoVersion": {"What is no version is the author's fault.", csv("v1", needs("latest")), "v1.31.0",
-			`Failed/InvalidInstallStrategy: minKubeVersion "latest" is no version: `},
+			`Failed/InvalidInstallStrategy: minKubeVersion "latest" is not a valid version: `},
 		"ServerUnsaid": {"A server whose version is not known is not checked.", csv("v1", needs("1.31.0")), "unknown", ""},
 	}
 	for name, tc := range cases {

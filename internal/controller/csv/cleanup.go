@@ -102,7 +102,7 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 	}
 	if problem != nil && len(kinds) > 0 { // the target namespaces are unknown
 		r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
-			"Custom resources stay: %s", problem.Message)
+			"Custom resources are not deleted: %s", problem.Message)
 	}
 	if problem != nil {
 		return nil, nil
@@ -116,7 +116,7 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 		pending, err := r.deleteKind(ctx, csv, kind, targets)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || errors.Is(err, errNoAccount) {
 			r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
-				"Custom resources of kind %s stay: %s", kind.GroupKind(), apierror.Message(err, maxQuoted))
+				"Custom resources of kind %s are not deleted: %s", kind.GroupKind(), apierror.Message(err, maxQuoted))
 			continue
 		}
 		if err != nil {
@@ -178,7 +178,8 @@ func deleteAs(ctx context.Context, as client.Client, kind operand.Kind, targets 
 			if err := as.Delete(ctx, o, client.Preconditions{UID: &o.UID}); client.IgnoreNotFound(err) != nil {
 				return out, err
 			}
-			log.FromContext(ctx).Info("Deleted a custom resource of an operator that is being uninstalled", "kind", kind.Kind, "namespace", o.Namespace, "name", o.Name)
+			log.FromContext(ctx).Info("Deleted custom resource of an operator that is being uninstalled",
+				"kind", kind.Kind, "namespace", o.Namespace, "name", o.Name)
 		}
 	}
 	slices.SortFunc(out.Instances, func(a, b olm.ResourceInstance) int {

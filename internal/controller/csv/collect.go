@@ -88,7 +88,7 @@ func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedNa
 	owner := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
 	for _, list := range webhookKinds() {
 		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(owner)), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing the webhooks that ClusterServiceVersion %s left: %w", csv, err)
+			return fmt.Errorf("listing the webhooks of deleted ClusterServiceVersion %s: %w", csv, err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			if o := item.(client.Object); install.IsRendered(o) {
@@ -124,14 +124,14 @@ func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("getting %s %s, which ClusterServiceVersion %s left: %w", ref.Kind, ref.Name, csv, err)
+		return fmt.Errorf("getting %s %s of deleted ClusterServiceVersion %s: %w", ref.Kind, ref.Name, csv, err)
 	}
 	if ref.UID != "" && live.UID != ref.UID || !slices.Contains(install.Owners(live), csv) {
 		return nil
 	}
 	uid := live.GetUID()
 	if err := as.Delete(ctx, live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting %s %s, which ClusterServiceVersion %s left: %w", ref.Kind, ref.Name, csv, err)
+		return fmt.Errorf("deleting %s %s of deleted ClusterServiceVersion %s: %w", ref.Kind, ref.Name, csv, err)
 	}
 	log.FromContext(ctx).Info("Deleted object of a deleted ClusterServiceVersion", "kind", ref.Kind, "name", ref.Name)
 	return nil
@@ -157,7 +157,7 @@ func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) er
 			return err
 		}
 		if err := r.Client.Patch(ctx, crd.DeepCopy(), client.RawPatch(types.MergePatchType, patch), FieldOwner); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("ending the conversion of CustomResourceDefinition %s: %w", crd.Name, err)
+			return fmt.Errorf("removing the conversion webhook of CustomResourceDefinition %s: %w", crd.Name, err)
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func (r *Reconciler) groupConflict(ctx context.Context, s *situation) (*Verdict,
 				return nil, err
 			} else if rival {
 				return fails(v1alpha1.CSVReasonInterOperatorGroupOwnerConflict, fmt.Sprintf(
-					"ClusterServiceVersion %s/%s owns CustomResourceDefinition %s in the same namespaces already", other.Namespace, other.Name, owned.Name)), nil
+					"ClusterServiceVersion %s/%s already owns CustomResourceDefinition %s in the same namespaces", other.Namespace, other.Name, owned.Name)), nil
 			}
 		}
 	}
@@ -146,12 +146,12 @@ func staticConflict(csv *v1alpha1.ClusterServiceVersion, own *operatorsv1.Operat
 			reason = v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs // OLM would have to remove the API from the annotation
 		}
 		return fails(reason, fmt.Sprintf(
-			"OperatorGroup %s/%s has %s among its static provided APIs, and targets some of the same namespaces: change the targets of one, or what it provides",
+			"OperatorGroup %s/%s lists %s in its static provided APIs and targets some of the same namespaces: change the targets or the provided APIs of one group",
 			other.Namespace, other.Name, provided[i]))
 	}
 	if missing != "" {
 		return fails(v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs, fmt.Sprintf(
-			"OperatorGroup %s has spec.staticProvidedAPIs, and %s is not in its annotation %s: add it there, or take staticProvidedAPIs off",
+			"OperatorGroup %s sets spec.staticProvidedAPIs, but %s is not in its annotation %s: add it, or unset spec.staticProvidedAPIs",
 			own.Name, missing, operatorsv1.OperatorGroupProvidedAPIsAnnotationKey))
 	}
 	return nil
@@ -164,7 +164,7 @@ func (r *Reconciler) ownerConflict(_ context.Context, s *situation) (*Verdict, e
 			other := s.csvs[name]
 			if owns(other, owned.Name) && olderThan(other, s.csv) && !s.related(other) {
 				return fails(v1alpha1.CSVReasonOwnerConflict, fmt.Sprintf(
-					"ClusterServiceVersion %s/%s owns CustomResourceDefinition %s in the same namespaces already", other.Namespace, other.Name, owned.Name)), nil
+					"ClusterServiceVersion %s/%s already owns CustomResourceDefinition %s in the same namespaces", other.Namespace, other.Name, owned.Name)), nil
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	}
 	here := &v1alpha1.ClusterServiceVersionList{}
 	if err := r.Client.List(ctx, here, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the ClusterServiceVersions of an OperatorGroup")
+		log.FromContext(ctx).Error(err, "Failed to list the ClusterServiceVersions of an OperatorGroup")
 		return nil
 	}
 	for i := range here.Items {

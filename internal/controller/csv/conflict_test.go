@@ -22,7 +22,7 @@ func TestOwnerConflict(t *testing.T) {
 		if !strings.HasPrefix(with, "default/") {
 			reason = "InterOperatorGroupOwnerConflict"
 		}
-		return "Failed/" + reason + ": ClusterServiceVersion " + with + " owns CustomResourceDefinition foos.example.com in the same namespaces already"
+		return "Failed/" + reason + ": ClusterServiceVersion " + with + " already owns CustomResourceDefinition foos.example.com in the same namespaces"
 	}
 	refused := func(c *v1alpha1.ClusterServiceVersion) {
 		phase(olm.CSVPhaseFailed)(c)
@@ -148,10 +148,10 @@ func static(namespace string, age int64, apis string, targets ...string) *operat
 func TestStaticProvidedAPIs(t *testing.T) {
 	const (
 		foo   = "Foo.v1.example.com"
-		taken = "Failed/InterOperatorGroupOwnerConflict: OperatorGroup other/static has Foo.v1.example.com among its static provided APIs, " +
-			"and targets some of the same namespaces: change the targets of one, or what it provides"
-		unlisted = "Failed/CannotModifyStaticOperatorGroupProvidedAPIs: OperatorGroup static has spec.staticProvidedAPIs, and Foo.v1.example.com " +
-			"is not in its annotation olm.providedAPIs: add it there, or take staticProvidedAPIs off"
+		taken = "Failed/InterOperatorGroupOwnerConflict: OperatorGroup other/static lists Foo.v1.example.com in its static provided APIs " +
+			"and targets some of the same namespaces: change the targets or the provided APIs of one group"
+		unlisted = "Failed/CannotModifyStaticOperatorGroupProvidedAPIs: OperatorGroup static sets spec.staticProvidedAPIs, but Foo.v1.example.com " +
+			"is not in its annotation olm.providedAPIs: add it, or unset spec.staticProvidedAPIs"
 	)
 	mine := csv("v1", owning("foos.example.com"))
 	cases := map[string]struct {

@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	s, err := r.read(ctx, csv)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what ClusterServiceVersion %s depends on: %w", request, err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of ClusterServiceVersion %s: %w", request, err)
 	}
 	verdict, err := r.decide(ctx, s)
 	if err != nil {

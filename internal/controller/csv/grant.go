@@ -30,7 +30,7 @@ func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error
 	plan := &olm.InstallPlan{}
 	switch err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.csv.Namespace, Name: name}, plan); {
 	case apierrors.IsNotFound(err):
-		out.Message = fmt.Sprintf("InstallPlan %s, which was to install it, was deleted before it was applied whole: its Subscription makes another", name)
+		out.Message = fmt.Sprintf("InstallPlan %s was deleted before it completed; its Subscription will create a new one", name)
 	case err != nil:
 		return nil, err
 	case plan.Status.Message != "":

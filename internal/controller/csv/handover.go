@@ -39,14 +39,14 @@ func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error)
 	}
 	if s.inCircle() {
 		return fails(v1alpha1.ReasonReplacesCycle, fmt.Sprintf(
-			"ClusterServiceVersions %s and %s replace each other, so that neither is the newest: mend spec.replaces of one", s.csv.Name, successor.Name)), nil
+			"ClusterServiceVersions %s and %s replace each other: fix spec.replaces in one of them", s.csv.Name, successor.Name)), nil
 	}
 	if heir := s.heir(); heir != nil {
 		return &Verdict{Phase: olm.CSVPhaseDeleting, Reason: v1alpha1.CSVReasonReplaced, Message: fmt.Sprintf(
-			"ClusterServiceVersion %s has taken over", heir.Name)}, nil
+			"Replaced by ClusterServiceVersion %s", heir.Name)}, nil
 	}
 	return &Verdict{Phase: olm.CSVPhaseReplacing, Reason: v1alpha1.CSVReasonBeingReplaced, Message: fmt.Sprintf(
-		"ClusterServiceVersion %s is taking over", successor.Name)}, nil
+		"Being replaced by ClusterServiceVersion %s", successor.Name)}, nil
 }
 
 // successor returns the CSV that replaces the named one; the first by name of several.
@@ -97,7 +97,7 @@ func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict)
 		return reconcile.Result{}, r.deleteReplaced(ctx, s, verdict, heir)
 	}
 	if verdict.Again = obstacle.again; obstacle.message != "" {
-		verdict.Message += ", but not yet what cannot be handed over: " + obstacle.message
+		verdict.Message += "; deletion is blocked: " + obstacle.message
 		if err := r.report(ctx, s, verdict); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -130,7 +130,7 @@ func (s *situation) inherited() *obstacle {
 	if before == nil || before.Name == s.csv.Name {
 		return nil
 	}
-	return &obstacle{message: fmt.Sprintf("ClusterServiceVersion %s, which it replaced", before.Name)} // whose deletion is an event
+	return &obstacle{message: fmt.Sprintf("ClusterServiceVersion %s, which it replaced, still exists", before.Name)} // whose deletion is an event
 }
 
 func (r *Reconciler) deleteReplaced(ctx context.Context, s *situation, verdict *Verdict, heir *v1alpha1.ClusterServiceVersion) error {
@@ -156,7 +156,10 @@ func (r *Reconciler) handOver(ctx context.Context, old, heir *v1alpha1.ClusterSe
 			return nil, err
 		}
 		if err != nil {
-			return &obstacle{message: kind.Kind + ": " + apierror.Message(err, maxQuoted)}, nil
+			message := apierror.Message(err, maxQuoted)
+			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
+				"The ClusterServiceVersion is kept until its objects are handed over to %s: %s: %s", heir.Name, kind.Kind, message)
+			return &obstacle{message: kind.Kind + ": " + message}, nil
 		}
 	}
 	return nil, nil
@@ -302,7 +305,7 @@ func isOurKind(o client.Object) bool {
 func (r *Reconciler) listable(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	lists, err := r.Discovery.ServerPreferredNamespacedResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("asking the API server for its kinds: %w", err)
+		return nil, fmt.Errorf("discovering the kinds of the cluster: %w", err)
 	}
 	var out []schema.GroupVersionKind
 	for _, list := range lists {

@@ -72,9 +72,9 @@ func TestHandedOver(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	const succeeded = olm.CSVPhaseSucceeded
 	replacing := func(by string) string {
-		return "Replacing/BeingReplaced: ClusterServiceVersion " + by + " is taking over"
+		return "Replacing/BeingReplaced: Being replaced by ClusterServiceVersion " + by
 	}
-	deleting := func(by string) string { return "Deleting/Replaced: ClusterServiceVersion " + by + " has taken over" }
+	deleting := func(by string) string { return "Deleting/Replaced: Replaced by ClusterServiceVersion " + by }
 	cases := map[string]struct {
 		reason string
 		csvs   []*v1alpha1.ClusterServiceVersion // the first is decided about
@@ -122,7 +122,7 @@ func TestInherited(t *testing.T) {
 		want   string
 	}{
 		"First":  {"It has replaced none.", about(v1, v2, v3), ""},
-		"Middle": {"The one before is still handed over.", about(v2, v1, v3), "ClusterServiceVersion v1, which it replaced"},
+		"Middle": {"The one before is still handed over.", about(v2, v1, v3), "ClusterServiceVersion v1, which it replaced, still exists"},
 		"Gone":   {"Nothing depends on it any more.", about(v2, v3), ""},
 		"Itself": {"A CSV that replaces itself waits for no other.", about(csv("v2", replaces("v2")), v3), ""},
 	} {

@@ -54,7 +54,7 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 	}
 	if err := apply.InPhases(rendered.Objects, install.Object.Phase, func(object install.Object) error {
 		if err := r.ensure(ctx, s, object); err != nil {
-			return fmt.Errorf("the %s: %w", object.For, err)
+			return fmt.Errorf("applying the %s: %w", object.For, err)
 		}
 		return nil
 	}); err != nil {
@@ -89,7 +89,7 @@ func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client
 		return nil, fmt.Errorf("getting OperatorGroup %s: %w", client.ObjectKeyFromObject(s.group), err)
 	}
 	if live.UID != s.group.UID || live.Generation != s.group.Generation {
-		return nil, fmt.Errorf("OperatorGroup %s has just changed", client.ObjectKeyFromObject(s.group))
+		return nil, fmt.Errorf("OperatorGroup %s changed since it was read", client.ObjectKeyFromObject(s.group))
 	}
 	identity, err := r.identity(s)
 	if err != nil || identity.IsManager() {
@@ -215,9 +215,9 @@ func (r *Reconciler) refused(s *situation, err error) (*Verdict, error) {
 	case ok:
 		return fails(v1alpha1.PlanReasonServiceAccountRequired, without.message), nil
 	case apierror.Transient(err) && !apierror.Denied(err):
-		return nil, fmt.Errorf("applying %w", err)
+		return nil, err
 	default:
-		out = fails(v1alpha1.CSVReasonComponentFailed, "The API server refuses "+apierror.Message(err, maxQuoted))
+		out = fails(v1alpha1.CSVReasonComponentFailed, "Rejected by the API server: "+apierror.Message(err, maxQuoted))
 	}
 	out.Again = r.backOff(s)
 	return out, r.Rights.Watch(r.controller, r.refusedOnes)

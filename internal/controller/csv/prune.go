@@ -43,7 +43,7 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 	}
 	for _, list := range kinds {
 		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(s.csv)), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing what ClusterServiceVersion %s consists of: %w", s.csv.Name, err)
+			return fmt.Errorf("listing the objects of ClusterServiceVersion %s: %w", s.csv.Name, err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
@@ -77,7 +77,7 @@ func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Ob
 	}
 	uid := o.GetUID()
 	if err := as.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("%s, which ClusterServiceVersion %s does not consist of any more: %w", client.ObjectKeyFromObject(o), s.csv.Name, err)
+		return fmt.Errorf("deleting %s, which is no longer part of ClusterServiceVersion %s: %w", client.ObjectKeyFromObject(o), s.csv.Name, err)
 	}
 	log.FromContext(ctx).Info("Deleted object that the ClusterServiceVersion no longer contains", "object", client.ObjectKeyFromObject(o))
 	return nil

@@ -41,11 +41,11 @@ func (r *Reconciler) replaceDeployments(ctx context.Context, s *situation, rende
 			log.FromContext(ctx).Info("Deleted Deployment whose selector changes", "deployment", client.ObjectKeyFromObject(actual))
 			err = as.Delete(ctx, actual, client.Preconditions{UID: &actual.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 			if client.IgnoreNotFound(err) != nil {
-				return r.refused(s, fmt.Errorf("the %s: %w", o.For, err))
+				return r.refused(s, fmt.Errorf("deleting the %s: %w", o.For, err))
 			}
 		}
 		return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: fmt.Sprintf(
-			"Replacing Deployment %s, whose selector cannot be changed: its pods stop before the new ones start", desired.Name)}, nil
+			"Recreating Deployment %s, whose selector is immutable: waiting for its pods to terminate", desired.Name)}, nil
 	}
 	return nil, nil
 }

@@ -62,7 +62,7 @@ func pending(statuses []olm.RequirementStatus) *Verdict {
 	slices.Sort(missing)
 	return &Verdict{
 		Phase: olm.CSVPhasePending, Reason: v1alpha1.CSVReasonRequirementsNotMet,
-		Message: "Not all that the operator needs is there: " + listed(missing),
+		Message: "Requirements not met: " + listed(missing),
 	}
 }
 
@@ -82,7 +82,7 @@ func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out o
 	if err := r.Client.Get(ctx, types.NamespacedName{Name: d.Name}, crd); client.IgnoreNotFound(err) != nil {
 		return out, "", fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)
 	} else if err != nil {
-		return out, "it is not there", nil
+		return out, "not found", nil
 	}
 	i := slices.IndexFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensions.Established
@@ -92,10 +92,10 @@ func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out o
 	case d.Version != "" && !operand.Serves(crd, d.Version):
 		out.Message, explanation = "CRD version not served", fmt.Sprintf("it does not serve version %s", d.Version)
 	case i < 0:
-		out.Status, out.Message, explanation = olm.RequirementStatusReasonNotAvailable, notAvailable, "the API server has not established it"
+		out.Status, out.Message, explanation = olm.RequirementStatusReasonNotAvailable, notAvailable, "not established"
 	case crd.Status.Conditions[i].Status != apiextensions.ConditionTrue:
 		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, notAvailable
-		explanation = "the API server has not established it: " + crd.Status.Conditions[i].Message
+		explanation = "not established: " + crd.Status.Conditions[i].Message
 	default:
 		out.Status, out.Message, out.UUID = olm.RequirementStatusReasonPresent, "CRD is present and Established condition is true", string(crd.UID)
 	}
@@ -128,9 +128,9 @@ func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []st
 	}
 	out := pending(statuses)
 	if met {
-		out.Message = "Not registered: " + listed(leftOut)
+		out.Message = "Not granted: " + listed(leftOut)
 	}
-	out.Message += fmt.Sprintf(". No InstallPlan in namespace %s granted it that", s.csv.Namespace)
+	out.Message += fmt.Sprintf(". No InstallPlan in namespace %s grants these permissions", s.csv.Namespace)
 	out.Again = r.backOff(s)
 	return out, r.Rights.Watch(r.controller, r.refusedOnes)
 }
@@ -151,7 +151,7 @@ func (r *Reconciler) permissionStatuses(ctx context.Context, s *situation) (bool
 	}{{accounts, []client.ListOption{here}}, {roles, []client.ListOption{here}}, {bindings, []client.ListOption{here}}, {clusterRoles, nil},
 		{clusterBindings, nil}} {
 		if err := r.Reader.List(ctx, read.list, read.options...); err != nil {
-			return false, nil, fmt.Errorf("listing what service accounts may do: %w", err)
+			return false, nil, fmt.Errorf("listing the permissions of service accounts: %w", err)
 		}
 	}
 	rights := install.Rights{Roles: roles.Items, RoleBindings: bindings.Items, ClusterRoles: clusterRoles.Items, ClusterRoleBindings: clusterBindings.Items}

@@ -15,7 +15,7 @@ import (
 
 func TestPending(t *testing.T) {
 	status := func(name string, reason olm.StatusReason) olm.RequirementStatus {
-		return olm.RequirementStatus{Kind: "CustomResourceDefinition", Name: name, Status: reason, Message: "it is not there"}
+		return olm.RequirementStatus{Kind: "CustomResourceDefinition", Name: name, Status: reason, Message: "not found"}
 	}
 	cases := map[string]struct {
 		reason   string
@@ -24,21 +24,21 @@ func TestPending(t *testing.T) {
 	}{
 		"One": {"What is there is not named.", []olm.RequirementStatus{status("a", olm.RequirementStatusReasonPresent),
 			status("b", olm.RequirementStatusReasonNotPresent)},
-			"CustomResourceDefinition b: it is not there"},
+			"CustomResourceDefinition b: not found"},
 		"Sorted": {"The order is always the same.", []olm.RequirementStatus{status("b", olm.RequirementStatusReasonNotPresent),
 			status("a", olm.RequirementStatusReasonPresentNotSatisfied)},
-			"CustomResourceDefinition a: it is not there; CustomResourceDefinition b: it is not there"},
+			"CustomResourceDefinition a: not found; CustomResourceDefinition b: not found"},
 		"Many": {"Five are named, the rest is counted.", func() (out []olm.RequirementStatus) {
 			for i := range 8 {
 				out = append(out, status(fmt.Sprint(i), olm.RequirementStatusReasonNotAvailable))
 			}
 			return out
-		}(), "CustomResourceDefinition 0: it is not there; CustomResourceDefinition 1: it is not there; CustomResourceDefinition 2: it is not there; " +
-			"CustomResourceDefinition 3: it is not there; CustomResourceDefinition 4: it is not there; and 3 more"},
+		}(), "CustomResourceDefinition 0: not found; CustomResourceDefinition 1: not found; CustomResourceDefinition 2: not found; " +
+			"CustomResourceDefinition 3: not found; CustomResourceDefinition 4: not found; and 3 more"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := "Pending/RequirementsNotMet: Not all that the operator needs is there: " + tc.want
+			want := "Pending/RequirementsNotMet: Requirements not met: " + tc.want
 			if got := word(pending(tc.statuses)); got != want {
 				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, want)
 			}
@@ -70,10 +70,10 @@ func TestRequirements(t *testing.T) {
 		status olm.RequirementStatus
 	}{
 		"Met":    {"It is served.", []client.Object{definition(foos, true, "v1")}, "", status("Present", "CRD is present and Established condition is true", "uid")},
-		"Absent": {"It is not there.", nil, "it is not there", status("NotPresent", "CRD is not present", "")},
+		"Absent": {"It does not exist.", nil, "not found", status("NotPresent", "CRD is not present", "")},
 		"OtherVersion": {"Another version will not do. The message names it; the status has OLM's words, and as there no UID.",
 			[]client.Object{definition(foos, true, "v2")}, "it does not serve version v1", status("NotPresent", "CRD version not served", "")},
-		"NotEstablished": {"It is not established.", []client.Object{definition(foos, false, "v1")}, "the API server has not established it",
+		"NotEstablished": {"It is not established.", []client.Object{definition(foos, false, "v1")}, "not established",
 			status("PresentNotAvailable", "CRD is present but the Established condition is False (not available)", "")},
 	}
 	for name, tc := range cases {
@@ -85,7 +85,7 @@ func TestRequirements(t *testing.T) {
 			}
 			want := ""
 			if tc.want != "" {
-				want = "Pending/RequirementsNotMet: Not all that the operator needs is there: CustomResourceDefinition foos.example.com: " + tc.want
+				want = "Pending/RequirementsNotMet: Requirements not met: CustomResourceDefinition foos.example.com: " + tc.want
 			}
 			if got := word(verdict); got != want {
 				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, want)
@@ -110,7 +110,7 @@ func TestRequirements(t *testing.T) {
 		c := csv("v1")
 		c.Spec.NativeAPIs = []metav1.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "odd.com", Version: "v1", Kind: "Odd"}}
 		verdict, err := reconciler(t).requirements(t.Context(), about(c))
-		want := "Pending/RequirementsNotMet: Not all that the operator needs is there: Odd Odd: kind odd.com/v1, Kind=Odd is not served"
+		want := "Pending/RequirementsNotMet: Requirements not met: Odd Odd: kind odd.com/v1, Kind=Odd is not served"
 		if got := word(verdict); err != nil || got != want {
 			t.Errorf("got  %s, %v\nwant %s", got, err, want)
 		}

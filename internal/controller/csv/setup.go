@@ -136,7 +136,7 @@ func (r *Reconciler) brought(_ context.Context, o client.Object) []reconcile.Req
 func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that may select a namespace")
+		log.FromContext(ctx).Error(err, "Failed to list the OperatorGroups that may select a namespace")
 		return nil
 	}
 	var out []reconcile.Request

@@ -60,7 +60,7 @@ func (r *Reconciler) collect(ctx context.Context, group types.NamespacedName) er
 	gone := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
 	list := &rbacv1.ClusterRoleList{}
 	if err := r.Client.List(ctx, list, client.MatchingLabels(install.GroupLabels(gone))); err != nil {
-		return fmt.Errorf("listing the ClusterRoles of OperatorGroup %s, which is gone: %w", group, err)
+		return fmt.Errorf("listing the ClusterRoles of deleted OperatorGroup %s: %w", group, err)
 	}
 	names := install.GroupRoleNames(gone)
 	for i := range list.Items {

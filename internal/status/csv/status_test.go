@@ -46,7 +46,7 @@ var (
 	succeeded  = Decision{olm.CSVPhaseSucceeded, v1alpha1.CSVReasonInstallSuccessful, "Every deployment is available"}
 	unhealthy  = Decision{olm.CSVPhaseFailed, v1alpha1.CSVReasonComponentUnhealthy, "Deployment etcd has no pod"}
 	replacing  = Decision{olm.CSVPhaseReplacing, v1alpha1.CSVReasonBeingReplaced, "etcdoperator.v2.0.0 takes over"}
-	deleting   = Decision{olm.CSVPhaseDeleting, v1alpha1.CSVReasonReplaced, "etcdoperator.v2.0.0 has taken over"}
+	deleting   = Decision{olm.CSVPhaseDeleting, v1alpha1.CSVReasonReplaced, "Replaced by ClusterServiceVersion etcdoperator.v2.0.0"}
 )
 
 func TestCompute(t *testing.T) {
@@ -198,7 +198,7 @@ func TestCompute(t *testing.T) {
 			csv:      that(etcd("1.0.0"), succeeded, replacing),
 			decision: deleting,
 			conditions: []string{
-				"Available=False/Replaced: etcdoperator.v2.0.0 has taken over",
+				"Available=False/Replaced: Replaced by ClusterServiceVersion etcdoperator.v2.0.0",
 				"Progressing=False/: ",
 			},
 			version: etcdVersion("1.0.0"),

@@ -51,11 +51,11 @@ func NewExporter(ctx context.Context, o Options, log logr.Logger) (*Exporter, er
 	}
 	client, err := otlptracegrpc.New(ctx, options...)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the collector of traces: %w", err)
+		return nil, fmt.Errorf("creating a client for the trace collector: %w", err)
 	}
 	manager, err := service(ctx, o.Version)
 	if err != nil {
-		return nil, fmt.Errorf("describing the manager for traces: %w", err)
+		return nil, fmt.Errorf("creating the OpenTelemetry resource: %w", err)
 	}
 	return newExporter(client, manager, log), nil
 }
@@ -130,9 +130,9 @@ func (q *quiet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 	err := q.SpanExporter.ExportSpans(ctx, spans)
 	switch {
 	case err != nil && !q.failing:
-		q.log.Error(err, "Dropped traces that the collector did not receive, and will as long as this lasts")
+		q.log.Error(err, "Failed to export traces; dropping them until the collector accepts them")
 	case err == nil && q.failing:
-		q.log.Info("Exported traces again")
+		q.log.Info("Resumed exporting traces")
 	}
 	q.failing = err != nil
 	return nil

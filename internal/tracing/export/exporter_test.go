@@ -111,8 +111,8 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("OpenTelemetry would log %v", err)
 		}
 	}
-	const failed = `"msg"="Dropped traces that the collector did not receive, and will as long as this lasts" "error"="refused"`
-	want := []string{failed, `"level"=0 "msg"="Exported traces again"`, failed}
+	const failed = `"msg"="Failed to export traces; dropping them until the collector accepts them" "error"="refused"`
+	want := []string{failed, `"level"=0 "msg"="Resumed exporting traces"`, failed}
 	if diff := cmp.Diff(want, logged); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

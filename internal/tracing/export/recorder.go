@@ -57,7 +57,7 @@ func (r *Recorder) Handler() cache.ResourceEventHandler {
 		select {
 		case r.updates <- u:
 		default:
-			r.log.Info("Dropped a part of a trace: too many wait to be exported", "subscription", client.ObjectKeyFromObject(u.after))
+			r.log.Info("Dropped part of a trace: the export queue is full", "subscription", client.ObjectKeyFromObject(u.after))
 		}
 	}}
 }
@@ -95,7 +95,7 @@ func (r *Recorder) record(ctx context.Context, u update) {
 		in.CSV, err = read[v1alpha1.ClusterServiceVersion](ctx, r.live, u.after.Namespace, u.needs.CSV)
 	}
 	if err != nil {
-		r.log.Error(err, "Left out a part of a trace", "subscription", client.ObjectKeyFromObject(u.after))
+		r.log.Error(err, "Omitted part of a trace", "subscription", client.ObjectKeyFromObject(u.after))
 		return
 	}
 	for _, span := range tracing.Ended(in) {
