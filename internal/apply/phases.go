@@ -15,7 +15,7 @@ func InPhases[T any, P comparable](items []T, phase func(T) P, do func(T) error)
 		for end < len(items) && phase(items[end]) == phase(items[0]) {
 			end++
 		}
-		if err := atOnce(items[:end], do); err != nil {
+		if err := runConcurrently(items[:end], do); err != nil {
 			return err
 		}
 		items = items[end:]
@@ -23,7 +23,7 @@ func InPhases[T any, P comparable](items []T, phase func(T) P, do func(T) error)
 	return nil
 }
 
-func atOnce[T any](items []T, do func(T) error) error {
+func runConcurrently[T any](items []T, do func(T) error) error {
 	failures := make([]error, len(items))
 	var group errgroup.Group
 	group.SetLimit(width)

@@ -54,22 +54,22 @@ func ifUnchanged(before client.Object) client.Patch {
 }
 
 // wrapped adds the object to the error of a write.
-func wrapped(c client.Client, what string, o client.Object, err error) error {
+func wrapped(c client.Client, action string, o client.Object, err error) error {
 	if err == nil {
 		return nil
 	}
 	kind, _ := apiutil.GVKForObject(o, c.Scheme()) // empty for an unknown kind, which has failed before
-	err = fmt.Errorf("%s %s %s: %w", what, kind.Kind, client.ObjectKeyFromObject(o), err)
+	err = fmt.Errorf("%s %s %s: %w", action, kind.Kind, client.ObjectKeyFromObject(o), err)
 	if apierrors.IsNotFound(err) {
-		return &deleted{err}
+		return &deletedError{err}
 	}
 	return err
 }
 
-// deleted is the error of a write whose object no longer exists.
-type deleted struct{ error }
+// deletedError is the error of a write whose object no longer exists.
+type deletedError struct{ error }
 
-func (d *deleted) Unwrap() error { return d.error }
+func (d *deletedError) Unwrap() error { return d.error }
 
 // Requeue returns the result of a reconcile. If an object has been changed or deleted since it was read, the cache is
 // about to have that, unless it lags behind: the reconcile is repeated, after pauses that become longer, and is no error.
@@ -82,6 +82,6 @@ func Requeue(result reconcile.Result, err error) (reconcile.Result, error) {
 
 // Outdated reports whether a write failed only because its object has been changed or deleted since it was read.
 func Outdated(err error) bool {
-	var gone *deleted
-	return apierrors.IsConflict(err) || errors.As(err, &gone)
+	var notFound *deletedError
+	return apierrors.IsConflict(err) || errors.As(err, &notFound)
 }

@@ -86,7 +86,7 @@ func TestRequeue(t *testing.T) {
 	}{
 		"None":     {"The result is that of the reconcile.", nil, later, false},
 		"Conflict": {"The cache is about to have the new version.", fmt.Errorf("approving: %w", conflict), now, false},
-		"Deleted":  {"So it is about to have the deletion.", &deleted{absent}, now, false},
+		"Deleted":  {"So it is about to have the deletion.", &deletedError{absent}, now, false},
 		"NotFound": {"Another object that does not exist is an error.", absent, later, true},
 		"Other":    {"Other errors are retried with backoff.", errors.New("away"), later, true},
 	}

@@ -111,8 +111,8 @@ func redactJSON(text []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-// longestManifest limits a manifest that is decompressed, in bytes. An object of the API server is smaller.
-const longestManifest = 16 << 20
+// maxManifest limits a manifest that is decompressed, in bytes. An object of the API server is smaller.
+const maxManifest = 16 << 20
 
 // unzipped decodes a text in base64 that is compressed by gzip. It reports false for any other text.
 func unzipped(text string) ([]byte, bool) {
@@ -120,7 +120,7 @@ func unzipped(text string) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	out, err := io.ReadAll(io.LimitReader(z, longestManifest))
+	out, err := io.ReadAll(io.LimitReader(z, maxManifest))
 	return out, err == nil
 }
 

@@ -46,9 +46,9 @@ func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1al
 // Ran reports whether a ClusterServiceVersion has ever Succeeded. With OLM, its conditions contain its past phases.
 func Ran(csv *v1alpha1.ClusterServiceVersion) bool { return hasBeen(csv, olm.CSVPhaseSucceeded) }
 
-// Begun reports whether the installation of a ClusterServiceVersion has ever started. If so, its predecessor may no
+// InstallStarted reports whether the installation of a ClusterServiceVersion has ever started. If so, its predecessor may no
 // longer be running.
-func Begun(csv *v1alpha1.ClusterServiceVersion) bool {
+func InstallStarted(csv *v1alpha1.ClusterServiceVersion) bool {
 	return hasBeen(csv, olm.CSVPhaseInstallReady, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
 }
 

@@ -79,9 +79,9 @@ func keyOf(items []any) string {
 	return ""
 }
 
-// Seal records a hash of the desired object in an annotation, so a field removed from the desired state is detected as
+// SetAppliedHash records a hash of the desired object in an annotation, so a field removed from the desired state is detected as
 // well.
-func Seal(o metav1.Object, annotation string) error {
+func SetAppliedHash(o metav1.Object, annotation string) error {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return err

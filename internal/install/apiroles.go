@@ -37,13 +37,13 @@ func apiRoles(in Install, out *Rendered) {
 			continue
 		}
 		seen[prefix] = true
-		what := fmt.Sprintf("roles for the API %s %s", owned.CRD, owned.Version)
+		purpose := fmt.Sprintf("roles for the API %s %s", owned.CRD, owned.Version)
 		for _, level := range accessLevels {
-			out.add(what, in.apiRole(owned, prefix+level.name, level.name, rbacv1.PolicyRule{
+			out.add(purpose, in.apiRole(owned, prefix+level.name, level.name, rbacv1.PolicyRule{
 				Verbs: level.verbs, APIGroups: []string{group}, Resources: []string{plural},
 			}))
 		}
-		out.add(what, in.apiRole(owned, prefix+"crdview", "view", rbacv1.PolicyRule{
+		out.add(purpose, in.apiRole(owned, prefix+"crdview", "view", rbacv1.PolicyRule{
 			Verbs: []string{"get"}, APIGroups: []string{apiextensionsv1.GroupName},
 			Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{owned.CRD},
 		}))

@@ -195,9 +195,9 @@ func Permissions(in Install) []Object {
 
 // add adds deep copies of objects with a purpose. They are copies because applying an object overwrites it with the
 // response.
-func (r *Rendered) add(what string, objects ...client.Object) {
+func (r *Rendered) add(purpose string, objects ...client.Object) {
 	for _, obj := range objects {
-		r.Objects = append(r.Objects, Object{Object: obj.DeepCopyObject().(client.Object), For: what})
+		r.Objects = append(r.Objects, Object{Object: obj.DeepCopyObject().(client.Object), For: purpose})
 	}
 }
 

@@ -147,10 +147,10 @@ var always = []string{
 
 // inWaves sorts lines of a listing by the phase of their kind.
 func inWaves(lines []string) []string {
-	waves := []string{"", "RoleBinding ClusterRoleBinding", "Deployment", "ValidatingWebhookConfiguration MutatingWebhookConfiguration"}
+	phases := []string{"", "RoleBinding ClusterRoleBinding", "Deployment", "ValidatingWebhookConfiguration MutatingWebhookConfiguration"}
 	wave := func(line string) int {
 		kind, _, _ := strings.Cut(line, " ")
-		return max(0, slices.IndexFunc(waves, func(kinds string) bool { return slices.Contains(strings.Fields(kinds), kind) }))
+		return max(0, slices.IndexFunc(phases, func(kinds string) bool { return slices.Contains(strings.Fields(kinds), kind) }))
 	}
 	out := slices.Clone(lines)
 	slices.SortStableFunc(out, func(a, b string) int { return wave(a) - wave(b) })

@@ -166,11 +166,11 @@ func typeMeta(gv schema.GroupVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
 }
 
-// Sealed returns an object as it is applied: without fields that the API server sets, and with the hash of its content
+// WithAppliedHash returns an object as it is applied: without fields that the API server sets, and with the hash of its content
 // in AnnotationApplied.
-func Sealed(o client.Object) (*unstructured.Unstructured, error) {
+func WithAppliedHash(o client.Object) (*unstructured.Unstructured, error) {
 	o = o.DeepCopyObject().(client.Object)
-	if err := drift.Seal(o, AnnotationApplied); err != nil {
+	if err := drift.SetAppliedHash(o, AnnotationApplied); err != nil {
 		return nil, err
 	}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

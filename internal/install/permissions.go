@@ -46,33 +46,33 @@ func serviceAccounts(in Install, out *Rendered) {
 
 // permissions renders the namespaced permissions, in the CSV's namespace and in every target namespace.
 func permissions(in Install, out *Rendered) {
-	lift := in.liftsPermissions()
+	lift := in.extendsPermissions()
 	for _, p := range distinct(in.Grant.Permissions) {
 		name := generateName(in.CSV.Name+"-"+p.ServiceAccountName, struct {
 			Name       string                            `json:"name,omitempty"`
 			Permission olm.StrategyDeploymentPermissions `json:"permission"`
 		}{in.CSV.Name, p})
-		what := "permissions of service account " + p.ServiceAccountName
-		out.add(what, in.role(in.CSV.Namespace, name, p)...)
+		purpose := "permissions of service account " + p.ServiceAccountName
+		out.add(purpose, in.role(in.CSV.Namespace, name, p)...)
 		switch {
 		case !lift:
 		case in.allNamespaces():
 			lifted := *p.DeepCopy()
 			lifted.Rules = append(lifted.Rules, viewNamespaces)
-			out.add(what+" in all namespaces", in.clusterRole(name, lifted)...)
+			out.add(purpose+" in all namespaces", in.clusterRole(name, lifted)...)
 		default:
 			for _, target := range in.Targets {
 				if target != in.CSV.Namespace {
-					out.add(what+" in namespace "+target, in.role(target, name, p)...)
+					out.add(purpose+" in namespace "+target, in.role(target, name, p)...)
 				}
 			}
 		}
 	}
 }
 
-// liftsPermissions reports whether the namespaced permissions have to be granted outside the CSV's namespace, too. All
+// extendsPermissions reports whether the namespaced permissions have to be granted outside the CSV's namespace, too. All
 // of them are, unless the cluster permissions cover them all.
-func (in Install) liftsPermissions() bool {
+func (in Install) extendsPermissions() bool {
 	for _, p := range in.Grant.Permissions {
 		var have []rbacv1.PolicyRule
 		for _, c := range in.Grant.ClusterPermissions {

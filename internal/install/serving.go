@@ -24,15 +24,15 @@ const caKey = "olmCAKey"
 // clients.
 func serving(in Install, out *Rendered) {
 	for _, d := range servingDeployments(in.CSV) {
-		what := "webhooks of deployment " + d.Name
-		out.add(what, in.service(d), in.secret(d.Name))
-		out.add(what, in.secretRole(d)...)
+		purpose := "webhooks of deployment " + d.Name
+		out.add(purpose, in.service(d), in.secret(d.Name))
+		out.add(purpose, in.secretRole(d)...)
 		if slices.ContainsFunc(in.CSV.Spec.WebhookDefinitions, func(w olm.WebhookDescription) bool {
 			return w.DeploymentName == d.Name && in.grantedWebhook(w) != nil
 		}) {
-			out.add("client authentication for "+what, in.authenticationBindings(d)...)
+			out.add("client authentication for "+purpose, in.authenticationBindings(d)...)
 		} else {
-			out.LeftOut = append(out.LeftOut, "client authentication for "+what)
+			out.LeftOut = append(out.LeftOut, "client authentication for "+purpose)
 		}
 	}
 }

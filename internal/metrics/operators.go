@@ -29,8 +29,8 @@ import (
 // counted in operator_status_omitted_series.
 const MaxSeries = 500
 
-// patience is how long a scrape waits for the caches.
-const patience = 5 * time.Second
+// scrapeTimeout is how long a scrape waits for the caches.
+const scrapeTimeout = 5 * time.Second
 
 var (
 	operators = prometheus.NewDesc("operator_status_operators",
@@ -151,7 +151,7 @@ func (o *Operators) cluster() (out inventory.Cluster, err error) {
 	if o.since.IsZero() {
 		o.since = o.now()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	for _, kind := range o.kinds {
 		if err := kind.read(ctx, o.reader, &out); err != nil {

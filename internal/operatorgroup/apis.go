@@ -44,8 +44,8 @@ func AnnotatedAPIs(group *operatorsv1.OperatorGroup) []string {
 	return out
 }
 
-// refusals are the reasons why a ClusterServiceVersion is not an active member of its OperatorGroup.
-var refusals = []olm.ConditionReason{
+// inactiveReasons are the reasons why a ClusterServiceVersion is not an active member of its OperatorGroup.
+var inactiveReasons = []olm.ConditionReason{
 	v1alpha1.CSVReasonNoOperatorGroup, v1alpha1.CSVReasonTooManyOperatorGroups, v1alpha1.CSVReasonNoTargetNamespaces,
 	v1alpha1.CSVReasonInvalidInstallModes, v1alpha1.CSVReasonUnsupportedOperatorGroup,
 	v1alpha1.CSVReasonInterOperatorGroupOwnerConflict, v1alpha1.CSVReasonCannotModifyStaticOperatorGroupProvidedAPIs,
@@ -54,7 +54,7 @@ var refusals = []olm.ConditionReason{
 // Member reports whether a ClusterServiceVersion is an active member of the OperatorGroup of its namespace, which then
 // provides its APIs. It is false until the ClusterServiceVersion has a phase.
 func Member(csv *v1alpha1.ClusterServiceVersion) bool {
-	return !csv.IsCopied() && csv.Status.Phase != olm.CSVPhaseNone && !slices.Contains(refusals, csv.Status.Reason)
+	return !csv.IsCopied() && csv.Status.Phase != olm.CSVPhaseNone && !slices.Contains(inactiveReasons, csv.Status.Reason)
 }
 
 // InConflict reports whether a ClusterServiceVersion was rejected because of the APIs that OperatorGroups provide.

@@ -29,9 +29,9 @@ type Grant struct {
 
 	install.Grant `json:"grant"`
 
-	// Beyond lists the objects outside its namespace that were written for the CSV. Only these are deleted with the
+	// OutsideNamespace lists the objects outside its namespace that were written for the CSV. Only these are deleted with the
 	// CSV.
-	Beyond []Reference `json:"beyond,omitempty"`
+	OutsideNamespace []Reference `json:"beyond,omitempty"`
 }
 
 // Reference identifies an object that was written.
@@ -55,12 +55,12 @@ func (r Reference) is(other Reference) bool {
 
 // Remember adds a reference, or sets the UID of an existing one.
 func (g *Grant) Remember(ref Reference) {
-	i := slices.IndexFunc(g.Beyond, ref.is)
+	i := slices.IndexFunc(g.OutsideNamespace, ref.is)
 	if i < 0 {
-		g.Beyond = append(g.Beyond, ref)
+		g.OutsideNamespace = append(g.OutsideNamespace, ref)
 		return
 	}
-	known := &g.Beyond[i]
+	known := &g.OutsideNamespace[i]
 	if known.UID != "" && ref.UID != "" && known.UID != ref.UID { // it is another object since
 		known.Created = ref.Created
 	}
@@ -69,16 +69,16 @@ func (g *Grant) Remember(ref Reference) {
 
 // Wrote reports whether an object with that UID is recorded as written for the CSV, or was about to be created for it.
 func (g *Grant) Wrote(ref Reference, uid types.UID) bool {
-	i := slices.IndexFunc(g.Beyond, ref.is)
-	return i >= 0 && (g.Beyond[i].UID == uid || g.Beyond[i].UID == "" && g.Beyond[i].Created)
+	i := slices.IndexFunc(g.OutsideNamespace, ref.is)
+	return i >= 0 && (g.OutsideNamespace[i].UID == uid || g.OutsideNamespace[i].UID == "" && g.OutsideNamespace[i].Created)
 }
 
 // Inherit takes over from the grant of the CSV that is replaced which of the objects were created.
 func (g *Grant) Inherit(replaced *Grant) {
-	for i := range g.Beyond {
-		at := slices.IndexFunc(replaced.Beyond, g.Beyond[i].is)
-		if at >= 0 && g.Beyond[i].UID == replaced.Beyond[at].UID && replaced.Beyond[at].Created {
-			g.Beyond[i].Created = true
+	for i := range g.OutsideNamespace {
+		at := slices.IndexFunc(replaced.OutsideNamespace, g.OutsideNamespace[i].is)
+		if at >= 0 && g.OutsideNamespace[i].UID == replaced.OutsideNamespace[at].UID && replaced.OutsideNamespace[at].Created {
+			g.OutsideNamespace[i].Created = true
 		}
 	}
 }

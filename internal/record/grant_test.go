@@ -24,9 +24,9 @@ func TestRemember(t *testing.T) {
 		"Replaced": {"Another object by that name was not created.", ref("a", "1", true), ref("a", "2", false), []Reference{ref("a", "2", false)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			grant := Grant{Beyond: []Reference{tc.known}}
+			grant := Grant{OutsideNamespace: []Reference{tc.known}}
 			grant.Remember(tc.next)
-			if diff := cmp.Diff(tc.want, grant.Beyond); diff != "" {
+			if diff := cmp.Diff(tc.want, grant.OutsideNamespace); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -34,10 +34,10 @@ func TestRemember(t *testing.T) {
 }
 
 func TestInherit(t *testing.T) {
-	grant := Grant{Beyond: []Reference{ref("same", "1", false), ref("recreated", "2", false), ref("adopted", "3", false), ref("new", "4", true)}}
-	grant.Inherit(&Grant{Beyond: []Reference{ref("same", "1", true), ref("recreated", "0", true), ref("adopted", "3", false)}})
+	grant := Grant{OutsideNamespace: []Reference{ref("same", "1", false), ref("recreated", "2", false), ref("adopted", "3", false), ref("new", "4", true)}}
+	grant.Inherit(&Grant{OutsideNamespace: []Reference{ref("same", "1", true), ref("recreated", "0", true), ref("adopted", "3", false)}})
 	want := []Reference{ref("same", "1", true), ref("recreated", "2", false), ref("adopted", "3", false), ref("new", "4", true)}
-	if diff := cmp.Diff(want, grant.Beyond); diff != "" {
+	if diff := cmp.Diff(want, grant.OutsideNamespace); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

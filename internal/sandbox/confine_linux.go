@@ -108,9 +108,9 @@ func killFirst(pid int) {
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0) // if this fails, the kernel chooses
 }
 
-// yieldToOthers lowers the priority of a process that has just started. The kernel keeps one for each thread, which its new
+// lowerPriority lowers the priority of a process that has just started. The kernel keeps one for each thread, which its new
 // threads inherit.
-func yieldToOthers(pid int) {
+func lowerPriority(pid int) {
 	const lower, normal = 10, 20 // the system call returns 20 less the niceness
 	ours, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
@@ -224,7 +224,7 @@ func reply(control *net.UnixConn, answer dialed, file *os.File) error {
 // receive receives a packet of reply.
 func receive(control *net.UnixConn) (dialed, *os.File, error) {
 	const descriptor = 4 // bytes
-	packet, rights := make([]byte, largestPacket), make([]byte, unix.CmsgSpace(descriptor))
+	packet, rights := make([]byte, maxPacket), make([]byte, unix.CmsgSpace(descriptor))
 	n, m, _, _, err := control.ReadMsgUnix(packet, rights)
 	switch {
 	case err == nil && n == 0:

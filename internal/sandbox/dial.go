@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// mostConnections limits the number of simultaneous connections of a child.
-const mostConnections = 16
+// maxConnections limits the number of simultaneous connections of a child.
+const maxConnections = 16
 
 // connections are the open connections of a child.
 type connections struct {
@@ -49,8 +49,8 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect Dial, all *c
 	defer open.Wait()
 	defer stop()
 	defer context.AfterFunc(ctx, func() { _ = control.Close() })()
-	slots := make(chan struct{}, mostConnections)
-	packet := make([]byte, largestPacket)
+	slots := make(chan struct{}, maxConnections)
+	packet := make([]byte, maxPacket)
 	for {
 		n, err := control.Read(packet)
 		if err != nil || n == 0 {
@@ -77,11 +77,11 @@ func serveDials(ctx context.Context, control *net.UnixConn, connect Dial, all *c
 func serveDial(ctx context.Context, control *net.UnixConn, asked dial, connect Dial, all *connections) {
 	conn, err := connect(ctx, asked.Address)
 	if err != nil {
-		refusal, ok := errors.AsType[*DialError](err)
+		dialErr, ok := errors.AsType[*DialError](err)
 		if !ok {
-			refusal = &DialError{Message: err.Error()}
+			dialErr = &DialError{Message: err.Error()}
 		}
-		_ = reply(control, dialed{ID: asked.ID, Err: refusal}, nil) // fails if the child has ended
+		_ = reply(control, dialed{ID: asked.ID, Err: dialErr}, nil) // fails if the child has ended
 		return
 	}
 	defer func() { _ = conn.Close() }()

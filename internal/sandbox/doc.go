@@ -57,8 +57,8 @@ const (
 	scratchFile = 4
 )
 
-// largestPacket limits the size of a dial and a dialed, in bytes.
-const largestPacket = 8 << 10
+// maxPacket limits the size of a dial and a dialed, in bytes.
+const maxPacket = 8 << 10
 
 // MemoryError is returned if a child ended because it exceeded its Options.Memory.
 type MemoryError struct {

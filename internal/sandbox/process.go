@@ -78,7 +78,7 @@ func Start(o Options) (*Process, error) {
 		_ = p.command.Wait() // reason reports it if an answer is missing
 		close(p.ended)
 	}()
-	p.Expect(largestPacket)
+	p.Expect(maxPacket)
 	late := time.AfterFunc(startTimeout, func() { p.KillFor(fmt.Errorf("it did not start within %s", startTimeout)) })
 	defer late.Stop()
 	var first hello
@@ -130,7 +130,7 @@ func (p *Process) start(o Options) (control *net.UnixConn, err error) {
 	}
 	killFirst(p.command.Process.Pid)
 	if o.Background {
-		yieldToOthers(p.command.Process.Pid)
+		lowerPriority(p.command.Process.Pid)
 	}
 	p.in, p.request, p.out, p.answers = in, json.NewEncoder(in), out, json.NewDecoder(io.Reader((*counted)(p)))
 	return control, nil

@@ -80,9 +80,9 @@ func Reads(before, after *v1alpha1.Subscription) (Needs, bool) {
 	switch {
 	case in.becameTrue(v1alpha1.SubscriptionUpToDate), in.becameTrue(v1alpha1.SubscriptionInstallPlanFailed),
 		in.becameTrue(v1alpha1.SubscriptionInstalledCSVFailed):
-	case in.movedOn():
+	case in.targetReplaced():
 		of = before
-	case in.ceased(v1alpha1.SubscriptionUpgradeHeld), in.ceased(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval):
+	case in.noLongerTrue(v1alpha1.SubscriptionUpgradeHeld), in.noLongerTrue(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval):
 		return Needs{}, true
 	default:
 		return Needs{}, false
@@ -147,7 +147,7 @@ func csvFailed(in Inputs) []Span {
 
 // installed returns spans for an InstallPlan and a ClusterServiceVersion that have been installed.
 func installed(in Inputs) []Span {
-	attempt := in.arrived()
+	attempt := in.targetInstalled()
 	if attempt == nil {
 		return nil
 	}
@@ -163,12 +163,12 @@ func installed(in Inputs) []Span {
 func root(in Inputs, parts []Span) []Span {
 	from, to, problem := in.Before.Status.InstalledCSV, in.Before.Status.CurrentCSV, ""
 	isUpdate := isTrue(in.Before, v1alpha1.SubscriptionInstalledCSVReplacementAvailable)
-	switch arrived := in.arrived() != nil; {
-	case arrived && !isUpdate:
+	switch isInstalled := in.targetInstalled() != nil; {
+	case isInstalled && !isUpdate:
 		from, to = "", in.CSV.Name
-	case arrived && from == in.CSV.Name: // OLM names it before it runs
+	case isInstalled && from == in.CSV.Name: // OLM names it before it runs
 		from, to = in.CSV.Spec.Replaces, in.CSV.Name
-	case arrived:
+	case isInstalled:
 		to = in.CSV.Name
 	case isUpdate && from != to:
 		problem = to + " was withdrawn before it was installed"
@@ -190,7 +190,7 @@ func root(in Inputs, parts []Span) []Span {
 // condition returns a span for a condition of the Subscription that is no longer True.
 func (in Inputs) condition(t v1alpha1.SubscriptionConditionType, name string) []Span {
 	was := in.Before.Status.GetCondition(t)
-	if !in.ceased(t) || was.LastTransitionTime == nil {
+	if !in.noLongerTrue(t) || was.LastTransitionTime == nil {
 		return nil
 	}
 	out := in.span(name, was.LastTransitionTime.Time, in.transition(t))
@@ -276,13 +276,13 @@ func (in Inputs) becameTrue(t v1alpha1.SubscriptionConditionType) bool {
 	return !isTrue(in.Before, t) && isTrue(in.After, t)
 }
 
-func (in Inputs) ceased(t v1alpha1.SubscriptionConditionType) bool {
+func (in Inputs) noLongerTrue(t v1alpha1.SubscriptionConditionType) bool {
 	return isTrue(in.Before, t) && !isTrue(in.After, t)
 }
 
-// movedOn reports whether the Subscription got a further target before it was up to date, since another version replaces
+// targetReplaced reports whether the Subscription got a further target before it was up to date, since another version replaces
 // the former.
-func (in Inputs) movedOn() bool {
+func (in Inputs) targetReplaced() bool {
 	was, is := in.Before.Status, in.After.Status
 	return was.GetCondition(v1alpha1.SubscriptionUpToDate).Status == corev1.ConditionFalse && was.CurrentCSV != "" && was.CurrentCSV != is.CurrentCSV
 }
@@ -303,9 +303,9 @@ func (in Inputs) plan() *olm.InstallPlan {
 	return in.Plan
 }
 
-// arrived returns the attempt that installed the ClusterServiceVersion in this trace, or nil.
-func (in Inputs) arrived() attempt {
-	if in.CSV == nil || !in.becameTrue(v1alpha1.SubscriptionUpToDate) && !in.movedOn() {
+// targetInstalled returns the attempt that installed the ClusterServiceVersion in this trace, or nil.
+func (in Inputs) targetInstalled() attempt {
+	if in.CSV == nil || !in.becameTrue(v1alpha1.SubscriptionUpToDate) && !in.targetReplaced() {
 		return nil
 	}
 	tried := attempts(in.CSV)

@@ -41,7 +41,7 @@ func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, er
 			"OperatorGroup %s selects no namespace: add labels that match its selector to a namespace", s.group.Name)), nil
 	}
 	if err := install.SupportsGroup(s.csv, s.group, s.targets); err != nil {
-		return faulty(err)
+		return installErrorVerdict(err)
 	}
 	return nil, nil
 }
@@ -49,17 +49,17 @@ func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, er
 // strategy rejects a CSV that cannot be installed as it is written.
 func (r *Reconciler) strategy(_ context.Context, s *situation) (*Verdict, error) {
 	if err := install.Validate(s.csv); err != nil {
-		return faulty(err)
+		return installErrorVerdict(err)
 	}
 	if err := install.SupportsKubernetes(s.csv, r.Kubernetes.GitVersion); err != nil {
-		return faulty(err)
+		return installErrorVerdict(err)
 	}
 	return nil, nil
 }
 
-// faulty returns the verdict on an error of the install package: Pending if the cluster may come to meet the
+// installErrorVerdict returns the verdict on an error of the install package: Pending if the cluster may come to meet the
 // requirements, Failed if the CSV is at fault, otherwise the error.
-func faulty(err error) (*Verdict, error) {
+func installErrorVerdict(err error) (*Verdict, error) {
 	if at, ok := errors.AsType[*install.Error](err); ok {
 		if at.Reason == v1alpha1.CSVReasonRequirementsNotMet {
 			return &Verdict{Phase: olm.CSVPhasePending, Reason: string(at.Reason), Message: at.Message}, nil

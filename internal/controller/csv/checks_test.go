@@ -152,7 +152,7 @@ func TestStrategy(t *testing.T) {
 
 func TestFaulty(t *testing.T) {
 	away := errors.New("away")
-	if verdict, err := faulty(away); verdict != nil || !errors.Is(err, away) {
+	if verdict, err := installErrorVerdict(away); verdict != nil || !errors.Is(err, away) {
 		t.Errorf("%s, %v: an error that is not the operator's fault is tried again", word(verdict), err)
 	}
 }

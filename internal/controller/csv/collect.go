@@ -46,11 +46,11 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 		if err != nil {
 			return err
 		}
-		if err := r.collectRecorded(ctx, as, missing, csv, grant.Beyond); err != nil {
+		if err := r.collectRecorded(ctx, as, missing, csv, grant.OutsideNamespace); err != nil {
 			return err
 		}
 	}
-	if err := r.unconvert(ctx, csv); err != nil {
+	if err := r.removeConversion(ctx, csv); err != nil {
 		return err
 	}
 	if grant == nil {
@@ -80,7 +80,7 @@ func webhookKinds() []client.ObjectList {
 }
 
 // collectWebhooks deletes the webhooks of a CSV that was applied by hand. Such a CSV has no grant, so they are found by
-// their labels alone. They exist only if every catalog is trusted: see mayHave.
+// their labels alone. They exist only if every catalog is trusted: see effectiveGrant.
 func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedName) error {
 	if !r.Trust.All {
 		return nil
@@ -137,9 +137,9 @@ func (r *Reconciler) collectOne(ctx context.Context, as client.Client, csv types
 	return nil
 }
 
-// unconvert removes the conversion webhook of a deleted operator from its CustomResourceDefinitions. The webhook is
+// removeConversion removes the conversion webhook of a deleted operator from its CustomResourceDefinitions. The webhook is
 // no longer served, so custom resources could not even be read.
-func (r *Reconciler) unconvert(ctx context.Context, csv types.NamespacedName) error {
+func (r *Reconciler) removeConversion(ctx context.Context, csv types.NamespacedName) error {
 	list := &apiextensions.CustomResourceDefinitionList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)

@@ -31,7 +31,7 @@ func TestCollect(t *testing.T) {
 		return out
 	}
 	recorded := func(uid types.UID) *record.Grant {
-		return &record.Grant{Plan: "install-1", Beyond: []record.Reference{
+		return &record.Grant{Plan: "install-1", OutsideNamespace: []record.Reference{
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "brought", UID: uid},
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "gone", UID: "uid-2"},
 		}}
@@ -41,7 +41,7 @@ func TestCollect(t *testing.T) {
 		return grant
 	}
 	created := func(grant *record.Grant) *record.Grant {
-		grant.Beyond[0].Created = true
+		grant.OutsideNamespace[0].Created = true
 		return grant
 	}
 	cases := map[string]struct {
@@ -168,7 +168,7 @@ func TestPrune(t *testing.T) {
 	recorded := func(uid types.UID, created bool) *record.Grant {
 		ref := role
 		ref.UID, ref.Created = uid, created
-		return &record.Grant{Plan: "install-1", Beyond: []record.Reference{ref}}
+		return &record.Grant{Plan: "install-1", OutsideNamespace: []record.Reference{ref}}
 	}
 	cases := map[string]struct {
 		reason string

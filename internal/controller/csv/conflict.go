@@ -69,8 +69,8 @@ func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
 		return false
 	case operatorgroup.InConflict(csv) && operatorgroup.Member(other):
 		return true
-	case csvchain.Begun(other) != csvchain.Begun(csv):
-		return csvchain.Begun(other)
+	case csvchain.InstallStarted(other) != csvchain.InstallStarted(csv):
+		return csvchain.InstallStarted(other)
 	case isUnmet(other):
 		return false
 	}
@@ -79,7 +79,7 @@ func precedes(other, csv *v1alpha1.ClusterServiceVersion) bool {
 
 // isUnmet reports whether a CSV has never run, and cannot, since its requirements are not met.
 func isUnmet(csv *v1alpha1.ClusterServiceVersion) bool {
-	return csv.Status.Phase == olm.CSVPhasePending && !csvchain.Begun(csv)
+	return csv.Status.Phase == olm.CSVPhasePending && !csvchain.InstallStarted(csv)
 }
 
 // overlaps reports whether the operators of two namespaces watch a common namespace. An operator without an
@@ -207,9 +207,9 @@ func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
 	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
 }
 
-// rivals enqueues the CSVs of other namespaces whose conflicts may change with an OperatorGroup or a CSV: those that
+// enqueueConflicting enqueues the CSVs of other namespaces whose conflicts may change with an OperatorGroup or a CSV: those that
 // were rejected, and those that own a kind that is owned in its namespace or claimed by the group.
-func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *Reconciler) enqueueConflicting(ctx context.Context, o client.Object) []reconcile.Request {
 	claimed := map[string]bool{}
 	if group, ok := o.(*operatorsv1.OperatorGroup); ok && group.Spec.StaticProvidedAPIs {
 		for _, api := range operatorgroup.AnnotatedAPIs(group) {
@@ -233,7 +233,7 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 }
 
 // groupMoved is a predicate for OperatorGroup events that may start or end conflicts in other namespaces. It is narrow,
-// since each event makes rivals list all CSVs of the cluster.
+// since each event makes enqueueConflicting list all CSVs of the cluster.
 var groupMoved = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return staticOf(e.Object) != nil },
 	UpdateFunc: func(e event.UpdateEvent) bool {

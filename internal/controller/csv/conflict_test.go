@@ -234,7 +234,7 @@ func TestRivals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, request := range reconciler(t, there...).rivals(t.Context(), tc.change) {
+			for _, request := range reconciler(t, there...).enqueueConflicting(t.Context(), tc.change) {
 				got = append(got, request.Name)
 			}
 			slices.Sort(got)

@@ -41,9 +41,9 @@ func (r *Reconciler) granted(ctx context.Context, s *situation) (*Verdict, error
 	return out, nil
 }
 
-// mayHave returns the operator's grant from its InstallPlan. A CSV that was applied by hand gets nothing, unless
+// effectiveGrant returns the operator's grant from its InstallPlan. A CSV that was applied by hand gets nothing, unless
 // every catalog is trusted: then it gets its webhooks and the roles for its APIs, as with OLM.
-func (s *situation) mayHave(trust apply.Trust) install.Grant {
+func (s *situation) effectiveGrant(trust apply.Trust) install.Grant {
 	switch {
 	case s.grant != nil:
 		return s.grant.Grant
@@ -55,7 +55,7 @@ func (s *situation) mayHave(trust apply.Trust) install.Grant {
 }
 
 // identity returns the identity that the operator is installed as: the service account of the OperatorGroup, or, if it
-// names none, the manager if the operator's catalog is trusted. Otherwise the error is *untrusted.
+// names none, the manager if the operator's catalog is trusted. Otherwise the error is *untrustedError.
 func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
 	var catalogs []types.NamespacedName
 	if s.grant != nil {
@@ -63,12 +63,12 @@ func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
 	}
 	out, problem := r.Trust.Identity(s.group, catalogs...)
 	if problem != nil {
-		return out, &untrusted{problem.Message}
+		return out, &untrustedError{problem.Message}
 	}
 	return out, nil
 }
 
-// untrusted is the error if nothing may be written for an operator without a service account.
-type untrusted struct{ message string }
+// untrustedError is the error if nothing may be written for an operator without a service account.
+type untrustedError struct{ message string }
 
-func (e *untrusted) Error() string { return e.message }
+func (e *untrustedError) Error() string { return e.message }

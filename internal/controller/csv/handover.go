@@ -37,13 +37,13 @@ func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error)
 	if successor == nil {
 		return nil, nil
 	}
-	if s.inCircle() {
+	if s.inReplacementCycle() {
 		return fails(v1alpha1.ReasonReplacesCycle, fmt.Sprintf(
 			"ClusterServiceVersions %s and %s replace each other: fix spec.replaces in one of them", s.csv.Name, successor.Name)), nil
 	}
-	if heir := s.heir(); heir != nil {
+	if newest := s.newestSuccessor(); newest != nil {
 		return &Verdict{Phase: olm.CSVPhaseDeleting, Reason: v1alpha1.CSVReasonReplaced, Message: fmt.Sprintf(
-			"Replaced by ClusterServiceVersion %s", heir.Name)}, nil
+			"Replaced by ClusterServiceVersion %s", newest.Name)}, nil
 	}
 	return &Verdict{Phase: olm.CSVPhaseReplacing, Reason: v1alpha1.CSVReasonBeingReplaced, Message: fmt.Sprintf(
 		"Being replaced by ClusterServiceVersion %s", successor.Name)}, nil
@@ -59,9 +59,9 @@ func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion)
 	return out
 }
 
-// inCircle reports whether the chain of successors of the CSV leads back to it. Then none of them is the newest, and
+// inReplacementCycle reports whether the chain of successors of the CSV leads back to it. Then none of them is the newest, and
 // none may be deleted.
-func (s *situation) inCircle() bool {
+func (s *situation) inReplacementCycle() bool {
 	seen := map[string]bool{}
 	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
 		if next.Name == s.csv.Name {
@@ -72,8 +72,8 @@ func (s *situation) inCircle() bool {
 	return false
 }
 
-// heir returns the newest Succeeded CSV in the chain of successors, or nil.
-func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
+// newestSuccessor returns the newest Succeeded CSV in the chain of successors, or nil.
+func (s *situation) newestSuccessor() (out *v1alpha1.ClusterServiceVersion) {
 	seen := map[string]bool{s.csv.Name: true}
 	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
 		seen[next.Name] = true
@@ -88,13 +88,13 @@ func (s *situation) heir() (out *v1alpha1.ClusterServiceVersion) {
 // that were applied for it. While an object cannot be handed over, the CSV stays, without the Deployments and
 // webhooks that would work against its successor.
 func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict) (reconcile.Result, error) {
-	heir := s.heir()
-	obstacle, err := r.obstacleTo(ctx, s, heir)
+	successor := s.newestSuccessor()
+	obstacle, err := r.deletionObstacle(ctx, s, successor)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if obstacle == nil {
-		return reconcile.Result{}, r.deleteReplaced(ctx, s, verdict, heir)
+		return reconcile.Result{}, r.deleteReplaced(ctx, s, verdict, successor)
 	}
 	if verdict.Again = obstacle.again; obstacle.message != "" {
 		verdict.Message += "; deletion is blocked: " + obstacle.message
@@ -108,24 +108,17 @@ func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict)
 	return reconcile.Result{RequeueAfter: verdict.Again}, nil
 }
 
-// obstacleTo hands over the objects of a replaced CSV, and returns the obstacle to deleting it, or nil.
-func (r *Reconciler) obstacleTo(ctx context.Context, s *situation, heir *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
-	if before := s.inherited(); before != nil {
+// deletionObstacle hands over the objects of a replaced CSV, and returns the obstacle to deleting it, or nil.
+func (r *Reconciler) deletionObstacle(ctx context.Context, s *situation, successor *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
+	if before := s.predecessorObstacle(); before != nil {
 		return before, nil
 	}
-	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func(again bool) (*obstacle, error) {
-		found, err := r.handOver(ctx, s.csv, heir)
-		if found != nil && again { // most failures pass
-			r.Recorder.Eventf(s.csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
-				"The ClusterServiceVersion stays until what it owns is handed over to %s: %s", heir.Name, found.message)
-		}
-		return found, err
-	})
+	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, successor) })
 }
 
-// inherited returns an obstacle if the CSV that this one replaced still exists, or nil. Without this one, that CSV
+// predecessorObstacle returns an obstacle if the CSV that this one replaced still exists, or nil. Without this one, that CSV
 // would have no successor, and would compete with the newest one as an operator of its own.
-func (s *situation) inherited() *obstacle {
+func (s *situation) predecessorObstacle() *obstacle {
 	before := s.csvs[s.csv.Spec.Replaces]
 	if before == nil || before.Name == s.csv.Name {
 		return nil
@@ -133,32 +126,32 @@ func (s *situation) inherited() *obstacle {
 	return &obstacle{message: fmt.Sprintf("ClusterServiceVersion %s, which it replaced, still exists", before.Name)} // whose deletion is an event
 }
 
-func (r *Reconciler) deleteReplaced(ctx context.Context, s *situation, verdict *Verdict, heir *v1alpha1.ClusterServiceVersion) error {
+func (r *Reconciler) deleteReplaced(ctx context.Context, s *situation, verdict *Verdict, successor *v1alpha1.ClusterServiceVersion) error {
 	if err := r.report(ctx, s, verdict); err != nil {
 		return err
 	}
 	err := r.Client.Delete(ctx, s.csv, client.Preconditions{UID: &s.csv.UID})
 	if err == nil {
-		log.FromContext(ctx).Info("Deleted replaced ClusterServiceVersion", "by", heir.Name)
+		log.FromContext(ctx).Info("Deleted replaced ClusterServiceVersion", "by", successor.Name)
 	}
 	return client.IgnoreNotFound(err)
 }
 
 // handOver hands over the objects that the operator and its users made the old CSV own. It returns the first obstacle.
-func (r *Reconciler) handOver(ctx context.Context, old, heir *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
+func (r *Reconciler) handOver(ctx context.Context, old, successor *v1alpha1.ClusterServiceVersion) (*obstacle, error) {
 	kinds, err := r.listable(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, kind := range kinds {
-		err := r.adopt(ctx, kind, old, heir)
+		err := r.adopt(ctx, kind, old, successor)
 		if apierrors.IsConflict(err) {
 			return nil, err
 		}
 		if err != nil {
 			message := apierror.Message(err, maxQuoted)
 			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
-				"The ClusterServiceVersion is kept until its objects are handed over to %s: %s: %s", heir.Name, kind.Kind, message)
+				"The ClusterServiceVersion is kept until its objects are handed over to %s: %s: %s", successor.Name, kind.Kind, message)
 			return &obstacle{message: kind.Kind + ": " + message}, nil
 		}
 	}
@@ -167,7 +160,7 @@ func (r *Reconciler) handOver(ctx context.Context, old, heir *v1alpha1.ClusterSe
 
 // adopt hands over the objects of a kind. In one write each, the successor replaces the old CSV among the owners and
 // becomes the controller, unless another owner is.
-func (r *Reconciler) adopt(ctx context.Context, kind schema.GroupVersionKind, old, heir *v1alpha1.ClusterServiceVersion) error {
+func (r *Reconciler) adopt(ctx context.Context, kind schema.GroupVersionKind, old, successor *v1alpha1.ClusterServiceVersion) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
 	list := &metav1.PartialObjectMetadataList{}
@@ -180,7 +173,7 @@ func (r *Reconciler) adopt(ctx context.Context, kind schema.GroupVersionKind, ol
 		return fmt.Errorf("listing its objects: %w", err)
 	}
 	for i := range list.Items {
-		if err := r.adoptOne(ctx, &list.Items[i], old, heir); err != nil {
+		if err := r.adoptOne(ctx, &list.Items[i], old, successor); err != nil {
 			return err
 		}
 	}
@@ -191,9 +184,9 @@ func (r *Reconciler) adopt(ctx context.Context, kind schema.GroupVersionKind, ol
 // the next one.
 const adoptTimeout = 5 * time.Second
 
-func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetadata, old, heir *v1alpha1.ClusterServiceVersion) error {
-	owners, changed := handedOver(o.OwnerReferences, old, heir)
-	if !changed || madeByUs(o) {
+func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetadata, old, successor *v1alpha1.ClusterServiceVersion) error {
+	owners, changed := transferOwnership(o.OwnerReferences, old, successor)
+	if !changed || isAppliedObject(o) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -204,7 +197,7 @@ func (r *Reconciler) adoptOne(ctx context.Context, o *metav1.PartialObjectMetada
 	}
 	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), FieldOwner)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("handing %s %s over to ClusterServiceVersion %s: %w", o.Kind, client.ObjectKeyFromObject(o), heir.Name, err)
+		return fmt.Errorf("handing %s %s over to ClusterServiceVersion %s: %w", o.Kind, client.ObjectKeyFromObject(o), successor.Name, err)
 	}
 	return nil
 }
@@ -223,7 +216,7 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 		if as, missing, err = r.collector(grant); err != nil {
 			return err
 		}
-		webhooks := slices.DeleteFunc(slices.Clone(grant.Beyond), func(ref record.Reference) bool { return ref.Group != admissionregistrationv1.GroupName })
+		webhooks := slices.DeleteFunc(slices.Clone(grant.OutsideNamespace), func(ref record.Reference) bool { return ref.Group != admissionregistrationv1.GroupName })
 		if err := r.collectRecorded(ctx, as, missing, key, webhooks); err != nil {
 			return err
 		}
@@ -234,7 +227,7 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
-		if !goesWith(s.csv, d) || d.DeletionTimestamp != nil {
+		if !isOnlyOwner(s.csv, d) || d.DeletionTimestamp != nil {
 			continue
 		}
 		err := as.Delete(ctx, d, client.Preconditions{UID: &d.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -246,24 +239,26 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 	return nil
 }
 
-// goesWith reports whether the garbage collector deletes an object with a CSV.
-func goesWith(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
+// isOnlyOwner reports whether the garbage collector deletes an object with a CSV.
+func isOnlyOwner(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
 	owners := o.GetOwnerReferences()
 	return len(owners) > 0 && !slices.ContainsFunc(owners, func(ref metav1.OwnerReference) bool { return ref.UID != csv.UID })
 }
 
-// handedOver returns owner references with the successor in place of the old CSV, as the controller unless another
+// transferOwnership returns owner references with the successor in place of the old CSV, as the controller unless another
 // owner is, and whether they changed.
-func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServiceVersion) ([]metav1.OwnerReference, bool) {
+func transferOwnership(owners []metav1.OwnerReference, old, successor *v1alpha1.ClusterServiceVersion) ([]metav1.OwnerReference, bool) {
 	i := slices.IndexFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == old.UID })
 	if i < 0 {
 		return owners, false
 	}
 	moved := owners[i]
-	moved.Name, moved.UID = heir.Name, heir.UID
+	moved.Name, moved.UID = successor.Name, successor.UID
 	out := slices.Delete(slices.Clone(owners), i, i+1)
-	taken := slices.ContainsFunc(out, func(o metav1.OwnerReference) bool { return o.UID != heir.UID && o.Controller != nil && *o.Controller })
-	if j := slices.IndexFunc(out, func(o metav1.OwnerReference) bool { return o.UID == heir.UID }); j >= 0 {
+	taken := slices.ContainsFunc(out, func(o metav1.OwnerReference) bool {
+		return o.UID != successor.UID && o.Controller != nil && *o.Controller
+	})
+	if j := slices.IndexFunc(out, func(o metav1.OwnerReference) bool { return o.UID == successor.UID }); j >= 0 {
 		if !taken {
 			out[j].Controller = new(true)
 		}
@@ -275,9 +270,9 @@ func handedOver(owners []metav1.OwnerReference, old, heir *v1alpha1.ClusterServi
 	return append(out, moved), true
 }
 
-// madeByUs reports whether an object was applied for a CSV. The successor has applied its own objects itself; the
+// isAppliedObject reports whether an object was applied for a CSV. The successor has applied its own objects itself; the
 // others are deleted with the old CSV. An object that we only handed over, in an earlier update, is not ours.
-func madeByUs(o client.Object) bool {
+func isAppliedObject(o client.Object) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return (m.Manager == string(FieldOwner) || m.Manager == "operator-status-installplan") && !onlyOwners(m)
 	}) || isOurKind(o)

@@ -40,11 +40,11 @@ func TestHandedOver(t *testing.T) {
 		"None":     {reason: "An object without owners stays without owners."},
 		"Others":   {"What others own stays theirs.", []metav1.OwnerReference{node, owner("w1", no)}, []metav1.OwnerReference{node, owner("w1", no)}, false},
 		"Namesake": {"Owners are identified by UID, not by name.", []metav1.OwnerReference{namesake}, []metav1.OwnerReference{namesake}, false},
-		"Owner": {"The heir owns in its place, as the controller.", []metav1.OwnerReference{owner("v1", no)}, []metav1.OwnerReference{owner("v2", yes)},
+		"Owner": {"The successor owns in its place, as the controller.", []metav1.OwnerReference{owner("v1", no)}, []metav1.OwnerReference{owner("v2", yes)},
 			true},
-		"Controller":   {"The heir controls what it controlled.", []metav1.OwnerReference{blocking}, []metav1.OwnerReference{moved}, true},
+		"Controller":   {"The successor controls what it controlled.", []metav1.OwnerReference{blocking}, []metav1.OwnerReference{moved}, true},
 		"BesideOthers": {"Others stay.", []metav1.OwnerReference{owner("v1", yes), node}, []metav1.OwnerReference{node, owner("v2", yes)}, true},
-		"HeirIsThere": {"An heir that is an owner already is so once.", []metav1.OwnerReference{owner("v2", no), owner("v1", no)},
+		"SuccessorIsOwner": {"A successor that is an owner already is so once.", []metav1.OwnerReference{owner("v2", no), owner("v1", no)},
 			[]metav1.OwnerReference{owner("v2", yes)}, true},
 		"HeirTakesOver": {"And takes over as controller.", []metav1.OwnerReference{owner("v2", nil), owner("v1", yes), node},
 			[]metav1.OwnerReference{owner("v2", yes), node}, true},
@@ -55,14 +55,14 @@ func TestHandedOver(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := append([]metav1.OwnerReference{}, tc.owners...)
-			got, changed := handedOver(tc.owners, csv("v1"), csv("v2"))
+			got, changed := transferOwnership(tc.owners, csv("v1"), csv("v2"))
 			if diff := cmp.Diff(tc.want, got); diff != "" || changed != tc.changed {
 				t.Errorf("%s\nchanged %t; want %t (-want +got):\n%s", tc.reason, changed, tc.changed, diff)
 			}
 			if diff := cmp.Diff(before, append([]metav1.OwnerReference{}, tc.owners...)); diff != "" {
 				t.Errorf("What was read was changed:\n%s", diff)
 			}
-			if again, changed := handedOver(got, csv("v1"), csv("v2")); changed {
+			if again, changed := transferOwnership(got, csv("v1"), csv("v2")); changed {
 				t.Errorf("It is handed over twice: %v", again)
 			}
 		})
@@ -128,7 +128,7 @@ func TestInherited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if o := tc.s.inherited(); o != nil {
+			if o := tc.s.predecessorObstacle(); o != nil {
 				got = o.message
 			}
 			if got != tc.want {
@@ -163,12 +163,12 @@ func TestHeirOfAnything(t *testing.T) {
 			all = append(all, csv(fmt.Sprintf("v%d", i), replaces(fmt.Sprintf("v%d", random.IntN(7))), phase(phases[random.IntN(len(phases))])))
 		}
 		s := about(all...)
-		heir := s.heir()
-		if heir != nil && (heir == s.csv || heir.Status.Phase != olm.CSVPhaseSucceeded) {
-			t.Fatalf("seed %d: the heir is %s in phase %s", seed, heir.Name, heir.Status.Phase)
+		successor := s.newestSuccessor()
+		if successor != nil && (successor == s.csv || successor.Status.Phase != olm.CSVPhaseSucceeded) {
+			t.Fatalf("seed %d: the successor is %s in phase %s", seed, successor.Name, successor.Status.Phase)
 		}
-		if heir != nil && s.successor(s.csv.Name) == nil {
-			t.Fatalf("seed %d: %s inherits from a CSV without a successor", seed, heir.Name)
+		if successor != nil && s.successor(s.csv.Name) == nil {
+			t.Fatalf("seed %d: %s inherits from a CSV without a successor", seed, successor.Name)
 		}
 	}
 }
@@ -193,8 +193,8 @@ func TestMadeByUs(t *testing.T) {
 		object *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"Users":    {"What a person made, the heir takes over.", by(config, "kubectl", "foo-operator"), false},
-		"Nobodys":  {"The heir also takes over an object without a field manager.", by(config), false},
+		"Users":    {"What a person made, the successor takes over.", by(config, "kubectl", "foo-operator"), false},
+		"Nobodys":  {"The successor also takes over an object without a field manager.", by(config), false},
 		"OfTheCSV": {"What was applied for the old version goes with it.", by(config, "kubectl", "operator-status-csv"), true},
 		"HandedOver": {"What an earlier update handed over is handed over again: we have set nothing but its owner.",
 			set(`{"f:metadata":{"f:ownerReferences":{".":{},"k:{\"uid\":\"1\"}":{}}}}`), false},
@@ -209,7 +209,7 @@ func TestMadeByUs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := madeByUs(tc.object); got != tc.want {
+			if got := isAppliedObject(tc.object); got != tc.want {
 				t.Errorf("%s\ngot %t; want %t", tc.reason, got, tc.want)
 			}
 		})

@@ -39,7 +39,7 @@ func (r *Reconciler) backOff(s *situation) time.Duration {
 func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error) {
 	rendered, certificates, err := r.render(ctx, s)
 	if err != nil {
-		return faulty(err)
+		return installErrorVerdict(err)
 	}
 	if s.grant == nil || len(rendered.LeftOut) > 0 {
 		if verdict, err := r.permissions(ctx, s, rendered.LeftOut); verdict != nil || err != nil {
@@ -58,15 +58,15 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 		}
 		return nil
 	}); err != nil {
-		return r.refused(s, err)
+		return r.rejection(s, err)
 	}
 	for _, c := range rendered.Conversions {
 		if err := r.convert(ctx, s, c); err != nil {
-			return r.refused(s, err)
+			return r.rejection(s, err)
 		}
 	}
 	if err := r.prune(ctx, s, rendered); err != nil {
-		return r.refused(s, err)
+		return r.rejection(s, err)
 	}
 	if err := r.remember(ctx, s, rendered); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client
 
 func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rendered, certificates install.Certificates, err error) {
 	in := install.Install{CSV: s.csv, Group: s.group, Targets: s.targets, CRDs: map[string]types.UID{}}
-	in.Grant = s.mayHave(r.Trust)
+	in.Grant = s.effectiveGrant(r.Trust)
 	if in.Config, err = r.config(ctx, s); err != nil {
 		return out, nil, err
 	}
@@ -151,15 +151,15 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 			return nil
 		}
 		if account, ok := desired.(*corev1.ServiceAccount); ok {
-			s.share(account, actual)
+			s.mergeOwners(account, actual)
 		}
 	}
-	sealed, err := install.Sealed(desired)
+	applied, err := install.WithAppliedHash(desired)
 	if err != nil {
 		return err
 	}
 	if actual != nil {
-		if is, err := same(desired, actual, sealed.GetAnnotations()[install.AnnotationApplied]); is || err != nil {
+		if is, err := same(desired, actual, applied.GetAnnotations()[install.AnnotationApplied]); is || err != nil {
 			return err
 		}
 	}
@@ -169,14 +169,14 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 	}
 	writer := apply.Writer{Client: as, Owner: FieldOwner}
 	if actual == nil {
-		return writer.Apply(ctx, sealed)
+		return writer.Apply(ctx, applied)
 	}
-	return writer.Update(ctx, sealed)
+	return writer.Update(ctx, applied)
 }
 
-// share adds the other operators of the namespace that run as a service account to its owners, so it is deleted with
+// mergeOwners adds the other operators of the namespace that run as a service account to its owners, so it is deleted with
 // the last of them. An operator that is being replaced does not count.
-func (s *situation) share(account *corev1.ServiceAccount, actual client.Object) {
+func (s *situation) mergeOwners(account *corev1.ServiceAccount, actual client.Object) {
 	for _, owner := range actual.GetOwnerReferences() {
 		other := s.csvs[owner.Name]
 		if other == nil || other.UID != owner.UID || other.UID == s.csv.UID || !other.DeletionTimestamp.IsZero() || s.successor(other.Name) != nil {
@@ -206,11 +206,11 @@ func (r *Reconciler) actual(ctx context.Context, desired client.Object) (client.
 	return out, err
 }
 
-// refused returns the verdict on an object that the API server rejects or no identity may write; transient errors are
+// rejection returns the verdict on an object that the API server rejects or no identity may write; transient errors are
 // returned.
-func (r *Reconciler) refused(s *situation, err error) (*Verdict, error) {
+func (r *Reconciler) rejection(s *situation, err error) (*Verdict, error) {
 	var out *Verdict
-	without, ok := errors.AsType[*untrusted](err)
+	without, ok := errors.AsType[*untrustedError](err)
 	switch {
 	case ok:
 		return fails(v1alpha1.PlanReasonServiceAccountRequired, without.message), nil
@@ -220,14 +220,14 @@ func (r *Reconciler) refused(s *situation, err error) (*Verdict, error) {
 		out = fails(v1alpha1.CSVReasonComponentFailed, "Rejected by the API server: "+apierror.Message(err, maxQuoted))
 	}
 	out.Again = r.backOff(s)
-	return out, r.Rights.Watch(r.controller, r.refusedOnes)
+	return out, r.Rights.Watch(r.controller, r.enqueueDenied)
 }
 
 // maxQuoted limits how much of an error a message quotes, in bytes.
 const maxQuoted = 1024
 
-// refusedOnes enqueues the CSVs that wait for a permission.
-func (r *Reconciler) refusedOnes(ctx context.Context, _ client.Object) []reconcile.Request {
+// enqueueDenied enqueues the CSVs that wait for a permission.
+func (r *Reconciler) enqueueDenied(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.list(ctx, func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return csv.Status.Reason == v1alpha1.CSVReasonComponentFailed || csv.Status.Reason == v1alpha1.CSVReasonRequirementsNotMet
 	})
@@ -279,11 +279,11 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(desired), deployment); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("getting Deployment %s: %w", client.ObjectKeyFromObject(desired), err)
 		}
-		sealed, err := install.Sealed(desired)
+		applied, err := install.WithAppliedHash(desired)
 		if err != nil {
 			return nil, err
 		}
-		if deployment.Annotations[install.AnnotationApplied] != sealed.GetAnnotations()[install.AnnotationApplied] {
+		if deployment.Annotations[install.AnnotationApplied] != applied.GetAnnotations()[install.AnnotationApplied] {
 			deployment = &appsv1.Deployment{} // the cached one is stale
 		}
 		switch available, stuck, why := rollout(deployment); {

@@ -59,11 +59,11 @@ func desiredAccount() *corev1.ServiceAccount {
 // seal returns the hash of an applied object.
 func seal(t *testing.T, o client.Object) string {
 	t.Helper()
-	sealed, err := install.Sealed(o)
+	applied, err := install.WithAppliedHash(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sealed.GetAnnotations()[install.AnnotationApplied]
+	return applied.GetAnnotations()[install.AnnotationApplied]
 }
 
 // applied returns an object as a cache holds it some time after it was applied.
@@ -327,11 +327,11 @@ func TestRefused(t *testing.T) {
 		"Invalid":    {apierrors.NewInvalid(kind, "foo", field.ErrorList{field.Required(field.NewPath("spec"), "")}), "InstallComponentFailed"},
 		"Forbidden":  {apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "foo", errors.New("no rights")), "InstallComponentFailed"},
 		"BadRequest": {apierrors.NewBadRequest("no"), "InstallComponentFailed"},
-		"Untrusted":  {&untrusted{"the deployment foo: name an account"}, "ServiceAccountRequired"},
+		"Untrusted":  {&untrustedError{"the deployment foo: name an account"}, "ServiceAccountRequired"},
 		"Internal":   {apierrors.NewInternalError(errors.New("webhook away")), ""},
 		"Away":       {errors.New("away"), ""},
 	} {
-		verdict, err := reconciler(t).refused(about(csv("v1")), fmt.Errorf("the deployment foo: %w", tc.err))
+		verdict, err := reconciler(t).rejection(about(csv("v1")), fmt.Errorf("the deployment foo: %w", tc.err))
 		switch {
 		case tc.reason == "" && (verdict != nil || !errors.Is(err, tc.err)):
 			t.Errorf("%s: %s, %v; want it tried again", name, word(verdict), err)

@@ -90,7 +90,7 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 		return nil
 	}
 	grant := *s.grant
-	grant.Beyond = slices.Clone(s.grant.Beyond)
+	grant.OutsideNamespace = slices.Clone(s.grant.OutsideNamespace)
 	for _, o := range rendered.Objects {
 		if o.GetNamespace() == s.csv.Namespace || !install.IsOwned(o.Object) {
 			continue
@@ -107,7 +107,7 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 		}
 		grant.Remember(ref)
 	}
-	if slices.Equal(grant.Beyond, s.grant.Beyond) {
+	if slices.Equal(grant.OutsideNamespace, s.grant.OutsideNamespace) {
 		return nil
 	}
 	if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(s.csv), &grant); err != nil {

@@ -36,12 +36,12 @@ func (r *Reconciler) replaceDeployments(ctx context.Context, s *situation, rende
 		if actual.DeletionTimestamp.IsZero() {
 			as, err := s.installer()
 			if err != nil {
-				return r.refused(s, err)
+				return r.rejection(s, err)
 			}
 			log.FromContext(ctx).Info("Deleted Deployment whose selector changes", "deployment", client.ObjectKeyFromObject(actual))
 			err = as.Delete(ctx, actual, client.Preconditions{UID: &actual.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 			if client.IgnoreNotFound(err) != nil {
-				return r.refused(s, fmt.Errorf("deleting the %s: %w", o.For, err))
+				return r.rejection(s, fmt.Errorf("deleting the %s: %w", o.For, err))
 			}
 		}
 		return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: fmt.Sprintf(

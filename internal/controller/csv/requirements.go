@@ -132,7 +132,7 @@ func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []st
 	}
 	out.Message += fmt.Sprintf(". No InstallPlan in namespace %s grants these permissions", s.csv.Namespace)
 	out.Again = r.backOff(s)
-	return out, r.Rights.Watch(r.controller, r.refusedOnes)
+	return out, r.Rights.Watch(r.controller, r.enqueueDenied)
 }
 
 // permissionStatuses compares the permissions that the operator asks for with those of its service accounts.

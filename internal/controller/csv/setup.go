@@ -54,10 +54,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.needing)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.recorded)).
 		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
-		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(groupMoved)).
-		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(ownershipEnded)).
+		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.enqueueConflicting), builder.WithPredicates(groupMoved)).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.enqueueConflicting), builder.WithPredicates(ownershipEnded)).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
-		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.brought)).
+		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.enqueueInstalled)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.naming)).
 		WatchesMetadata(namespace(), handler.EnqueueRequestsFromMapFunc(r.selecting))
@@ -123,8 +123,8 @@ func (r *Reconciler) needing(ctx context.Context, o client.Object) []reconcile.R
 	return r.list(ctx, all, client.MatchingFields{IndexCRD: o.GetName()})
 }
 
-// brought enqueues the CSVs that an InstallPlan installs.
-func (r *Reconciler) brought(_ context.Context, o client.Object) []reconcile.Request {
+// enqueueInstalled enqueues the CSVs that an InstallPlan installs.
+func (r *Reconciler) enqueueInstalled(_ context.Context, o client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, name := range o.(*olm.InstallPlan).Spec.ClusterServiceVersionNames {
 		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})

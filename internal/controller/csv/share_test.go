@@ -46,7 +46,7 @@ func TestShare(t *testing.T) {
 				Labels:          map[string]string{install.LabelOwner: tc.owner},
 				OwnerReferences: []metav1.OwnerReference{{Name: tc.owner, UID: tc.uid}},
 			}}
-			s.share(account, actual)
+			s.mergeOwners(account, actual)
 			var got []string
 			for _, o := range account.OwnerReferences {
 				got = append(got, o.Name)

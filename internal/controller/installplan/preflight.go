@@ -79,7 +79,7 @@ func (r *run) parts(bundle int) ([]task, error) {
 	}
 	var out []task
 	for _, o := range rendered.Objects {
-		object, err := install.Sealed(o.Object)
+		object, err := install.WithAppliedHash(o.Object)
 		if err != nil {
 			return nil, err
 		}

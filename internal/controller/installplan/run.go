@@ -280,7 +280,7 @@ func (r *run) grant(ctx context.Context) error {
 		if err := r.inherit(ctx, grant, b, csv.typed); err != nil {
 			return err
 		}
-		slices.SortFunc(grant.Beyond, func(a, b record.Reference) int {
+		slices.SortFunc(grant.OutsideNamespace, func(a, b record.Reference) int {
 			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
 		if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(csv.typed), grant); err != nil {
@@ -363,7 +363,7 @@ func (r *run) right(t task, owner metav1.OwnerReference) (*unstructured.Unstruct
 	csv.UID = cmp.Or(owner.UID, placeholder)
 	for _, o := range install.Permissions(installOf(csv, r.scope)) {
 		if o.GetObjectKind().GroupVersionKind() == t.object.GroupVersionKind() && o.GetNamespace() == t.object.GetNamespace() && o.GetName() == t.object.GetName() {
-			return install.Sealed(o.Object)
+			return install.WithAppliedHash(o.Object)
 		}
 	}
 	return nil, fmt.Errorf("%s is not rendered any more", t.title()) // unexpected: it was rendered from the same content

@@ -57,10 +57,10 @@ func (r *Reconciler) unlabel(ctx context.Context) error {
 	if err := r.Client.List(ctx, groups); err != nil {
 		return fmt.Errorf("listing the OperatorGroups: %w", err)
 	}
-	there := map[string]bool{}
+	existing := map[string]bool{}
 	for i := range groups.Items {
 		if key, _, err := groups.Items[i].OGLabelKeyAndValue(); err == nil {
-			there[key] = true
+			existing[key] = true
 		}
 	}
 	namespaces, err := r.namespaces(ctx)
@@ -69,7 +69,7 @@ func (r *Reconciler) unlabel(ctx context.Context) error {
 	}
 	for i := range namespaces {
 		for label := range namespaces[i].Labels {
-			if !operatorsv1.IsOperatorGroupLabel(label) || there[label] {
+			if !operatorsv1.IsOperatorGroupLabel(label) || existing[label] {
 				continue
 			}
 			if err := r.relabel(ctx, &namespaces[i], func(labels map[string]string) { delete(labels, label) }); err != nil {

@@ -57,12 +57,12 @@ func (r *Reconciler) apply(ctx context.Context, role *rbacv1.ClusterRole) error 
 // collect deletes the ClusterRoles of a deleted OperatorGroup. The garbage collector cannot: a cluster-scoped object cannot
 // have a namespaced owner. Any user with `patch` on a ClusterRole can label it as one of these, so their names count, too.
 func (r *Reconciler) collect(ctx context.Context, group types.NamespacedName) error {
-	gone := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
+	deleted := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: group.Name}}
 	list := &rbacv1.ClusterRoleList{}
-	if err := r.Client.List(ctx, list, client.MatchingLabels(install.GroupLabels(gone))); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingLabels(install.GroupLabels(deleted))); err != nil {
 		return fmt.Errorf("listing the ClusterRoles of deleted OperatorGroup %s: %w", group, err)
 	}
-	names := install.GroupRoleNames(gone)
+	names := install.GroupRoleNames(deleted)
 	for i := range list.Items {
 		role := &list.Items[i]
 		if !slices.Contains(names, role.Name) {

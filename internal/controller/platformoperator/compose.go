@@ -73,7 +73,7 @@ func (c composer) place(o *unstructured.Unstructured) error {
 
 // made returns the live object, applied unless it is as desired. It returns a conflict if that has another owner.
 func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := drift.Seal(desired, annotationComposed); err != nil {
+	if err := drift.SetAppliedHash(desired, annotationComposed); err != nil {
 		return nil, err
 	}
 	live, err := c.live(ctx, as, desired)

@@ -368,7 +368,7 @@ func (n *namespace) skip(sub *v1alpha1.Subscription, res *result) {
 
 // inPlaceOf returns the CSV that runs in place of a newest one whose installation waits, or failed before it started, or nil.
 func (n *namespace) inPlaceOf(head *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
-	if head == nil || csvchain.Begun(head) || head.Status.Phase != olm.CSVPhasePending && head.Status.Phase != olm.CSVPhaseFailed {
+	if head == nil || csvchain.InstallStarted(head) || head.Status.Phase != olm.CSVPhasePending && head.Status.Phase != olm.CSVPhaseFailed {
 		return nil
 	}
 	running := csvchain.Running(n.csvs, head.Spec.Replaces)

@@ -14,10 +14,10 @@ const MessageInterval = time.Second
 
 // SameExceptMessages reports whether two statuses differ at most in messages, update times and the list of requirements.
 func SameExceptMessages(a, b v1alpha1.ClusterServiceVersionStatus) bool {
-	return equality.Semantic.DeepEqual(wordless(a), wordless(b))
+	return equality.Semantic.DeepEqual(withoutMessages(a), withoutMessages(b))
 }
 
-func wordless(status v1alpha1.ClusterServiceVersionStatus) *v1alpha1.ClusterServiceVersionStatus {
+func withoutMessages(status v1alpha1.ClusterServiceVersionStatus) *v1alpha1.ClusterServiceVersionStatus {
 	out := status.DeepCopy()
 	out.Message, out.LastUpdateTime, out.RequirementStatus = "", nil, nil
 	for i := range out.Conditions {

@@ -70,7 +70,7 @@ func service(ctx context.Context, version string) (*resource.Resource, error) {
 // newExporter returns an Exporter that sends spans of a service with to.
 func newExporter(to sdktrace.SpanExporter, service *resource.Resource, log logr.Logger) *Exporter {
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(&quiet{SpanExporter: to, log: log}), sdktrace.WithResource(service), sdktrace.WithIDGenerator(given{}))
+		sdktrace.WithBatcher(&quietExporter{SpanExporter: to, log: log}), sdktrace.WithResource(service), sdktrace.WithIDGenerator(spanIDs{}))
 	return &Exporter{provider: provider, tracer: provider.Tracer("github.com/operator-status/operator-status")}
 }
 
@@ -106,27 +106,27 @@ func convert(in []tracing.Attribute) []attribute.KeyValue {
 // spanKey is the key of a context for the span to export.
 type spanKey struct{}
 
-// given generates the identifiers that the span in the context has.
-type given struct{}
+// spanIDs generates the identifiers that the span in the context has.
+type spanIDs struct{}
 
-func (given) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+func (spanIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	s := ctx.Value(spanKey{}).(tracing.Span)
 	return trace.TraceID(s.Trace), trace.SpanID(s.ID)
 }
 
-func (given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+func (spanIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	return trace.SpanID(ctx.Value(spanKey{}).(tracing.Span).ID)
 }
 
-// quiet logs when exporting begins to fail and when it works again, instead of every failure. The batcher calls it from
+// quietExporter logs when exporting begins to fail and when it works again, instead of every failure. The batcher calls it from
 // one goroutine.
-type quiet struct {
+type quietExporter struct {
 	sdktrace.SpanExporter
 	log     logr.Logger
 	failing bool
 }
 
-func (q *quiet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (q *quietExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := q.SpanExporter.ExportSpans(ctx, spans)
 	switch {
 	case err != nil && !q.failing:

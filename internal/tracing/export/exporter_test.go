@@ -104,7 +104,7 @@ func back(s sdktrace.ReadOnlySpan) tracing.Span {
 func TestQuiet(t *testing.T) {
 	var logged []string
 	to := &sink{}
-	q := &quiet{SpanExporter: to, log: funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})}
+	q := &quietExporter{SpanExporter: to, log: funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})}
 	for _, fail := range []error{nil, errors.New("refused"), errors.New("refused"), nil, nil, errors.New("refused")} {
 		to.fail = fail
 		if err := q.ExportSpans(t.Context(), nil); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	queued       = 1000 // updates that wait to be recorded; more are dropped
+	queueSize    = 1000 // updates that wait to be recorded; more are dropped
 	flushTimeout = 5 * time.Second
 )
 
@@ -38,7 +38,7 @@ type update struct {
 // NewRecorder returns a Recorder that ignores everything before leading is closed. It reads InstallPlans and
 // ClusterServiceVersions live, since a cache may be behind the status that was computed from them.
 func NewRecorder(live client.Reader, exporter *Exporter, leading <-chan struct{}, log logr.Logger) *Recorder {
-	return &Recorder{live: live, exporter: exporter, leading: leading, log: log, updates: make(chan update, queued)}
+	return &Recorder{live: live, exporter: exporter, leading: leading, log: log, updates: make(chan update, queueSize)}
 }
 
 // Handler returns a handler for the informer of Subscriptions.

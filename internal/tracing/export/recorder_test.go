@@ -50,7 +50,7 @@ func TestRecorder(t *testing.T) {
 	if n := len(r.updates); n != 1 {
 		t.Errorf("%d updates are enqueued", n)
 	}
-	for range 2 * queued { // does not block
+	for range 2 * queueSize { // does not block
 		handler.OnUpdate(before, after)
 	}
 	for len(r.updates) > 1 {
