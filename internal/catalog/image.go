@@ -26,7 +26,7 @@ func ParseImage(image string, options ...name.Option) (name.Reference, error) {
 	}
 	repository := reference.Context().RepositoryStr()
 	if !repositoryPath.MatchString(repository) {
-		return nil, fmt.Errorf("%q is no name of a repository: its components begin and end with a lower-case letter or a digit", repository)
+		return nil, fmt.Errorf("%q is not a valid repository name: its components begin and end with a lower-case letter or a digit", repository)
 	}
 	separator := ":"
 	if _, byDigest := reference.(name.Digest); byDigest {
@@ -51,7 +51,7 @@ func ParseImagePrefix(prefix string) (ImagePrefix, error) {
 		return ImagePrefix{}, err
 	}
 	if path != "" && !repositoryPath.MatchString(path) {
-		return ImagePrefix{}, fmt.Errorf("%q is no start of the name of a repository", path)
+		return ImagePrefix{}, fmt.Errorf("%q is not a valid prefix of a repository name", path)
 	}
 	host, port := splitPort(registry)
 	return ImagePrefix{host: host, port: port, path: path}, nil
@@ -89,7 +89,7 @@ func canonicalRegistry(registry string) (string, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
 		port = strconv.FormatUint(n, 10)
 	} else if port != "" {
-		return "", fmt.Errorf("%q is no port", port)
+		return "", fmt.Errorf("%q is not a valid port", port)
 	}
 	host = strings.TrimSuffix(host, ".")
 	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))

@@ -32,9 +32,9 @@ func TestParseImage(t *testing.T) {
 		"Hexadecimal": {"or read other bases", "0x7f.0.0.0x1:5000/foo:v1", "error: neither a host name nor an IP address"},
 		"Dots":        {"an HTTP client makes dots of these", "quay。io/acme/foo:v1", "error: "},
 		"Wide":        {"and letters of these", "ｑuay.io/acme/foo:v1", "error: neither a host name nor an IP address"},
-		"Parent":      {"a server may remove it", "quay.io/public/../acme/foo:v1", "error: no name of a repository"},
-		"Self":        {"a server may remove it", "quay.io/./acme/foo:v1", "error: no name of a repository"},
-		"Empty":       {"a server may remove it", "quay.io//acme/foo:v1", "error: no name of a repository"},
+		"Parent":      {"a server may remove it", "quay.io/public/../acme/foo:v1", "error: not a valid repository name"},
+		"Self":        {"a server may remove it", "quay.io/./acme/foo:v1", "error: not a valid repository name"},
+		"Empty":       {"a server may remove it", "quay.io//acme/foo:v1", "error: not a valid repository name"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ type boundedBody struct {
 // Read returns an Error with reason TooLarge after largestAnswer bytes.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "what the registry answers is larger than the limit of %s", messages.Size(largestAnswer))
+		return 0, catalog.Errorf(v1alpha1.ReasonTooLarge, "the registry's response is larger than the limit of %s", messages.Size(largestAnswer))
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -92,7 +92,7 @@ func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 	}
 	fields, ok := content.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s holds no object from line %d on", file, d.line)
+		return nil, fmt.Errorf("%s contains no object at line %d", file, d.line)
 	}
 	o := &unstructured.Unstructured{Object: fields}
 	if o.GetAPIVersion() == "" {
@@ -100,9 +100,9 @@ func decodeObject(file string, d document) (*unstructured.Unstructured, error) {
 	}
 	switch {
 	case o.GetKind() == "" || o.GetAPIVersion() == "":
-		return nil, fmt.Errorf("%s: the object from line %d on has no kind or no apiVersion", file, d.line)
+		return nil, fmt.Errorf("%s: the object at line %d has no kind or apiVersion", file, d.line)
 	case o.GetName() == "":
-		return nil, fmt.Errorf("%s: the %s from line %d on has no name", file, o.GetKind(), d.line)
+		return nil, fmt.Errorf("%s: the %s at line %d has no name", file, o.GetKind(), d.line)
 	}
 	return o, nil
 }
@@ -183,7 +183,7 @@ func (p puller) bundleImage(ctx context.Context, r *resolved) ([]text, error) {
 			continue
 		}
 		if files[name] == nil {
-			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is a link, and links are not followed: put the file itself there", image, name)
+			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "bundle image %s: %s is a link, and links are not followed: replace it with the file", image, name)
 		}
 		out = append(out, text{name: name, data: files[name]})
 	}

@@ -206,17 +206,17 @@ func (b *builder) content() (*catalog.Content, error) {
 
 func notACatalog(invalid map[string]string) error {
 	if len(invalid) == 0 {
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package")
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "it contains no file-based catalog: no olm.package")
 	}
 	first := slices.Sorted(maps.Keys(invalid))[0]
-	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package that can be read (%s: %s)", first, invalid[first])
+	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "it contains no file-based catalog: no olm.package can be read (%s: %s)", first, invalid[first])
 }
 
 // parse decodes one blob, without the objects in it, and returns its package. part is nil if the schema is unknown.
 func parse(meta *declcfg.Meta) (part any, packageName string, err error) {
 	switch meta.Schema {
 	case "":
-		return nil, meta.Package, fmt.Errorf("%s has no schema", cmp.Or(path.Join(meta.Package, meta.Name), "a part of it"))
+		return nil, meta.Package, fmt.Errorf("%s has no schema", cmp.Or(path.Join(meta.Package, meta.Name), "an object"))
 	case declcfg.SchemaPackage:
 		var p declcfg.Package
 		err = json.Unmarshal(meta.Blob, &p)
@@ -243,7 +243,7 @@ func parse(meta *declcfg.Meta) (part any, packageName string, err error) {
 
 func wrap(err error, meta *declcfg.Meta) error {
 	if err == nil && meta.Package == "" && (meta.Schema != declcfg.SchemaPackage || meta.Name == "") {
-		return fmt.Errorf("%s %q names no package", meta.Schema, meta.Name)
+		return fmt.Errorf("%s %q has no package", meta.Schema, meta.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", meta.Schema, meta.Name, err)

@@ -101,22 +101,22 @@ func TestReadInvalid(t *testing.T) {
 		"cycle": {
 			reason: "The circle is spelled out.",
 			bad:    graph("- {name: a, replaces: b}\n- {name: b, replaces: a}\n"),
-			want:   "channel stable: its bundles replace each other in a circle: a → b → a",
+			want:   "channel stable: its bundles have a replacement cycle: a → b → a",
 		},
 		"replaces itself": {
 			reason: "A circle of one is one.",
 			bad:    graph("- {name: a, replaces: a}\n- {name: b, replaces: a}\n"),
-			want:   "channel stable: its bundles replace each other in a circle: a → a",
+			want:   "channel stable: its bundles have a replacement cycle: a → a",
 		},
 		"two heads": {
 			reason: "Both are named, in order.",
 			bad:    graph("- {name: b}\n- {name: a}\n"),
-			want:   "channel stable has 2 newest bundles, which no other replaces or skips: a, b",
+			want:   "channel stable has 2 heads, which no other bundle replaces or skips: a, b",
 		},
 		"no head": {
 			reason: "Skips make circles too.",
 			bad:    graph("- {name: a, skips: [b]}\n- {name: b, skips: [a]}\n"),
-			want:   "channel stable has no newest bundle: each is replaced or skipped by another",
+			want:   "channel stable has no head: each bundle is replaced or skipped by another",
 		},
 		"empty channel": {
 			reason: "A channel without entries has nothing to install.",
@@ -126,12 +126,12 @@ func TestReadInvalid(t *testing.T) {
 		"unknown default channel": {
 			reason: "The error lists the channels that exist.",
 			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "defaultChannel: stable", "defaultChannel: fast", 1),
-			want:   "its default channel fast is not there (it has stable)",
+			want:   "its default channel fast does not exist (its channels: stable)",
 		},
 		"no default channel": {
 			reason: "Without one a Subscription without a channel could not be resolved.",
 			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "defaultChannel: stable", "", 1),
-			want:   "it names no default channel (it has stable)",
+			want:   "it has no default channel (its channels: stable)",
 		},
 		"no channel": {
 			reason: "A package alone offers nothing.",
@@ -141,17 +141,17 @@ func TestReadInvalid(t *testing.T) {
 		"no package": {
 			reason: "A bundle of a package without an olm.package.",
 			bad:    catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a"),
-			want:   "there are channels or bundles of it, but no olm.package",
+			want:   "it has channels or bundles, but no olm.package",
 		},
 		"two packages": {
 			reason: "One of them would have to be guessed.",
 			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + "---\nschema: olm.package\nname: bad\ndefaultChannel: stable\n",
-			want:   "there are 2 olm.package of that name",
+			want:   "it has 2 olm.package objects",
 		},
 		"two bundles": {
 			reason: "One of them would have to be guessed.",
 			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + catalogtest.BundleYAML("bad", "a", "1.0.1", "example.com/a2"),
-			want:   "there are two bundles a",
+			want:   "bundle a appears twice",
 		},
 		"missing bundle": {
 			reason: "An entry needs its bundle.",
@@ -224,14 +224,14 @@ func TestReadNothing(t *testing.T) {
 		"no file": {
 			reason: "An empty folder is no catalog, or it would look as if all its packages had gone.",
 			limits: catalog.DefaultLimits,
-			want:   "there is no file-based catalog in it: no olm.package", because: v1alpha1.ReasonNotACatalog,
+			want:   "it contains no file-based catalog: no olm.package", because: v1alpha1.ReasonNotACatalog,
 		},
 		"other files": {
 			reason: "The error names the files found instead.",
 			files:  map[string]string{"README.md": "# Hello: world: again"},
 			limits: catalog.DefaultLimits,
-			want: "there is no file-based catalog in it: no olm.package that can be read " +
-				"(README.md: README.md cannot be read: a part of it has no schema)", because: v1alpha1.ReasonNotACatalog,
+			want: "it contains no file-based catalog: no olm.package can be read " +
+				"(README.md: README.md cannot be read: an object has no schema)", because: v1alpha1.ReasonNotACatalog,
 		},
 		"too much to keep": {
 			reason: "Properties without end would fill the memory.",

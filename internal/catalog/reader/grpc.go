@@ -62,7 +62,7 @@ func (r *registry) dial() (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(r.largestMessage()))),
 	)
 	if err != nil {
-		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "spec.address %q is no address: %w", r.address, err)
+		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "spec.address %q is not a valid address: %w", r.address, err)
 	}
 	return out, nil
 }
@@ -126,7 +126,7 @@ func (r *registry) mayReceive() int64 { return idleTalk + 2*r.useful.Load() + r.
 // largestMessage limits a message, in bytes. It contains the ClusterServiceVersion twice.
 func (r *registry) largestMessage() int64 { return 2 * r.limits.Bundle }
 
-var errFlood = errors.New("it sends more than it is asked for")
+var errFlood = errors.New("it sends more data than requested")
 
 // content lists all bundles. It does not keep their objects.
 func (r *registry) content(ctx context.Context) (*catalog.Content, error) {
@@ -169,16 +169,16 @@ func (r *registry) failure(ctx context.Context, err error) error {
 	case catalog.AsError(err, "").Reason != "":
 		return err
 	case r.received.Load() > r.mayReceive():
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: %w", r.address, errFlood)
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is not an operator registry: %w", r.address, errFlood)
 	case ctx.Err() != nil:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer in time: %w", r.address, ctx.Err())
 	case answer.Code() == codes.Unimplemented:
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry", r.address)
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is not an operator registry", r.address)
 	case strings.HasPrefix(answer.Message(), unexpectedStatus):
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is no operator registry: it answers with HTTP status %s", r.address,
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is not an operator registry: it returned HTTP status %s", r.address,
 			httpStatus.FindString(answer.Message()[len(unexpectedStatus):]))
 	case r.answered.Load():
-		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: it answers with the error %s", r.address, answer.Code())
+		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: it returned the error %s", r.address, answer.Code())
 	default:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s cannot be read: %s", r.address, unwrapped(answer.Message()))
 	}
@@ -198,7 +198,7 @@ func unwrapped(message string) string {
 	}
 	message = strings.TrimPrefix(message, "transport: Error while dialing: ")
 	if rest, ok := strings.CutPrefix(message, "error reading server preface: "); ok {
-		return "it takes connections and does not answer as a registry does: " + rest
+		return "it accepts connections but does not answer like a registry: " + rest
 	}
 	return message
 }
@@ -288,7 +288,7 @@ func packages(ctx context.Context, registry *client.Client, b *builder, channels
 		d := b.drafts[name]
 		pkg, err := registry.GetPackage(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("asking for package %s: %w", name, err)
+			return nil, fmt.Errorf("getting package %s: %w", name, err)
 		}
 		d.Packages = []declcfg.Package{{Name: name, DefaultChannel: pkg.DefaultChannelName}}
 		if pkg.Deprecation != nil {
@@ -340,5 +340,5 @@ func apiTexts(in *api.Bundle) []text {
 }
 
 func notOffered(b *catalog.BundleRequest) error {
-	return catalog.Errorf(v1alpha1.ReasonBundleInvalid, "the catalog offers no bundle %s of package %s any more", b.Name, b.Package)
+	return catalog.Errorf(v1alpha1.ReasonBundleInvalid, "the catalog no longer offers bundle %s of package %s", b.Name, b.Package)
 }

@@ -124,7 +124,7 @@ func TestGRPCCycle(t *testing.T) {
 	d := b.drafts["foo"]
 	d.Channels = append(d.Channels, *channels[channelKey{"foo", "stable"}])
 	_, err := newPackage(d.DeclarativeConfig)
-	if err == nil || err.Error() != "channel stable: its bundles replace each other in a circle: a → b → a" {
+	if err == nil || err.Error() != "channel stable: its bundles have a replacement cycle: a → b → a" {
 		t.Errorf("A registry that does not check its graphs cannot make the resolver go in circles: %v", err)
 	}
 }
@@ -170,13 +170,13 @@ func TestGRPCQuotesNothing(t *testing.T) {
 		serve  func(net.Listener)
 		want   string
 	}{
-		"Error":         {"Its message is the server's.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, evil)) }, "cannot be read: it answers with the error Unknown"},
-		"Unavailable":   {"Also if it looks like one of the connection.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unavailable, evil)) }, "it answers with the error Unavailable"},
-		"Unimplemented": {"It is another service.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unimplemented, evil)) }, "is no operator registry"},
+		"Error":         {"Its message is the server's.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, evil)) }, "cannot be read: it returned the error Unknown"},
+		"Unavailable":   {"Also if it looks like one of the connection.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unavailable, evil)) }, "it returned the error Unavailable"},
+		"Unimplemented": {"It is another service.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unimplemented, evil)) }, "is not an operator registry"},
 		"Huge": {"A message has no length that would be too long for a status.",
 			func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, strings.Repeat(secret, 1<<19))) }, "the registry at"},
-		"HTML":     {"A page is no answer.", func(l net.Listener) { serveHTML(t, l, http.StatusOK, secret) }, "is no operator registry: it answers with HTTP status 200"},
-		"NotFound": {"Nor is that there is none.", func(l net.Listener) { serveHTML(t, l, http.StatusNotFound, secret) }, "is no operator registry"},
+		"HTML":     {"A page is no answer.", func(l net.Listener) { serveHTML(t, l, http.StatusOK, secret) }, "is not an operator registry: it returned HTTP status 200"},
+		"NotFound": {"Nor is that there is none.", func(l net.Listener) { serveHTML(t, l, http.StatusNotFound, secret) }, "is not an operator registry"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestGRPCQuotesNothing(t *testing.T) {
 
 func TestGRPCFlood(t *testing.T) {
 	_, err := ask(t, catalog.Request{Limits: catalog.DefaultLimits, Address: catalogtest.ServeFlood(t), Plaintext: true})
-	if err == nil || !strings.Contains(err.Error(), "is no operator registry: it sends more than it is asked for") {
+	if err == nil || !strings.Contains(err.Error(), "is not an operator registry: it sends more data than requested") {
 		t.Errorf("a server that only sends PINGs is given up, not read until the time is over: %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func (s *session) image(ctx context.Context) (*catalog.Content, error) {
 	switch {
 	case !ok && labels[labelDatabase] != "":
 		return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog,
-			"image %s looks like an sqlite index image, which is not supported: make it a file-based catalog with `opm migrate`", s.Image)
+			"image %s looks like an sqlite index image, which is not supported: convert it to a file-based catalog with `opm migrate`", s.Image)
 	case !ok:
 		folder = defaultConfigs
 	}
@@ -78,7 +78,7 @@ func (s *session) extract(ctx context.Context, image v1.Image, folder string) (i
 		total += max(f.size, 0)
 		switch {
 		case f.isLink():
-			return catalog.Errorf(v1alpha1.ReasonNotACatalog, "image %s: %s is a link, and links are not followed: put the file itself there", s.Image, f.path)
+			return catalog.Errorf(v1alpha1.ReasonNotACatalog, "image %s: %s is a link, and links are not followed: replace it with the file", s.Image, f.path)
 		case f.size > s.Limits.CatalogFile:
 			return catalog.Errorf(v1alpha1.ReasonTooLarge, "image %s: %s is larger than the limit of %s for a file", s.Image, f.path,
 				messages.Size(s.Limits.CatalogFile))
@@ -138,7 +138,7 @@ func (s *session) keepFrom(offset int64) func(*declcfg.Meta, declcfg.Bundle) err
 		defer mu.Unlock()
 		n, err := s.scratch.WriteAt(slices.Concat(whole.Blob, []byte("\n")), offset)
 		if err != nil {
-			return fmt.Errorf("keeping bundle %s: %w", b.Name, err)
+			return fmt.Errorf("storing bundle %s: %w", b.Name, err)
 		}
 		at := offset
 		offset += int64(n)

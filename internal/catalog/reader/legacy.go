@@ -63,7 +63,7 @@ func parseLegacy(files map[string][]byte) (*legacy, error) {
 	out.csvs = map[string]legacyObject{}
 	for name, same := range csvs {
 		if len(same) > 1 {
-			return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s: %s is there twice", keyCSVs, name)
+			return nil, catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s: %s appears twice", keyCSVs, name)
 		}
 		out.csvs[name] = same[0]
 	}
@@ -76,7 +76,7 @@ func parseLegacy(files map[string][]byte) (*legacy, error) {
 // parseKey decodes the list in a key.
 func parseKey(files map[string][]byte, key string, into any) error {
 	if err := yaml.Unmarshal(files[key], into); err != nil {
-		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s is no list of %s: %w", key, listsOf[key], inLine(err, 1))
+		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "key %s is not a list of %s: %w", key, listsOf[key], inLine(err, 1))
 	}
 	return nil
 }

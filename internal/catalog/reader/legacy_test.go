@@ -65,7 +65,7 @@ func TestLegacyConfigMap(t *testing.T) {
 		Invalid: map[string]string{
 			"none": "channel stable: its currentCSV none.v1 is not in clusterServiceVersions",
 			"lost": "channel stable: lost.v1 owns CustomResourceDefinition losts.example.com, which is not in customResourceDefinitions",
-			"two":  "its default channel slow is not there (it has stable, fast)",
+			"two":  "its default channel slow does not exist (its channels: stable, fast)",
 		},
 	}
 	if diff := cmp.Diff(want, l.content()); diff != "" {
@@ -116,16 +116,16 @@ func TestLegacyConfigMapUnreadable(t *testing.T) {
 	}{
 		"not YAML": {
 			reason: "The error contains the key and the line.", csvs: "a\nb: c: d", packages: "[]",
-			want: "NotACatalog: key clusterServiceVersions is no list of objects: line 2: mapping values are not allowed in this context",
+			want: "NotACatalog: key clusterServiceVersions is not a list of objects: line 2: mapping values are not allowed in this context",
 		},
 		"no list": {
 			reason: "The error contains the key.", csvs: "[]", packages: "{a: b}",
-			want: "NotACatalog: key packages is no list of package manifests: error unmarshaling JSON: while decoding JSON: " +
+			want: "NotACatalog: key packages is not a list of package manifests: error unmarshaling JSON: while decoding JSON: " +
 				"json: cannot unmarshal object into Go value of type []reader.legacyPackage",
 		},
 		"twice": {
 			reason: "One of them would have to be guessed.", csvs: "[{metadata: {name: a}}, {metadata: {name: a}}]", packages: "[]",
-			want: "NotACatalog: key clusterServiceVersions: a is there twice",
+			want: "NotACatalog: key clusterServiceVersions: a appears twice",
 		},
 	}
 	for name, tc := range tests {

@@ -33,12 +33,12 @@ func newPackage(config declcfg.DeclarativeConfig) (*catalog.Package, error) {
 	}
 	for _, c := range config.Channels {
 		if cycle := replacesCycle(c.Entries); cycle != nil {
-			return nil, fmt.Errorf("channel %s: its bundles replace each other in a circle: %s", c.Name, strings.Join(cycle, " → "))
+			return nil, fmt.Errorf("channel %s: its bundles have a replacement cycle: %s", c.Name, strings.Join(cycle, " → "))
 		}
 		channel := &catalog.Channel{Name: c.Name, Entries: map[string]*catalog.Entry{}}
 		for _, e := range c.Entries {
 			if bundles[e.Name] == nil {
-				return nil, fmt.Errorf("channel %s: there is no bundle %s", c.Name, e.Name)
+				return nil, fmt.Errorf("channel %s: bundle %s not found", c.Name, e.Name)
 			}
 			channel.Entries[e.Name] = &catalog.Entry{Bundle: bundles[e.Name], Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange}
 		}
@@ -63,7 +63,7 @@ func newBundle(b declcfg.Bundle) (*catalog.Bundle, error) {
 			}
 			version, err := semver.ParseTolerant(of.Version)
 			if err != nil {
-				return nil, fmt.Errorf("%q is no version as of semver.org: %w", of.Version, err)
+				return nil, fmt.Errorf("%q is not a semantic version: %w", of.Version, err)
 			}
 			out.Version = version
 		case property.TypeGVK:
@@ -123,10 +123,10 @@ func validate(name string, config *declcfg.DeclarativeConfig) error {
 	slices.SortFunc(config.Bundles, func(a, b declcfg.Bundle) int { return cmp.Compare(a.Name, b.Name) })
 	switch len(config.Packages) {
 	case 0:
-		return errors.New("there are channels or bundles of it, but no olm.package")
+		return errors.New("it has channels or bundles, but no olm.package")
 	case 1:
 	default:
-		return fmt.Errorf("there are %d olm.package of that name", len(config.Packages))
+		return fmt.Errorf("it has %d olm.package objects", len(config.Packages))
 	}
 	for _, check := range []func(*declcfg.DeclarativeConfig) error{bundlesOnce, defaultChannelThere, oneHead} {
 		if err := check(config); err != nil {
@@ -142,7 +142,7 @@ func validate(name string, config *declcfg.DeclarativeConfig) error {
 func bundlesOnce(config *declcfg.DeclarativeConfig) error {
 	for i := 1; i < len(config.Bundles); i++ {
 		if config.Bundles[i].Name == config.Bundles[i-1].Name {
-			return fmt.Errorf("there are two bundles %s", config.Bundles[i].Name)
+			return fmt.Errorf("bundle %s appears twice", config.Bundles[i].Name)
 		}
 	}
 	return nil
@@ -161,16 +161,16 @@ func defaultChannelThere(config *declcfg.DeclarativeConfig) error {
 	case len(names) == 0:
 		return errors.New("it has no channel")
 	case want == "":
-		return fmt.Errorf("it names no default channel (it has %s)", messages.List(names, 5, ", "))
+		return fmt.Errorf("it has no default channel (its channels: %s)", messages.List(names, 5, ", "))
 	}
-	return fmt.Errorf("its default channel %s is not there (it has %s)", want, messages.List(names, 5, ", "))
+	return fmt.Errorf("its default channel %s does not exist (its channels: %s)", want, messages.List(names, 5, ", "))
 }
 
 // oneHead returns an error unless each channel has exactly one head, which no other bundle replaces or skips.
 func oneHead(config *declcfg.DeclarativeConfig) error {
 	for _, c := range config.Channels {
 		if cycle := replacesCycle(c.Entries); cycle != nil {
-			return fmt.Errorf("channel %s: its bundles replace each other in a circle: %s", c.Name, strings.Join(cycle, " → "))
+			return fmt.Errorf("channel %s: its bundles have a replacement cycle: %s", c.Name, strings.Join(cycle, " → "))
 		}
 		passed := map[string]bool{}
 		for _, e := range c.Entries {
@@ -190,9 +190,9 @@ func oneHead(config *declcfg.DeclarativeConfig) error {
 		case len(c.Entries) == 0:
 			return fmt.Errorf("channel %s has no entry", c.Name)
 		case len(heads) == 0:
-			return fmt.Errorf("channel %s has no newest bundle: each is replaced or skipped by another", c.Name)
+			return fmt.Errorf("channel %s has no head: each bundle is replaced or skipped by another", c.Name)
 		case len(heads) > 1:
-			return fmt.Errorf("channel %s has %d newest bundles, which no other replaces or skips: %s", c.Name, len(heads), messages.List(heads, 5, ", "))
+			return fmt.Errorf("channel %s has %d heads, which no other bundle replaces or skips: %s", c.Name, len(heads), messages.List(heads, 5, ", "))
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 	}
 	reference, err := catalog.ParseImage(image, options...)
 	if err != nil {
-		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
+		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q is not a valid image reference: %w", image, err)
 	}
 	if _, byDigest := reference.(name.Digest); p.requireDigests && !byDigest {
 		return nil, catalog.Errorf(v1alpha1.ReasonDigestRequired, "image %s is referred to by a tag, which can be moved to another image, and --require-digests "+
@@ -81,7 +81,7 @@ func (p puller) resolve(ctx context.Context, image string) (*resolved, error) {
 		return nil, silent
 	}
 	if refused(err) && len(problems) == 0 && credentials[0] == authn.Anonymous {
-		problems = []string{"spec.secrets names no Secret with credentials for it"}
+		problems = []string{"no Secret in spec.secrets has credentials for it"}
 	}
 	return nil, pullFailure(image, err, problems...)
 }
@@ -116,7 +116,7 @@ func pullFailure(image string, err error, problems ...string) error {
 // answered describes an error response without quoting its body: the server need not be a registry, and a reader of the
 // CatalogSource's status may not be allowed to read from that server.
 func answered(answer *transport.Error) string {
-	out := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	out := fmt.Sprintf("the registry returned %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	for _, d := range answer.Errors {
 		if slices.Contains(registryCodes, d.Code) {
 			return out + " (" + string(d.Code) + ")"
@@ -179,7 +179,7 @@ func (p puller) choose(r *resolved) (v1.Image, error) {
 		return !d.MediaType.IsImage() || d.Platform != nil && d.Platform.OS == "unknown" // an attestation
 	})
 	if len(images) == 0 {
-		return nil, fmt.Errorf("it is a list of no images")
+		return nil, fmt.Errorf("its index contains no images")
 	}
 	chosen := images[0]
 	for _, d := range images {

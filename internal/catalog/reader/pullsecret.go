@@ -25,7 +25,7 @@ func (s pullSecrets) credentials(repository name.Repository) (out []authn.Authen
 	for _, secret := range s.all {
 		found, err := config.LoadFromReader(strings.NewReader(secret.Config))
 		if err != nil { // the error may quote credentials
-			problems = append(problems, "pull secret "+secret.Name+", which spec.secrets names, holds no credentials in the form of docker's config.json")
+			problems = append(problems, "pull secret "+secret.Name+" of spec.secrets has no credentials in the format of Docker's config.json")
 			continue
 		}
 		if c := match(found, repository); c != nil {

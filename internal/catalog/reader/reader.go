@@ -19,7 +19,7 @@ import (
 func Serve() error {
 	child, err := sandbox.Enter()
 	if err != nil {
-		return fmt.Errorf("giving up what reading needs not: %w", err)
+		return fmt.Errorf("dropping privileges: %w", err)
 	}
 	for {
 		var request catalog.Request
@@ -35,7 +35,7 @@ func Serve() error {
 			last = catalog.Answer{Failure: &catalog.Failure{Reason: failed.Reason, Message: failed.Error()}}
 		}
 		if err := child.Send(last); err != nil {
-			return fmt.Errorf("answering: %w", err)
+			return fmt.Errorf("writing an answer: %w", err)
 		}
 	}
 }

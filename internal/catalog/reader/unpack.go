@@ -135,7 +135,7 @@ func noArchive(rest io.Reader) error {
 	if _, err := io.Copy(io.Discard, rest); err != nil {
 		return err
 	}
-	return unfit("a layer of the image is no archive of files")
+	return unfit("a layer of the image is not a tar archive")
 }
 
 // largestWindow limits the window of zstd in bytes, which has to fit into memory. Image builders use a quarter of it.
@@ -171,7 +171,7 @@ const (
 func (u *unpacker) entry(header *tar.Header, content io.Reader) (emptied []string, err error) {
 	name := path.Clean(header.Name)
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return nil, unfit(fmt.Sprintf("the image points outside its archive by %q", messages.Clip(name, 200)))
+		return nil, unfit(fmt.Sprintf("the image has a path that points outside its archive: %q", messages.Clip(name, 200)))
 	}
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	folder, base := path.Split(name)
@@ -236,10 +236,10 @@ func (u unfit) Error() string { return string(u) }
 
 var (
 	// errTooMuch means that the layers have more bytes than the limit.
-	errTooMuch = errors.New("more than was to be read")
+	errTooMuch = errors.New("the layers exceed the size limit")
 
 	// errTooMany means that an image has more files than the limit.
-	errTooMany = errors.New("more files than were to be read")
+	errTooMany = errors.New("the image exceeds the limit of files")
 )
 
 // capped reads until ctx is done or the limit is exceeded. It decrements left by the bytes read.

@@ -79,7 +79,7 @@ func TestUnpack(t *testing.T) {
 			reason: "Nothing of an image that points outside is used.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/../../x", "x")},
 			folder: "/configs",
-			err:    `the image points outside its archive by "../x"`,
+			err:    `the image has a path that points outside its archive: "../x"`,
 		},
 		"a long name": {
 			reason: "No file could have it.",
@@ -153,7 +153,7 @@ func TestUnpackNoArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unpacked(image, "/configs"); !errors.Is(err, unfit("a layer of the image is no archive of files")) {
+	if _, err := unpacked(image, "/configs"); !errors.Is(err, unfit("a layer of the image is not a tar archive")) {
 		t.Errorf("An image of something else is no broken one, to be pulled again and again: %v", err)
 	}
 }

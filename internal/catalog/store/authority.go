@@ -39,7 +39,7 @@ func parseAuthority(value string) (authority, error) {
 	kind, rest, ok := strings.Cut(value, "/")
 	name, key, _ := strings.Cut(rest, "#")
 	if !ok || name == "" || kind != authorityConfigMap && kind != authoritySecret {
-		return authority{}, fmt.Errorf("annotation %s is %q: it has to be %s, %s/<name> or %s/<name>, with #<key> unless the key is %s",
+		return authority{}, fmt.Errorf("annotation %s is %q: it must be %s, %s/<name> or %s/<name>, with #<key> unless the key is %s",
 			v1alpha1.AnnotationRegistryCA, value, authoritySystem, authorityConfigMap, authoritySecret, defaultAuthorityKey)
 	}
 	return authority{kind: kind, name: name, key: cmp.Or(key, defaultAuthorityKey)}, nil
@@ -62,7 +62,7 @@ func (a authority) pool(ctx context.Context, reader client.Reader, namespace str
 		out = x509.NewCertPool() // a system without certificates is no reason to reject these
 	}
 	if !out.AppendCertsFromPEM(text) {
-		return nil, catalog.Errorf(v1alpha1.ReasonCertificateAuthorityInvalid, "%s, which annotation %s names, has no certificate in PEM form",
+		return nil, catalog.Errorf(v1alpha1.ReasonCertificateAuthorityInvalid, "%s, which annotation %s names, has no certificate in PEM format",
 			a, v1alpha1.AnnotationRegistryCA)
 	}
 	return out, nil
@@ -84,8 +84,8 @@ func (a authority) read(ctx context.Context, reader client.Reader, namespace str
 func certificateError(host string, err error) error {
 	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return catalog.Errorf(v1alpha1.ReasonCertificateAuthorityInvalid,
-			"connecting to %s by TLS: %w: annotation %s of the CatalogSource names the authority to trust",
+			"connecting to %s with TLS: %w: set the certificate authority to trust in annotation %s of the CatalogSource",
 			host, unknown, v1alpha1.AnnotationRegistryCA)
 	}
-	return fmt.Errorf("connecting to %s by TLS: %w", host, err)
+	return fmt.Errorf("connecting to %s with TLS: %w", host, err)
 }

@@ -50,11 +50,11 @@ func TestAuthority(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, value, want string // want is empty if it connects
 	}{
-		"Unknown":   {"Anyone could create such a certificate.", "system", "annotation operatorstatus.io/registry-ca of the CatalogSource names the authority"},
+		"Unknown":   {"Anyone could create such a certificate.", "system", "set the certificate authority to trust in annotation operatorstatus.io/registry-ca of the CatalogSource"},
 		"ConfigMap": {"The author of the CatalogSource chooses which authority to trust.", "configmap/ca", ""},
 		"Secret":    {"Where certificates are kept, too.", "secret/ca#tls.crt", ""},
-		"NoKey":     {"What is not there is not trusted.", "secret/ca", "has no certificate in PEM form"},
-		"NotPEM":    {"Nor what is no certificate.", "configmap/ca#none", "has no certificate in PEM form"},
+		"NoKey":     {"What is not there is not trusted.", "secret/ca", "has no certificate in PEM format"},
+		"NotPEM":    {"Nor what is no certificate.", "configmap/ca#none", "has no certificate in PEM format"},
 		"NoObject":  {"It may be created yet.", "configmap/other", `configmaps "other" not found`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (o *configMapOrigin) get(ctx context.Context) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{}
 	if err := o.reader.Get(ctx, o.key, cm); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, catalog.Errorf(v1alpha1.ReasonConfigMapNotFound, "ConfigMap %s, which spec.configMap names, is not there", o.key)
+			return nil, catalog.Errorf(v1alpha1.ReasonConfigMapNotFound, "ConfigMap %s of spec.configMap not found", o.key)
 		}
 		return nil, catalog.Errorf(v1alpha1.ReasonUnreachable, "reading ConfigMap %s: %w", o.key, err)
 	}

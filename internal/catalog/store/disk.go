@@ -46,16 +46,16 @@ type use struct {
 func openDisk(dir string) (*disk, error) {
 	d := &disk{dir: dir, held: map[string]int{}, used: map[types.NamespacedName]use{}}
 	if err := os.RemoveAll(filepath.Join(dir, "new")); err != nil {
-		return nil, fmt.Errorf("removing what an earlier run did not finish: %w", err)
+		return nil, fmt.Errorf("removing the unfinished files of an earlier run: %w", err)
 	}
 	for _, sub := range []string{"content", "used", "new"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, fmt.Errorf("making the folder that catalogs are kept in: %w", err)
+			return nil, fmt.Errorf("creating the folder for catalogs: %w", err)
 		}
 	}
 	files, err := os.ReadDir(filepath.Join(dir, "used"))
 	if err != nil {
-		return nil, fmt.Errorf("reading what catalogs are kept: %w", err)
+		return nil, fmt.Errorf("listing the stored catalogs: %w", err)
 	}
 	for _, f := range files {
 		namespace, name, ok := strings.Cut(strings.TrimSuffix(f.Name(), ".json"), "_")
@@ -150,12 +150,12 @@ func (d *disk) forgetOthers(there func(types.NamespacedName) bool) error {
 	d.mu.Unlock()
 	for _, key := range gone {
 		if err := d.forget(key); err != nil {
-			return fmt.Errorf("forgetting catalog %s: %w", key, err)
+			return fmt.Errorf("removing catalog %s: %w", key, err)
 		}
 	}
 	contents, err := os.ReadDir(filepath.Join(d.dir, "content"))
 	if err != nil {
-		return fmt.Errorf("reading what catalogs are kept: %w", err)
+		return fmt.Errorf("listing the stored catalogs: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,7 +203,7 @@ func (d *disk) size(digest string) (bytes int64) {
 func (d *disk) folder() (string, error) {
 	out, err := os.MkdirTemp(filepath.Join(d.dir, "new"), "content")
 	if err != nil {
-		return "", fmt.Errorf("making a folder for the catalog: %w", err)
+		return "", fmt.Errorf("creating a folder for the catalog: %w", err)
 	}
 	return out, nil
 }
@@ -214,7 +214,7 @@ func (d *disk) add(digest, folder string) error {
 		return nil // another CatalogSource with the same content was first
 	}
 	if err := os.Rename(folder, d.contentDir(digest)); err != nil && !d.has(digest) {
-		return fmt.Errorf("keeping the catalog: %w", err)
+		return fmt.Errorf("storing the catalog: %w", err)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (d *disk) add(digest, folder string) error {
 func (d *disk) read(digest string, limits catalog.Limits) (*catalog.Content, error) {
 	f, err := os.Open(filepath.Join(d.contentDir(digest), contentFile))
 	if err != nil {
-		return nil, fmt.Errorf("reading the catalog that was kept: %w", err)
+		return nil, fmt.Errorf("reading the stored catalog: %w", err)
 	}
 	defer func() { _ = f.Close() }() // opened for reading
 	out := catalog.NewContent()
@@ -234,7 +234,7 @@ func (d *disk) read(digest string, limits catalog.Limits) (*catalog.Content, err
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the catalog that was kept: %w", err)
+			return nil, fmt.Errorf("reading the stored catalog: %w", err)
 		}
 		out.Add(a)
 	}

@@ -55,7 +55,7 @@ func newGRPCOrigin(address string, a access) (*grpcOrigin, error) {
 		}),
 	)
 	if err != nil {
-		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "spec.address %q is no address: %w", address, err)
+		return nil, catalog.Errorf(v1alpha1.ReasonSpecInvalid, "spec.address %q is not a valid address: %w", address, err)
 	}
 	return &grpcOrigin{address: address, plaintext: to.Plaintext, access: a, conn: conn}, nil
 }
@@ -88,7 +88,7 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 	})
 	o.settle(ctx)
 	if err == nil && !o.ready {
-		err = catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer any more", o.address)
+		err = catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s no longer answers", o.address)
 	}
 	if err != nil {
 		return known, err
@@ -96,7 +96,7 @@ func (o *grpcOrigin) read(ctx context.Context, known *reading) (*reading, error)
 	return &reading{content: content, access: o.access, ask: func(_ context.Context, request *catalog.Request) (io.ReadCloser, error) {
 		channel, ok := channelOf(content, request.Bundle)
 		if !ok {
-			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "the catalog offers no bundle %s of package %s any more", request.Bundle.Name,
+			return nil, catalog.Errorf(v1alpha1.ReasonBundleInvalid, "the catalog no longer offers bundle %s of package %s", request.Bundle.Name,
 				request.Bundle.Package)
 		}
 		request.Address, request.Plaintext, request.Bundle.Channel = o.address, o.plaintext, channel

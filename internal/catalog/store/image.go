@@ -95,7 +95,7 @@ func (o *imageOrigin) reading(u use, content *catalog.Content, release func()) *
 		ask: func(_ context.Context, request *catalog.Request) (io.ReadCloser, error) {
 			kept, err := o.disk.bundle(u.Digest, request.Bundle)
 			if err != nil {
-				return nil, catalog.Errorf(v1alpha1.ReasonUnreachable, "what was kept of image %s cannot be read: %w", o.image, err)
+				return nil, catalog.Errorf(v1alpha1.ReasonUnreachable, "the stored content of image %s cannot be read: %w", o.image, err)
 			}
 			return kept, nil
 		},
@@ -123,7 +123,7 @@ func (p *pull) take(c *conversation, a catalog.Answer) error {
 		p.signedBy = a.Resolved.SignedBy
 		return p.resolved(c, a.Resolved.Digest)
 	case p.kept == nil || p.kept.answers == nil:
-		return errors.New("the process that reads images answers what it was not asked for")
+		return errors.New("the image reader sent an unexpected answer")
 	case a.Kept != nil:
 		return p.keep(c, a.Kept)
 	}
@@ -156,11 +156,11 @@ func (p *pull) keep(c *conversation, b *catalog.KeptBundle) error {
 	}
 	f, err := os.OpenFile(filepath.Join(p.kept.dir, bundleFile(b.Package, b.Name)), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("keeping the catalog: %w", err)
+		return fmt.Errorf("storing the catalog: %w", err)
 	}
 	_, err = io.Copy(f, io.NewSectionReader(c.scratch(), b.Offset, b.Size))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keeping the catalog: %w", err)
+		return fmt.Errorf("storing the catalog: %w", err)
 	}
 	return nil
 }

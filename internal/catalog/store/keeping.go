@@ -36,7 +36,7 @@ func (d *disk) keep(digest string, limits catalog.Limits) (k *keeping, there boo
 	}
 	if err != nil {
 		k.close()
-		return nil, false, fmt.Errorf("keeping the catalog: %w", err)
+		return nil, false, fmt.Errorf("storing the catalog: %w", err)
 	}
 	return k, false, nil
 }
@@ -53,7 +53,7 @@ func (k *keeping) finish() (release func(), err error) {
 		err := k.answers.Close()
 		k.answers = nil
 		if err != nil {
-			return nil, fmt.Errorf("keeping the catalog: %w", err)
+			return nil, fmt.Errorf("storing the catalog: %w", err)
 		}
 		if err := k.disk.add(k.digest, k.dir); err != nil {
 			return nil, err

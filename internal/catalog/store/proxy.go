@@ -59,7 +59,7 @@ func tunnel(ctx context.Context, conn net.Conn, proxy *url.URL, host string) err
 		return err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", answer.Status)
+		return fmt.Errorf("it returned %s", answer.Status)
 	}
 	return nil
 }

@@ -36,13 +36,13 @@ func (s pullSecrets) one(ctx context.Context, key types.NamespacedName) (catalog
 	secret := &corev1.Secret{}
 	if err := s.reader.Get(ctx, key, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return catalog.PullSecret{}, fmt.Errorf("pull secret %s, which spec.secrets names, is not there", key)
+			return catalog.PullSecret{}, fmt.Errorf("pull secret %s of spec.secrets not found", key)
 		}
-		return catalog.PullSecret{}, fmt.Errorf("reading Secret %s, which spec.secrets names: %w", key, err)
+		return catalog.PullSecret{}, fmt.Errorf("reading Secret %s of spec.secrets: %w", key, err)
 	}
 	text, err := dockerConfig(secret)
 	if err != nil {
-		return catalog.PullSecret{}, fmt.Errorf("pull secret %s, which spec.secrets names, %w", key, err)
+		return catalog.PullSecret{}, fmt.Errorf("pull secret %s of spec.secrets %w", key, err)
 	}
 	return catalog.PullSecret{Name: key.String(), Config: text}, nil
 }
@@ -55,9 +55,9 @@ func dockerConfig(secret *corev1.Secret) (string, error) {
 	if secret.Type == corev1.SecretTypeDockercfg {
 		text, err := json.Marshal(map[string]json.RawMessage{"auths": secret.Data[corev1.DockerConfigKey]})
 		if err != nil {
-			return "", fmt.Errorf("holds no JSON in %s", corev1.DockerConfigKey)
+			return "", fmt.Errorf("has no valid JSON in %s", corev1.DockerConfigKey)
 		}
 		return string(text), nil
 	}
-	return "", fmt.Errorf("is of type %q: it has to be %s or %s", secret.Type, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeDockercfg)
+	return "", fmt.Errorf("is of type %q: it must be %s or %s", secret.Type, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeDockercfg)
 }

@@ -49,7 +49,7 @@ func ParseAllowed(list string) ([]netip.Prefix, error) {
 	for _, text := range fields(list) {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no CIDR such as 10.0.0.0/8: %w", text, err)
+			return nil, fmt.Errorf("%q is not a CIDR such as 10.0.0.0/8: %w", text, err)
 		}
 		out = append(out, prefix.Masked())
 	}
@@ -142,7 +142,7 @@ const dialTimeout = 30 * time.Second
 func (r route) check(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return catalog.Errorf(v1alpha1.ReasonAddressNotAllowed, "%s is no address: %w", address, err)
+		return catalog.Errorf(v1alpha1.ReasonAddressNotAllowed, "%s is not a valid address: %w", address, err)
 	}
 	addr := embedded(at.Addr().WithZone(""))
 	if r.trusted || slices.ContainsFunc(r.Allowed, func(p netip.Prefix) bool { return p.Contains(addr) }) {
@@ -153,7 +153,7 @@ func (r route) check(address string) error {
 	case addr.IsLoopback() || addr.IsUnspecified():
 		what = "the manager's own host"
 	case addr.IsLinkLocalUnicast() || addr.IsMulticast():
-		what = "the manager's own network alone"
+		what = "the manager's own network"
 	case slices.Contains(metadata, addr):
 		what = "a cloud's metadata service"
 	case slices.ContainsFunc(r.APIServer, func(server netip.Addr) bool { return server.Unmap() == addr }):
@@ -162,7 +162,7 @@ func (r route) check(address string) error {
 		return nil
 	}
 	return catalog.Errorf(v1alpha1.ReasonAddressNotAllowed,
-		"%s is an address of %s, where a catalog that is not trusted with the cluster may not point. To allow it: --catalog-allow-cidr of the manager",
+		"%s is an address of %s, which an untrusted catalog must not use. To allow it: --catalog-allow-cidr of the manager",
 		addr, what)
 }
 
@@ -210,7 +210,7 @@ func (r *Reach) plaintext(host string) error {
 	}
 	return catalog.Errorf(v1alpha1.ReasonPlaintextNotAllowed,
 		"Connecting to %s without TLS would let an attacker on the network path change what is installed. To allow it: --catalog-plaintext=%s of the manager. "+
-			"A registry with TLS is connected to with it if annotation %s configures how to verify it", host, name, v1alpha1.AnnotationRegistryCA)
+			"For a registry with TLS, annotation %s configures how to verify it", host, name, v1alpha1.AnnotationRegistryCA)
 }
 
 // plaintext returns an Error with reason PlaintextNotAllowed unless this catalog may connect to the host without TLS.

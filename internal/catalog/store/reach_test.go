@@ -51,7 +51,7 @@ func TestReachAddresses(t *testing.T) {
 		"Allowed":            {"The admin may open some.", "tenant", "127.0.0.0/8", "127.0.0.1:5000", ""},
 		"AllowedOthers":      {"And only those.", "tenant", "127.0.0.0/8", "[::1]:5000", "--catalog-allow-cidr"},
 		"Trusted":            {"A trusted catalog points anywhere.", "olm", "", "127.0.0.1:5000", ""},
-		"NoAddress":          {"What is none is not dialled.", "tenant", "", "localhost:5000", "no address"},
+		"NoAddress":          {"What is none is not dialled.", "tenant", "", "localhost:5000", "is not a valid address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tenants(tc.allowed, "").of(types.NamespacedName{Namespace: tc.namespace}).check(tc.address)

@@ -109,7 +109,7 @@ func (r *readers) with(ctx context.Context, to route, f func(*sandbox.Process) (
 func whyEnded(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrTurnOver) {
-		return catalog.Errorf(v1alpha1.ReasonReadPreempted, "%w: it is read again later", cause)
+		return catalog.Errorf(v1alpha1.ReasonReadPreempted, "%w; it will be read again", cause)
 	}
 	return cause
 }
@@ -248,7 +248,7 @@ func (r *readers) end(p *sandbox.Process) {
 
 // errTogether is the reason why a process within its own limit was ended.
 var errTogether = catalog.Errorf(v1alpha1.ReasonCatalogsTooLarge,
-	"several large catalogs are being read, which together needs more than the limit of %s of memory: it is read again later",
+	"reading several large catalogs at once exceeds the memory limit of %s; it will be read again",
 	messages.Size(readersMemory))
 
 // watchMemory ends a process when all processes together use too much memory. It returns when none is left.

@@ -117,7 +117,7 @@ func (r *Reconciler) kubernetes(cs *olm.CatalogSource) (version.Info, time.Durat
 	}
 	out, err := r.Discovery.ServerVersion()
 	if err != nil {
-		return version.Info{}, 0, fmt.Errorf("asking the API server for its version, to resolve annotation %s of CatalogSource %s: %w",
+		return version.Info{}, 0, fmt.Errorf("getting the version of the API server, to resolve annotation %s of CatalogSource %s: %w",
 			annotationImageTemplate, client.ObjectKeyFromObject(cs), err)
 	}
 	return *out, defaultEvery, nil
@@ -247,7 +247,7 @@ func (r *Reconciler) record(ctx context.Context, key types.NamespacedName, f *po
 			err = r.disk.forget(key)
 		}
 		if err != nil {
-			log.FromContext(ctx).Error(err, "Recording the Secrets and ConfigMaps of a CatalogSource", "catalogSource", key)
+			log.FromContext(ctx).Error(err, "Failed to record the Secrets and ConfigMaps of a CatalogSource", "catalogSource", key)
 		}
 	}
 	r.Store.record(key, read, o)
@@ -346,7 +346,7 @@ func logTransition(ctx context.Context, before, after []metav1.Condition) {
 // ConfigMaps is cached. around wraps the reconciler to run it only in the right mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	if r.Dir == "" {
-		return errors.New("a folder to keep catalogs in is needed")
+		return errors.New("a folder for catalogs is required")
 	}
 	if r.Limits == (catalog.Limits{}) {
 		r.Limits = catalog.DefaultLimits

@@ -182,7 +182,7 @@ func secrets(t *testing.T, w *world) {
 		},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "opaque"}},
 	)
-	refused := "False ImagePullFailed: pulling image " + image + ": the registry answers 401 Unauthorized"
+	refused := "False ImagePullFailed: pulling image " + image + ": the registry returned 401 Unauthorized"
 	tests := map[string]struct {
 		reason  string
 		secrets []string
@@ -206,16 +206,16 @@ func secrets(t *testing.T, w *world) {
 		},
 		"none": {
 			reason: "The message suggests a fix.",
-			want:   refused + " (spec.secrets names no Secret with credentials for it)",
+			want:   refused + " (no Secret in spec.secrets has credentials for it)",
 		},
 		"missing": {
 			reason: "A Secret that is not there is named.", secrets: []string{"missing"},
-			want: refused + " (pull secret " + namespace + "/missing, which spec.secrets names, is not there)",
+			want: refused + " (pull secret " + namespace + "/missing of spec.secrets not found)",
 		},
 		"opaque": {
 			reason: "A Secret of another type is named.", secrets: []string{"opaque"},
 			want: refused + " (pull secret " + namespace +
-				"/opaque, which spec.secrets names, is of type \"Opaque\": it has to be kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg)",
+				"/opaque of spec.secrets is of type \"Opaque\": it must be kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg)",
 		},
 	}
 	for name, tc := range tests {

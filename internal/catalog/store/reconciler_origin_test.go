@@ -29,7 +29,7 @@ func registries(t *testing.T, w *world) {
 	stop()
 	w.Await(t, cs, func() string {
 		if !strings.HasPrefix(healthy(cs), "False Unreachable: the registry at "+address+" cannot be read: ") ||
-			!strings.HasSuffix(healthy(cs), "; the content read before stays in use") || cs.Status.GRPCConnectionState.LastObservedState != "TRANSIENT_FAILURE" {
+			!strings.HasSuffix(healthy(cs), "; the previously read content stays in use") || cs.Status.GRPCConnectionState.LastObservedState != "TRANSIENT_FAILURE" {
 			return healthy(cs)
 		}
 		return ""
@@ -79,7 +79,7 @@ func registries(t *testing.T, w *world) {
 	t.Run("no registry", func(t *testing.T) {
 		other := source(namespace, "other", addressSpec(catalogtest.ServeOther(t)))
 		w.Create(t, other)
-		w.awaitHealthy(t, other, "False NotACatalog: the server at "+other.Spec.Address+" is no operator registry")
+		w.awaitHealthy(t, other, "False NotACatalog: the server at "+other.Spec.Address+" is not an operator registry")
 	})
 }
 
@@ -88,7 +88,7 @@ func configMaps(t *testing.T, w *world) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo"}}
 	cs := source(namespace, "foo", olm.CatalogSourceSpec{SourceType: olm.SourceTypeConfigmap, ConfigMap: "foo"})
 	w.Create(t, cs)
-	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo, which spec.configMap names, is not there")
+	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo of spec.configMap not found")
 
 	cm.Data = map[string]string{"foo.yaml": catalogtest.FBC("foo", "1.0.0"), "bad.yaml": "schema: olm.package\nname: bad\n"}
 	w.Create(t, cm)
@@ -122,7 +122,7 @@ func configMaps(t *testing.T, w *world) {
 	if err := w.Client.Delete(context.Background(), cm); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo, which spec.configMap names, is not there; the content read at resourceVersion "+
+	w.awaitHealthy(t, cs, "False ConfigMapNotFound: ConfigMap "+namespace+"/foo of spec.configMap not found; the content read at resourceVersion "+
 		before+" stays in use")
 	w.checkOffers(t, cs, "foo.v2.0.0")
 }

@@ -63,19 +63,19 @@ func badInput(t *testing.T, w *world) {
 		"no-origin": {
 			reason: "The spec has a source type, but no source.",
 			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc},
-			want:   "False SpecInvalid: spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry",
+			want:   "False SpecInvalid: spec.sourceType is grpc, so spec.image, or spec.address with the <host>:<port> of a registry, must be set",
 			old:    olm.CatalogSourceSpecInvalidError,
 		},
 		"no-configmap": {
 			reason: "The same for a ConfigMap.",
 			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal},
-			want:   "False SpecInvalid: spec.sourceType is internal, so spec.configMap has to name a ConfigMap",
+			want:   "False SpecInvalid: spec.sourceType is internal, so spec.configMap must be set",
 			old:    olm.CatalogSourceSpecInvalidError,
 		},
 		"bad-image": {
 			reason: "No reference of an image.",
 			spec:   imageSpec("example.com/A:b:c"),
-			want:   "False SpecInvalid: spec.image is no reference of an image: could not parse reference: example.com/A:b:c",
+			want:   "False SpecInvalid: spec.image is not a valid image reference: could not parse reference: example.com/A:b:c",
 			old:    olm.CatalogSourceSpecInvalidError,
 		},
 		"bad-address": {
@@ -93,7 +93,7 @@ func badInput(t *testing.T, w *world) {
 		"no-such-image": {
 			reason: "The registry does not know the image.",
 			spec:   imageSpec(registry.Host + "/none:v1"),
-			want:   "False ImagePullFailed: pulling image " + registry.Host + "/none:v1: the registry answers 404 Not Found (NAME_UNKNOWN)",
+			want:   "False ImagePullFailed: pulling image " + registry.Host + "/none:v1: the registry returned 404 Not Found (NAME_UNKNOWN)",
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"not-a-catalog": {
@@ -108,13 +108,13 @@ func badInput(t *testing.T, w *world) {
 			spec: push("sqlite", map[string]string{"operators.operatorframework.io.index.database.v1": "/database/index.db"},
 				catalogtest.Files("database/index.db", "x")),
 			want: "False NotACatalog: image " + registry.Host + "/sqlite looks like an sqlite index image, which is not supported: " +
-				"make it a file-based catalog with `opm migrate`",
+				"convert it to a file-based catalog with `opm migrate`",
 			old: olm.CatalogSourceRegistryServerError,
 		},
 		"no-packages": {
 			reason: "The right folder with something else in it.",
 			spec:   push("empty", nil, catalogtest.Files("configs/a.yaml", "hello")),
-			want: "False NotACatalog: image " + registry.Host + "/empty, folder /configs: there is no file-based catalog in it: " +
+			want: "False NotACatalog: image " + registry.Host + "/empty, folder /configs: it contains no file-based catalog: " +
 				"no olm.package that can be read (a.yaml: a.yaml cannot be read: error unmarshaling JSON: while decoding JSON: " +
 				"json: cannot unmarshal string into Go value of type map[string]interface {} at offset 7 (indicated by <==) \"hello\" <==)",
 			old: olm.CatalogSourceRegistryServerError,
@@ -122,19 +122,19 @@ func badInput(t *testing.T, w *world) {
 		"outside": {
 			reason: "An image that points outside its archive is not used at all.",
 			spec:   push("outside", nil, append(foo("1.0.0"), catalogtest.Files("configs/../../../etc/passwd", "x")...)),
-			want:   "False NotACatalog: image " + registry.Host + `/outside: the image points outside its archive by "../../etc/passwd"`,
+			want:   "False NotACatalog: image " + registry.Host + `/outside: the image has a path that points outside its archive: "../../etc/passwd"`,
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"link": {
 			reason: "Links are never followed.",
 			spec:   push("link", nil, []catalogtest.TarEntry{{Name: "configs", Link: "/etc"}}),
-			want:   "False NotACatalog: image " + registry.Host + "/link: configs is a link, and links are not followed: put the file itself there",
+			want:   "False NotACatalog: image " + registry.Host + "/link: configs is a link, and links are not followed: replace it with the file",
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"hard-link": {
 			reason: "Hard links neither.",
 			spec:   push("hard", nil, []catalogtest.TarEntry{{Name: "configs/a.yaml", Link: "/etc/passwd", Hard: true}}),
-			want:   "False NotACatalog: image " + registry.Host + "/hard: configs/a.yaml is a link, and links are not followed: put the file itself there",
+			want:   "False NotACatalog: image " + registry.Host + "/hard: configs/a.yaml is a link, and links are not followed: replace it with the file",
 			old:    olm.CatalogSourceRegistryServerError,
 		},
 		"large-file": {
@@ -152,7 +152,7 @@ func badInput(t *testing.T, w *world) {
 		"no-such-configmap": {
 			reason: "It may come yet.",
 			spec:   olm.CatalogSourceSpec{SourceType: olm.SourceTypeConfigmap, ConfigMap: "none"},
-			want:   "False ConfigMapNotFound: ConfigMap " + namespace + "/none, which spec.configMap names, is not there",
+			want:   "False ConfigMapNotFound: ConfigMap " + namespace + "/none of spec.configMap not found",
 			old:    olm.CatalogSourceConfigMapError,
 		},
 	}

@@ -37,7 +37,7 @@ const (
 func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.ImagePolicy, error) {
 	reference, err := catalog.ParseImage(image)
 	if err != nil {
-		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q names no image: %w", image, err)
+		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q is not a valid image reference: %w", image, err)
 	}
 	var out []policyv1alpha1.ImagePolicy
 	longest := 0
@@ -131,7 +131,7 @@ func verifyOne(digest string, signatures []catalog.Signature, demand policyv1alp
 	}
 	who := "authority " + messages.List(names, 5, " or ")
 	if len(signatures) == 0 {
-		return "", catalog.Errorf(v1alpha1.ReasonSignatureMissing, "the registry has no signature of it. It has to be signed by %s: cosign sign --key", who)
+		return "", catalog.Errorf(v1alpha1.ReasonSignatureMissing, "the registry has no signature of it. It must be signed by %s: cosign sign --key", who)
 	}
 	return "", catalog.Errorf(v1alpha1.ReasonSignatureInvalid, "none of its %d signatures is by %s", len(signatures), who)
 }
@@ -140,7 +140,7 @@ func verifyOne(digest string, signatures []catalog.Signature, demand policyv1alp
 func publicKey(text string) (crypto.PublicKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return nil, errors.New("it is not in PEM form")
+		return nil, errors.New("it is not in PEM format")
 	}
 	return x509.ParsePKIXPublicKey(block.Bytes)
 }

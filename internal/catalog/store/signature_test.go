@@ -136,7 +136,7 @@ func TestVerify(t *testing.T) {
 		"one of several": {"Anyone who may push can add a signature: one valid signature is enough.", byAcme,
 			[]catalog.Signature{simple(mallory, catalogtest.SimplePayload(digest)), simple(acme, catalogtest.SimplePayload(digest))}, "acme (ImagePolicy p)"},
 		"none": {"", byAcme, nil, "SignatureMissing: image example.com/a at " + digest +
-			" does not satisfy ImagePolicy p: the registry has no signature of it. It has to be signed by authority acme"},
+			" does not satisfy ImagePolicy p: the registry has no signature of it. It must be signed by authority acme"},
 		"another key": {"", byAcme, []catalog.Signature{simple(mallory, catalogtest.SimplePayload(digest))},
 			"SignatureInvalid: image example.com/a at " + digest + " does not satisfy ImagePolicy p: none of its 1 signatures is by authority acme"},
 		"another image": {"The signature of one image does not sign another of the same authority.", byAcme,
@@ -149,7 +149,7 @@ func TestVerify(t *testing.T) {
 			[]catalog.Signature{unwrapped}, "SignatureInvalid"},
 		"nothing at all": {"", byAcme, []catalog.Signature{{}}, "SignatureInvalid"},
 		"a broken key": {"", []policyv1alpha1.ImagePolicy{imagePolicy("p", map[string]string{"acme": "-----BEGIN PUBLIC KEY-----"}, prefix)},
-			nil, "ImagePolicyInvalid: image example.com/a at " + digest + " does not satisfy ImagePolicy p: the key of authority acme: it is not in PEM form"},
+			nil, "ImagePolicyInvalid: image example.com/a at " + digest + " does not satisfy ImagePolicy p: the key of authority acme: it is not in PEM format"},
 		"RSA": {"", []policyv1alpha1.ImagePolicy{imagePolicy("p", map[string]string{"r": catalogtest.PublicKey(t, rivest)}, prefix)},
 			[]catalog.Signature{simple(rivest, catalogtest.SimplePayload(digest))}, "r (ImagePolicy p)"},
 		"Ed25519": {"", []policyv1alpha1.ImagePolicy{imagePolicy("p", map[string]string{"e": catalogtest.PublicKey(t, edwards)}, prefix)},

@@ -114,7 +114,7 @@ func (s *Store) Manifests(ctx context.Context, key types.NamespacedName, b *cata
 	}
 	s.mu.RUnlock()
 	if from == nil {
-		return nil, catalog.Errorf(v1alpha1.ReasonUnreachable, "bundle %s: CatalogSource %s is not there, or has not been read yet", b.Name, key)
+		return nil, catalog.Errorf(v1alpha1.ReasonUnreachable, "bundle %s: CatalogSource %s not found or not read yet", b.Name, key)
 	}
 	manifests, err := from.manifests(ctx, b)
 	if err != nil {

@@ -61,7 +61,7 @@ func targetOf(cs *olm.CatalogSource, kubernetes version.Info) target {
 	case olm.SourceTypeConfigmap, olm.SourceTypeInternal:
 		out.configMap = types.NamespacedName{Namespace: cs.Namespace, Name: cs.Spec.ConfigMap}
 		if cs.Spec.ConfigMap == "" {
-			out.problem = fmt.Sprintf("spec.sourceType is %s, so spec.configMap has to name a ConfigMap", cs.Spec.SourceType)
+			out.problem = fmt.Sprintf("spec.sourceType is %s, so spec.configMap must be set", cs.Spec.SourceType)
 		}
 	default:
 		out.problem = fmt.Sprintf("spec.sourceType %q is none of %s, %s and %s",
@@ -80,7 +80,7 @@ func (t *target) grpc(cs *olm.CatalogSource, template *catalogsourcestatus.Templ
 	case cs.Spec.Image != "":
 		t.image = cs.Spec.Image
 		if _, err := catalog.ParseImage(t.image); err != nil {
-			t.problem = fmt.Sprintf("spec.image is no reference of an image: %v", err)
+			t.problem = fmt.Sprintf("spec.image is not a valid image reference: %v", err)
 		}
 	case cs.Spec.Address != "":
 		t.address = cs.Spec.Address
@@ -89,9 +89,9 @@ func (t *target) grpc(cs *olm.CatalogSource, template *catalogsourcestatus.Templ
 			t.problem = fmt.Sprintf("spec.address %q is not <host>:<port>", t.address)
 		}
 	case template != nil:
-		t.problem = fmt.Sprintf("annotation %s: %s, and spec names neither an image nor an address to read instead", annotationImageTemplate, template.Problem)
+		t.problem = fmt.Sprintf("annotation %s: %s, and neither spec.image nor spec.address is set", annotationImageTemplate, template.Problem)
 	default:
-		t.problem = "spec.sourceType is grpc, so spec.image has to name an image, or spec.address the <host>:<port> of a registry"
+		t.problem = "spec.sourceType is grpc, so spec.image, or spec.address with the <host>:<port> of a registry, must be set"
 	}
 }
 

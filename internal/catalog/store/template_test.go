@@ -96,7 +96,7 @@ func TestImageTemplate(t *testing.T) {
 			template: "example.com/catalog:{foobar}",
 			spec:     olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc}, kubernetes: "v1.31.4",
 			read: "annotation olm.catalogImageTemplate: " + unresolved + "one or more template(s) has improper syntax: " +
-				"could not parse reference: example.com/catalog:{foobar}, and spec names neither an image nor an address to read instead",
+				"could not parse reference: example.com/catalog:{foobar}, and neither spec.image nor spec.address is set",
 			want: failed("example.com/catalog:{foobar}",
 				unresolved+"one or more template(s) has improper syntax: could not parse reference: example.com/catalog:{foobar}"),
 		},

@@ -19,7 +19,7 @@ const (
 )
 
 // ErrTurnOver ends work for which others have waited too long. It is to be tried again later.
-var ErrTurnOver = errors.New("its turn ended, since catalogs of other namespaces were waiting")
+var ErrTurnOver = errors.New("its turn ended because catalogs of other namespaces were waiting")
 
 // Turns limits concurrency: for trusted catalogs, for all others, and per namespace. Work for a namespace delays that
 // namespace first, and never a trusted catalog. The waiting namespace that has had the least time is next. If another has

@@ -49,7 +49,7 @@ func unreachable() error {
 }
 
 func unreadable() error {
-	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "there is no file-based catalog in it: no olm.package")
+	return catalog.Errorf(v1alpha1.ReasonNotACatalog, "it contains no file-based catalog: no olm.package")
 }
 
 func TestBundlesThatCannotBeHad(t *testing.T) {
@@ -63,13 +63,13 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 			reason: "Until the bundle changes, trying again is of no use.",
 			err:    unreadable(),
 			want: []string{"Planning", v1alpha1.ReasonNotACatalog,
-				"Bundle foo.v1 of CatalogSource olm/community: there is no file-based catalog in it: no olm.package"},
+				"Bundle foo.v1 of CatalogSource olm/community: it contains no file-based catalog: no olm.package"},
 		},
 		"Passing": {
 			reason: "A temporary error is retried, and reported in the status until it is gone.",
 			err:    unreachable(),
 			want: []string{"Planning", v1alpha1.ReasonUnreachable,
-				"Bundle foo.v1 of CatalogSource olm/community: bundle foo.v1: CatalogSource olm/community is not there, or has not been read yet"},
+				"Bundle foo.v1 of CatalogSource olm/community: bundle foo.v1: CatalogSource olm/community not found or not read yet"},
 			again: true,
 		},
 		"OurOwn": {
