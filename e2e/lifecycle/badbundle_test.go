@@ -60,7 +60,7 @@ func TestBadBundle(t *testing.T) {
 				}
 			},
 			kind: v1alpha1.SubscriptionPackageChannelInvalid, want: v1alpha1.ReasonPackageInvalid,
-			words:   []string{"in a circle", "circle-operator.v1.0.0", "circle-operator.v1.1.0"},
+			words:   []string{"replacement cycle", "circle-operator.v1.0.0", "circle-operator.v1.1.0"},
 			invalid: true,
 		},
 	})

@@ -102,7 +102,7 @@ func csvRows() map[string]row {
 			conditions: conditions(behind, replacement),
 			messages: map[string]string{
 				"UpToDate":                         "Waiting for ClusterServiceVersion default/foo.v2, which is Pending (RequirementsNotMet): CRD bars.example.com is missing",
-				"InstalledCSVReplacementAvailable": "foo.v2 is to replace foo.v1",
+				"InstalledCSVReplacementAvailable": "foo.v2 will replace foo.v1",
 			},
 		},
 		"AcrossTwo": {
@@ -110,7 +110,7 @@ func csvRows() map[string]row {
 			in: arriving(beingReplaced(), csv("foo.v1.5", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing),
 				csv("foo.v2", "foo.v1.5", olm.CSVPhaseInstalling)),
 			conditions: conditions(behind, replacement),
-			messages:   map[string]string{"InstalledCSVReplacementAvailable": "foo.v2 is to replace foo.v1"},
+			messages:   map[string]string{"InstalledCSVReplacementAvailable": "foo.v2 will replace foo.v1"},
 		},
 		"UpdateFailed": {
 			reason: "An update that failed may have left nothing running.",
@@ -217,7 +217,7 @@ func planRows() map[string]row {
 			reason:     "Whether a deleted plan waited for approval is not known.",
 			in:         updating(nil),
 			conditions: conditions(behind, replacement, "InstallPlanAwaitingManualApproval="),
-			messages:   map[string]string{"UpToDate": "InstallPlan default/install-2 is gone before foo.v2 was installed: that waits for another"},
+			messages:   map[string]string{"UpToDate": "InstallPlan default/install-2 was deleted before foo.v2 was installed; waiting for a new InstallPlan"},
 		},
 	}
 }
@@ -231,7 +231,7 @@ func catalogRows() map[string]row {
 			in:         with(unresolved(), from(nil)),
 			conditions: nothingYet("CatalogSourceInvalid=True/CatalogSourceNotFound", "PackageChannelInvalid="),
 			messages: map[string]string{
-				"CatalogSourceInvalid": "There is no CatalogSource global/operators: create it, or correct spec.source and spec.sourceNamespace",
+				"CatalogSourceInvalid": "CatalogSource global/operators not found: create it, or correct spec.source and spec.sourceNamespace",
 			},
 		},
 		"CatalogUnreachable": {

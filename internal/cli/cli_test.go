@@ -46,7 +46,7 @@ func operators() []inventory.Operator {
 			Approval: &inventory.Approval{Plan: "install-1", Installs: []string{"lost.v1.0.0"}},
 			Blockers: []inventory.Blocker{
 				{
-					Impact: inventory.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "There is no CatalogSource olm/gone.",
+					Impact: inventory.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "CatalogSource olm/gone not found.",
 					Steps: []inventory.Step{{To: "To see why", Command: "kubectl describe catalogsource -n olm gone"}},
 				},
 				{Impact: inventory.Held, By: "InstallPlan default/install-1", Reason: "RequiresApproval", Cause: "It waits"},

@@ -57,7 +57,7 @@ kind: Subscription
 metadata: {namespace: other, name: lost}
 spec: {name: lost, source: gone, sourceNamespace: olm}
 status:
-  conditions: [{type: CatalogSourceInvalid, status: "True", reason: CatalogSourceNotFound, message: There is no CatalogSource olm/gone}]
+  conditions: [{type: CatalogSourceInvalid, status: "True", reason: CatalogSourceNotFound, message: CatalogSource olm/gone not found}]
 ---
 apiVersion: platform.openshift.io/v1alpha1
 kind: PlatformOperator

@@ -115,7 +115,7 @@ func TestTree(t *testing.T) {
 		"NotInstalled": {
 			reason: "A Subscription of which nothing is installed is all there is.",
 			in:     Cluster{Subscriptions: []v1alpha1.Subscription{sub("", "")}},
-			want:   []string{"Subscription default/foo | Broken | There is no CatalogSource olm/catalog: create it, or correct spec.source and spec.sourceNamespace"},
+			want:   []string{"Subscription default/foo | Broken | CatalogSource olm/catalog not found: create it, or correct spec.source and spec.sourceNamespace"},
 		},
 	}
 	goldens := golden.Open(t)

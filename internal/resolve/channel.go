@@ -172,14 +172,14 @@ func unreachable(from channelOffer, line []*entry, installed *Installed) string 
 		return ""
 	}
 	if line[at].Bundle.Version.LT(installed.Version) {
-		return clip(fmt.Sprintf("The newest of channel %s of package %s is %s, which is older than %s: that stays until the channel has something to replace it",
-			from.channel.Name, from.name, line[at].name, installed.Name))
+		return clip(fmt.Sprintf("The newest bundle of channel %s of package %s is %s, which is older than %s; "+
+			"the installed version is kept until the channel offers a replacement", from.channel.Name, from.name, line[at].name, installed.Name))
 	}
 	where := ""
 	if from.channel.Entries[installed.Name] == nil {
 		where = " is not in it and"
 	}
-	return clip(fmt.Sprintf("Channel %s of package %s has %s, but %s%s cannot be updated to it: nothing in the channel replaces or skips %s",
+	return clip(fmt.Sprintf("Channel %s of package %s offers %s, but %s%s cannot be updated to it: no bundle in the channel replaces or skips %s",
 		from.channel.Name, from.name, line[at].name, installed.Name, where, installed.Name))
 }
 

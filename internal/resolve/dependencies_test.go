@@ -184,39 +184,39 @@ func TestStories(t *testing.T) {
 		"Kind": {
 			reason: "Nothing provides it.",
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(needsKind("EtcdCluster.v1beta2"))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs kind EtcdCluster of etcd.database.coreos.com/v1beta2, "+
-				"which nothing in the visible catalogs provides and is not on the cluster"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires kind EtcdCluster of etcd.database.coreos.com/v1beta2, "+
+				"which no bundle in the visible catalogs provides and the cluster does not serve"),
 		},
 		"KindInAnotherVersion": {
 			reason: "A hint at what there is instead, and at what is not known.",
 			in: Surroundings{Catalogs: sources(catalog.Catalog{Key: key("away")},
 				fooNeeding(that(needsKind("Bar.v2")), one("bar.v1.0.0", provides("Bar", "Bar.v1beta1"))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs kind Bar of example.com/v2, which nothing in the visible catalogs provides "+
-				"and is not on the cluster; there is only v1beta1 of package bar (CatalogSource olm/away has not been read)"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires kind Bar of example.com/v2, which no bundle in the visible catalogs provides "+
+				"and the cluster does not serve; available: v1beta1 of package bar (CatalogSource olm/away has not been read)"),
 		},
 		"Package": {
 			reason: "A typo in a bundle.",
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("brr", "")), one("bar.v1.0.0")))},
-			want:   refused(notSatisfiable, "foo.v1.0.0 needs package brr, which no visible catalog has: did you mean bar?"),
+			want:   refused(notSatisfiable, "foo.v1.0.0 requires package brr, which no visible catalog has: did you mean bar?"),
 		},
 		"PackageVersion": {
 			reason: "The package is there, in other versions.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", ">=3.0.0")),
 				pkg("bar", channel("stable", bundle("bar.v1.0.0"), bundle("bar.v2.0.0")))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs package bar >=3.0.0, but the visible catalogs have only 2.0.0, 1.0.0"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires package bar >=3.0.0, but the visible catalogs have only 2.0.0, 1.0.0"),
 		},
 		"PresentInAnotherVersion": {
 			reason: "What is present is not updated behind its Subscription's back.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", ">=2.0.0")),
 				pkg("bar", channel("stable", bundle("bar.v1.0.0"), bundle("bar.v2.0.0"))))), Present: []Installed{installed("bar.v1.0.0")}},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs package bar >=2.0.0, which bar.v2.0.0 would meet, but bar.v2.0.0 cannot be "+
-				"installed: the namespace has bar.v1.0.0, which is of package bar too, and only its own Subscription updates it"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires package bar >=2.0.0, which bar.v2.0.0 would satisfy, but bar.v2.0.0 cannot be "+
+				"installed: the namespace has bar.v1.0.0, which also belongs to package bar, and only its own Subscription updates it"),
 		},
 		"PlannedInAnotherVersion": {
 			reason: "No more is that which an older Subscription is to install.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", ">=2.0.0")))),
 				Present: []Installed{{Name: "bar.v1.0.0", Package: "bar", Planned: true}}},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs package bar >=2.0.0, but an older Subscription of the namespace is to install "+
+			want: refused(notSatisfiable, "foo.v1.0.0 requires package bar >=2.0.0, but an older Subscription in the namespace will install "+
 				"bar.v1.0.0, and only its own Subscription updates it"),
 		},
 		"SameKindPresent": {
@@ -224,80 +224,80 @@ func TestStories(t *testing.T) {
 			in: Surroundings{Catalogs: sources(source("community", one("foo.v1.0.0", provides("Foo")))),
 				Present: []Installed{installed("bar.v1.0.0", provides("Foo"))}},
 			want: refused(notSatisfiable, "foo.v1.0.0 cannot be installed: it provides kind Foo of example.com/v1, and the namespace has "+
-				"bar.v1.0.0, which does so too"),
+				"bar.v1.0.0, which also provides it"),
 		},
 		"Deep": {
 			reason: "The story leads to the cause.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", "")), one("bar.v1.0.0", has(needsPackage("baz", ""))),
 				one("baz.v1.0.0", has(needsKind("Bar")))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs package bar, which bar.v1.0.0 would meet, but bar.v1.0.0 needs package baz, which "+
-				"baz.v1.0.0 would meet, but baz.v1.0.0 needs kind Bar of example.com/v1, which nothing in the visible catalogs provides and "+
-				"is not on the cluster"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires package bar, which bar.v1.0.0 would satisfy, but bar.v1.0.0 requires package baz, which "+
+				"baz.v1.0.0 would satisfy, but baz.v1.0.0 requires kind Bar of example.com/v1, which no bundle in the visible catalogs provides and "+
+				"the cluster does not serve"),
 		},
 		"CircleWithACause": {
 			reason: "The story does not go in circles, and does not stop where it would.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("a", ""), needsPackage("z", "")),
 				one("a.v1.0.0", has(needsPackage("foo", ""))), one("z.v1.0.0", has(needsPackage("nowhere", "")))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs package z, which z.v1.0.0 would meet, but z.v1.0.0 needs package nowhere, "+
+			want: refused(notSatisfiable, "foo.v1.0.0 requires package z, which z.v1.0.0 would satisfy, but z.v1.0.0 requires package nowhere, "+
 				"which no visible catalog has"),
 		},
 		"Clash": {
 			reason: "Two needs that exclude each other.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", ""), needsPackage("baz", "")),
 				one("bar.v1.0.0", provides("Bar")), one("baz.v1.0.0", provides("Bar"))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs both package bar and package baz, but bar.v1.0.0 and baz.v1.0.0 both provide "+
+			want: refused(notSatisfiable, "foo.v1.0.0 requires both package bar and package baz, but bar.v1.0.0 and baz.v1.0.0 both provide "+
 				"kind Bar of example.com/v1"),
 		},
 		"ClashBelow": {
 			reason: "A need that excludes who needs it.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", "")), one("bar.v1.0.0", has(needsPackage("foo", "<1.0.0"))),
 				pkg("foo-old", channel("stable"))), source("other", pkg("foo", channel("stable", bundle("foo.v0.1.0")))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs package bar, which bar.v1.0.0 would meet, but bar.v1.0.0 needs package foo <1.0.0, "+
-				"which foo.v0.1.0 would meet, but foo.v1.0.0 and foo.v0.1.0 both are of package foo"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires package bar, which bar.v1.0.0 would satisfy, but bar.v1.0.0 requires package foo <1.0.0, "+
+				"which foo.v0.1.0 would satisfy, but foo.v1.0.0 and foo.v0.1.0 both belong to package foo"),
 		},
 		"Unsupported": {
 			reason: "CEL is not evaluated: the constraint is reported as unsupported.",
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(constrains(`{"failureMessage":"x","cel":{"rule":"properties.exists(p, true)"}}`))))},
-			want:   refused(v1alpha1.ReasonUnsupportedConstraint, "foo.v1.0.0 has a constraint of the sort cel, which is not evaluated here"),
+			want:   refused(v1alpha1.ReasonUnsupportedConstraint, "foo.v1.0.0 has a constraint of type cel, which is not supported"),
 		},
 		"UnsupportedTurnedRound": {
 			reason: "What is not known is not known the other way round either.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(needsKind("Bar")), one("bar.v1.0.0", provides("Bar"),
 				has(constrains(`{"not":{"constraints":[{"cel":{"rule":"true"}}]}}`)))))},
-			want: refused(v1alpha1.ReasonUnsupportedConstraint, "foo.v1.0.0 needs kind Bar of example.com/v1, which bar.v1.0.0 would meet, but "+
-				"bar.v1.0.0 has a constraint of the sort cel, which is not evaluated here"),
+			want: refused(v1alpha1.ReasonUnsupportedConstraint, "foo.v1.0.0 requires kind Bar of example.com/v1, which bar.v1.0.0 would satisfy, but "+
+				"bar.v1.0.0 has a constraint of type cel, which is not supported"),
 		},
 		"Unreadable": {
 			reason: "A bundle that cannot be read is named.",
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(needsPackage("bar", "recent"))))},
-			want: refused(v1alpha1.ReasonBundleInvalid, `foo.v1.0.0 has an unreadable olm.package.required: "recent" is not a range of versions: `+
+			want: refused(v1alpha1.ReasonBundleInvalid, `foo.v1.0.0 has an unreadable olm.package.required: "recent" is not a valid version range: `+
 				`Could not get version from string: "recent"`),
 		},
 		"FailureMessage": {
 			reason: "The author's own words are quoted.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(constrains(
 				`{"failureMessage":"Foo keeps its data in Bar","package":{"packageName":"bar"}}`))))},
-			want: refused(notSatisfiable, `foo.v1.0.0 needs package bar ("Foo keeps its data in Bar"), which no visible catalog has`),
+			want: refused(notSatisfiable, `foo.v1.0.0 requires package bar ("Foo keeps its data in Bar"), which no visible catalog has`),
 		},
 		"Any": {
 			reason: "No alternative can be had.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(constrains(
 				`{"any":{"constraints":[{"package":{"packageName":"bar"}},{"gvk":{"group":"example.com","version":"v1","kind":"Bar"}}]}}`))))},
-			want: refused(notSatisfiable, "foo.v1.0.0 needs one of (package bar; kind Bar of example.com/v1), but none can be had: foo.v1.0.0 needs package bar, "+
-				"which no visible catalog has"),
+			want: refused(notSatisfiable, "foo.v1.0.0 requires one of (package bar; kind Bar of example.com/v1), but none is available: "+
+				"foo.v1.0.0 requires package bar, which no visible catalog has"),
 		},
 		"Not": {
 			reason: "Something is there that must not be.",
 			in: Surroundings{Catalogs: sources(fooNeeding(that(constrains(`{"not":{"constraints":[{"package":{"packageName":"bar"}}]}}`)))),
 				Present: []Installed{installed("bar.v1.0.0")}},
-			want: refused(notSatisfiable, "foo.v1.0.0 does not go together with package bar, but the namespace has bar.v1.0.0"),
+			want: refused(notSatisfiable, "foo.v1.0.0 excludes package bar, but the namespace has bar.v1.0.0"),
 		},
 		"NeighbourForbids": {
 			reason: "A neighbour may forbid what comes after it.",
 			in: Surroundings{Catalogs: foo(bundle("foo.v1.0.0")), Present: []Installed{installed("bar.v1.0.0",
 				has(constrains(`{"none":{"constraints":[{"package":{"packageName":"foo"}}]}}`)))}},
-			want: refused(notSatisfiable, "foo.v1.0.0 cannot be installed: the namespace has bar.v1.0.0, which needs none of (package foo), and "+
-				"that would not be met any more"),
+			want: refused(notSatisfiable, "foo.v1.0.0 cannot be installed: the namespace has bar.v1.0.0, which requires none of (package foo), and "+
+				"that would no longer be satisfied"),
 		},
 	})
 }

@@ -78,7 +78,7 @@ func (s *search) storyOf(in assumptions, o *offer) story {
 		}
 	}
 	if in.visited[o] {
-		return vague("%s cannot be installed together with all that it needs", o.name)
+		return vague("%s cannot be installed together with all its dependencies", o.name)
 	}
 	in.visited[o] = true
 	if s.satisfiable(append(slices.Clip(in.lits), o.chosen)...) {
@@ -124,18 +124,18 @@ func (s *search) apart(in assumptions, o *offer) story {
 			if s.satisfiable(append(slices.Clip(in.lits), other.lit, n.lit)...) {
 				continue
 			}
-			t := plain("%s needs both %s and %s, but", o.name, other.text, n.text)
+			t := plain("%s requires both %s and %s, but", o.name, other.text, n.text)
 			if a, b := s.available(in, other), s.available(in, n); a != nil && b != nil {
 				why := s.storyOf(in.with(a, a.chosen), b)
 				t.steps = append(t.steps, why.steps...)
 			} else {
-				t.steps = append(t.steps, "they cannot be had together")
+				t.steps = append(t.steps, "they conflict")
 			}
 			return t
 		}
-		return plain("%s needs %s, but not together with all else that it needs", o.name, n.text)
+		return plain("%s requires %s, which conflicts with its other dependencies", o.name, n.text)
 	}
-	return vague("%s cannot be installed together with all that it needs", o.name)
+	return vague("%s cannot be installed together with all its dependencies", o.name)
 }
 
 // available returns the preferred offer that satisfies a need and can be chosen, or nil.
@@ -161,13 +161,13 @@ func (s *search) unmet(in assumptions, o *offer, n *node) story {
 				return s.unmet(in, o, p)
 			}
 		}
-		return plain("%s needs %s, which cannot be had together", o.name, n.text)
+		return plain("%s requires %s, but these conflict", o.name, n.text)
 	case len(n.parts) > 0:
 		t := s.unmet(in, o, n.parts[0])
-		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s needs %s, but none can be had:", o.name, n.text))
+		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s requires %s, but none is available:", o.name, n.text))
 		return t
 	case len(n.offers) == 0:
-		return plain("%s needs %s", o.name, s.missing(n.need))
+		return plain("%s requires %s", o.name, s.missing(n.need))
 	default:
 		best := n.offers[0]
 		t := plain("%s", clash(o, best))
@@ -175,31 +175,31 @@ func (s *search) unmet(in assumptions, o *offer, n *node) story {
 			best = n.offers[i]
 			t = s.storyOf(in, best)
 		}
-		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s needs %s, which %s would meet, but", o.name, n.text, best.name))
+		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s requires %s, which %s would satisfy, but", o.name, n.text, best.name))
 		return t
 	}
 }
 
 func (s *search) notAbsent(in assumptions, o *offer, n *node) story {
 	if n.by != nil {
-		return plain("%s does not go together with %s, but %s", o.name, n.text, n.by.there())
+		return plain("%s excludes %s, but %s", o.name, n.text, n.by.there())
 	}
 	for _, other := range in.offers {
 		if slices.Contains(n.offers, other) {
-			return plain("%s does not go together with %s, which %s is", o.name, n.text, other.name)
+			return plain("%s excludes %s, which %s matches", o.name, n.text, other.name)
 		}
 	}
-	return plain("%s does not go together with %s", o.name, n.text)
+	return plain("%s excludes %s", o.name, n.text)
 }
 
 // lost returns which need of a present operator an otherwise installable offer would break.
 func (s *search) lost(in assumptions, o *offer) story {
 	for _, k := range s.kept {
 		if !s.satisfiable(append(slices.Clip(in.lits), o.chosen, k.lit)...) {
-			return plain("%s cannot be installed: %s, which needs %s, and that would not be met any more", o.name, k.owner.there(), k.text)
+			return plain("%s cannot be installed: %s, which requires %s, and that would no longer be satisfied", o.name, k.owner.there(), k.text)
 		}
 	}
-	return plain("%s cannot be installed: what the operators of the namespace need would not be met any more", o.name)
+	return plain("%s cannot be installed: requirements of the operators in the namespace would no longer be satisfied", o.name)
 }
 
 // missing returns the text of a need, and why no offer satisfies it.
@@ -207,7 +207,7 @@ func (s *search) missing(n need) string {
 	var why string
 	switch n.op {
 	case opKind:
-		why = ", which nothing in the visible catalogs provides and is not on the cluster" + s.otherVersions(n.kind)
+		why = ", which no bundle in the visible catalogs provides and the cluster does not serve" + s.otherVersions(n.kind)
 	case opPackage:
 		why = s.missingPackage(n)
 	default:
@@ -260,7 +260,7 @@ func (s *search) otherVersions(kind property.GVK) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "; there is only " + listing(found, "")
+	return "; available: " + listing(found, "")
 }
 
 // similar returns the greatest version of a kind in a list, compared as text, or the empty string.
@@ -281,9 +281,9 @@ func clash(a, b *offer) string {
 	case a == b:
 		return ""
 	case a.pkg == b.pkg:
-		what = "are of package " + a.pkg
+		what = "belong to package " + a.pkg
 	case a.name == b.name:
-		return fmt.Sprintf("two packages, %s and %s, have a bundle of the name %s", min(a.pkg, b.pkg), max(a.pkg, b.pkg), a.name)
+		return fmt.Sprintf("packages %s and %s both have a bundle named %s", min(a.pkg, b.pkg), max(a.pkg, b.pkg), a.name)
 	default:
 		kinds := slices.SortedFunc(slices.Values(a.provides), func(x, y property.GVK) int {
 			return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Version, y.Version))

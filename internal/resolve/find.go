@@ -39,7 +39,7 @@ func find(in Inputs) (channelOffer, *Problem) {
 	name := in.Channel
 	if name == "" {
 		if name = defaultChannel(out.pkg); name == "" {
-			return out, invalid(in.Subscription, "it names no default channel that it has, so the Subscription has to name one: "+
+			return out, invalid(in.Subscription, "it has no valid default channel, so spec.channel of the Subscription must be one of "+
 				listing(slices.Collect(maps.Keys(out.pkg.Channels)), ""))
 		}
 	}
@@ -60,7 +60,7 @@ func contentOf(sub Subscription, visible []catalog.Catalog) (*catalog.Content, *
 		for _, c := range visible {
 			names = append(names, c.Key.String())
 		}
-		return nil, &Problem{Reason: v1alpha1.ReasonCatalogSourceNotFound, Message: clip(fmt.Sprintf("There is no CatalogSource %s%s",
+		return nil, &Problem{Reason: v1alpha1.ReasonCatalogSourceNotFound, Message: clip(fmt.Sprintf("CatalogSource %s not found%s",
 			sub.Catalog, didYouMean(sub.Catalog.String(), names)))}
 	}
 	if visible[i].Content == nil {
@@ -71,7 +71,7 @@ func contentOf(sub Subscription, visible []catalog.Catalog) (*catalog.Content, *
 }
 
 func invalid(sub Subscription, why string) *Problem {
-	return &Problem{Reason: v1alpha1.ReasonPackageInvalid, Message: clip(fmt.Sprintf("Package %s of CatalogSource %s makes no sense: %s",
+	return &Problem{Reason: v1alpha1.ReasonPackageInvalid, Message: clip(fmt.Sprintf("Package %s of CatalogSource %s is invalid: %s",
 		sub.Package, sub.Catalog, why))}
 }
 

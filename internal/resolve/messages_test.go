@@ -85,7 +85,7 @@ func TestPatience(t *testing.T) {
 	if s.possible(root[0]) || !s.gaveUp {
 		t.Error("the solver answers without time to do so")
 	}
-	want := &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: "What foo.v1.0.0 needs is so entangled that no answer was found within 5s"}
+	want := &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: "Resolving the dependencies of foo.v1.0.0 took longer than 5s"}
 	if diff := cmp.Diff(want, s.problem(root, nil)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

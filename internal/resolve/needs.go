@@ -94,7 +94,7 @@ func readKind(value []byte) (need, error) {
 		return need{}, err
 	}
 	if v.Kind == "" || v.Version == "" {
-		return need{}, errors.New("it names no kind and version")
+		return need{}, errors.New("kind and version are required")
 	}
 	return need{op: opKind, kind: v, text: kindText(v)}, nil
 }
@@ -114,13 +114,13 @@ func readPackage(value []byte) (need, error) {
 	}
 	n := need{op: opPackage, pkg: cmp.Or(v.PackageName, v.Name), versions: anyVersion}
 	if n.pkg == "" {
-		return need{}, errors.New("it names no package")
+		return need{}, errors.New("the name of the package is required")
 	}
 	n.text = "package " + n.pkg
 	if v.VersionRange != "" {
 		versions, err := semver.ParseRange(v.VersionRange)
 		if err != nil {
-			return need{}, fmt.Errorf("%q is not a range of versions: %w", v.VersionRange, err)
+			return need{}, fmt.Errorf("%q is not a valid version range: %w", v.VersionRange, err)
 		}
 		n.versions = versions
 		n.text += " " + v.VersionRange
@@ -140,7 +140,7 @@ func readLabel(value []byte) (need, error) {
 		return need{}, err
 	}
 	if v.Label == "" {
-		return need{}, errors.New("it names no label")
+		return need{}, errors.New("label is required")
 	}
 	return need{op: opLabel, label: v.Label, text: "an operator labelled " + v.Label}, nil
 }
@@ -152,7 +152,7 @@ const failureMessage = "failureMessage"
 
 func readConstraint(value []byte, depth int) (need, error) {
 	if len(value) > maxConstraint || depth > maxNesting {
-		return need{}, fmt.Errorf("it is longer than %d bytes or nested more than %d deep", maxConstraint, maxNesting)
+		return need{}, fmt.Errorf("it exceeds the limit of %d bytes or of %d nested levels", maxConstraint, maxNesting)
 	}
 	var c constraint
 	if err := json.NewDecoder(bytes.NewReader(value)).Decode(&c); err != nil {
@@ -166,7 +166,7 @@ func readConstraint(value []byte, depth int) (need, error) {
 		delete(c, failureMessage)
 	}
 	if len(c) != 1 {
-		return need{}, errors.New("a constraint has to be of one sort")
+		return need{}, errors.New("a constraint must have exactly one type")
 	}
 	n, err := c.read(depth)
 	if message != "" && n.op != opFault {
@@ -191,7 +191,7 @@ func (c constraint) read(depth int) (need, error) {
 			return readCompound(opNone, "none of", value, depth)
 		default:
 			return need{op: opFault, reason: v1alpha1.ReasonUnsupportedConstraint, text: fmt.Sprintf(
-				"has a constraint of the sort %s, which is not evaluated here", sort)}, nil
+				"has a constraint of type %s, which is not supported", sort)}, nil
 		}
 	}
 	return need{}, errors.New("it is empty")

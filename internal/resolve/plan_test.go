@@ -84,14 +84,14 @@ func TestPlan(t *testing.T) {
 			reason: "A package is installed once in a namespace.",
 			names:  []string{"foo.v1.0.0", "foo.v2.0.0"},
 			in:     Surroundings{Catalogs: chain()},
-			want:   refused(notSatisfiable, "foo.v1.0.0 and foo.v2.0.0 both are of package foo"),
+			want:   refused(notSatisfiable, "foo.v1.0.0 and foo.v2.0.0 both belong to package foo"),
 		},
 		"Unmet": {
 			reason: "An unmet dependency of a bundle in the plan is reported as for a Subscription.",
 			names:  []string{"foo.v1.0.0"},
 			in:     Surroundings{Catalogs: sources(fooNeeding(that(needsKind("Bar"))))},
 			want: refused(notSatisfiable,
-				"foo.v1.0.0 needs kind Bar of example.com/v1, which nothing in the visible catalogs provides and is not on the cluster"),
+				"foo.v1.0.0 requires kind Bar of example.com/v1, which no bundle in the visible catalogs provides and the cluster does not serve"),
 		},
 	}
 	for name, c := range cases {

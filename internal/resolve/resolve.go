@@ -126,7 +126,7 @@ func Resolve(in Inputs) (Solution, *Problem) {
 	out := Solution{Deprecations: deprecations(offer.pkg, offer.channel, nil)}
 	if cycle != "" {
 		return out, &Problem{Reason: v1alpha1.ReasonReplacesCycle, Message: clip(fmt.Sprintf(
-			"Channel %s of package %s goes in a circle, so that none is the newest: %s", offer.channel.Name, offer.name, cycle))}
+			"Channel %s of package %s has a replacement cycle and therefore no head: %s", offer.channel.Name, offer.name, cycle))}
 	}
 	candidates, problem := offer.candidates(in, line)
 	if problem != nil {
@@ -214,5 +214,5 @@ func (s *search) problem(wanted []*offer, installed *Installed) *Problem {
 
 func tooHard(name string) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
-		"What %s needs is so entangled that no answer was found within %s", name, patience))}
+		"Resolving the dependencies of %s took longer than %s", name, patience))}
 }

@@ -110,7 +110,7 @@ func TestFirstInstall(t *testing.T) {
 			want: want{
 				Choices: []string{"foo.v1.0.0 from stable of olm/community"},
 				Note: "foo.v2.0.0, the newest choice in channel stable of package foo, cannot be installed: " +
-					"foo.v2.0.0 needs package bar >=1.0.0, which no visible catalog has"},
+					"foo.v2.0.0 requires package bar >=1.0.0, which no visible catalog has"},
 		},
 		"SkippedIsNoChoice": {
 			reason: "An entry was skipped for a reason.",
@@ -118,7 +118,7 @@ func TestFirstInstall(t *testing.T) {
 				bundle("foo.v1.0.0"),
 				bundle("foo.v2.0.0", skips("foo.v1.0.0"), has(needsKind("Bar"))))},
 			want: refused(v1alpha1.ReasonConstraintsNotSatisfiable,
-				"foo.v2.0.0 needs kind Bar of example.com/v1, which nothing in the visible catalogs provides and is not on the cluster"),
+				"foo.v2.0.0 requires kind Bar of example.com/v1, which no bundle in the visible catalogs provides and the cluster does not serve"),
 		},
 		"SeveralHeads": {
 			reason: "Of several heads the highest version is the newest.",
@@ -145,7 +145,7 @@ func TestFirstInstall(t *testing.T) {
 			reason: "A package is installed once in a namespace.",
 			in:     Surroundings{Catalogs: chain(), Present: []Installed{installed("foo.v1.0.0")}},
 			want: refused(v1alpha1.ReasonConstraintsNotSatisfiable, "foo.v3.0.0 cannot be installed: the namespace has foo.v1.0.0, "+
-				"which is of package foo too, and only its own Subscription updates it; neither can 2 older choices"),
+				"which also belongs to package foo, and only its own Subscription updates it; neither can 2 older choices"),
 		},
 	})
 }
@@ -198,22 +198,22 @@ func TestUpdate(t *testing.T) {
 			reason: "Nothing to do is not the same as nothing newer.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v3.0.0", replaces("foo.v2.0.0")))},
-			want: want{Note: "Channel stable of package foo has foo.v3.0.0, but foo.v1.0.0 is not in it and cannot be updated to it: " +
-				"nothing in the channel replaces or skips foo.v1.0.0"},
+			want: want{Note: "Channel stable of package foo offers foo.v3.0.0, but foo.v1.0.0 is not in it and cannot be updated to it: " +
+				"no bundle in the channel replaces or skips foo.v1.0.0"},
 		},
 		"UnreachableInChannel": {
 			reason: "What is in the channel may be a dead end too.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v3.0.0"))},
-			want: want{Note: "Channel stable of package foo has foo.v3.0.0, but foo.v1.0.0 cannot be updated to it: " +
-				"nothing in the channel replaces or skips foo.v1.0.0"},
+			want: want{Note: "Channel stable of package foo offers foo.v3.0.0, but foo.v1.0.0 cannot be updated to it: " +
+				"no bundle in the channel replaces or skips foo.v1.0.0"},
 		},
 		"NoDowngrade": {
 			reason: "A range of versions never leads back to an older one.",
 			sub:    Subscription{Installed: update("foo.v2.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", skipRange("<=2.0.0")))},
-			want: want{Note: "The newest of channel stable of package foo is foo.v1.0.0, which is older than foo.v2.0.0: " +
-				"that stays until the channel has something to replace it"},
+			want: want{Note: "The newest bundle of channel stable of package foo is foo.v1.0.0, which is older than foo.v2.0.0; " +
+				"the installed version is kept until the channel offers a replacement"},
 		},
 		"OlderByName": {
 			reason: "But an author who names what is replaced means it, whatever the version.",
@@ -226,8 +226,8 @@ func TestUpdate(t *testing.T) {
 			sub:    Subscription{Channel: "stable", Installed: update("foo.v2.0.0")},
 			in: Surroundings{Catalogs: sources(source("community",
 				pkg("foo", channel("stable", bundle("foo.v1.5.0")), channel("candidate", bundle("foo.v2.0.0")))))},
-			want: want{Note: "The newest of channel stable of package foo is foo.v1.5.0, which is older than foo.v2.0.0: " +
-				"that stays until the channel has something to replace it"},
+			want: want{Note: "The newest bundle of channel stable of package foo is foo.v1.5.0, which is older than foo.v2.0.0; " +
+				"the installed version is kept until the channel offers a replacement"},
 		},
 		"ChannelSwitch": {
 			reason: "Another channel is entered by the same rule.",
@@ -242,15 +242,15 @@ func TestUpdate(t *testing.T) {
 			in: Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
 				bundle("foo.v3.0.0", replaces("foo.v2.0.0"), skipRange("<3.0.0"), has(needsKind("Bar"))))},
 			want: want{Choices: []string{"foo.v2.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v3.0.0",
-				Note: "foo.v3.0.0, the newest choice in channel stable of package foo, cannot be installed: foo.v3.0.0 needs " +
-					"kind Bar of example.com/v1, which nothing in the visible catalogs provides and is not on the cluster"},
+				Note: "foo.v3.0.0, the newest choice in channel stable of package foo, cannot be installed: foo.v3.0.0 requires " +
+					"kind Bar of example.com/v1, which no bundle in the visible catalogs provides and the cluster does not serve"},
 		},
 		"CannotUpdate": {
 			reason: "An update that is not possible is reported, with the installed bundle.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
 			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ""))))},
 			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
-				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 needs package bar, which no visible catalog has"}},
+				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 requires package bar, which no visible catalog has"}},
 		},
 		"SameKinds": {
 			reason: "An update may provide what the one that it replaces provides.",
@@ -275,7 +275,7 @@ func TestUpdate(t *testing.T) {
 				OnCluster: kinds("Foo")},
 			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
 				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 cannot be installed: the namespace has bar.v1.0.0, " +
-					"which needs kind Foo of example.com/v1, and that would not be met any more"}},
+					"which requires kind Foo of example.com/v1, and that would no longer be satisfied"}},
 		},
 		"NeighbourGetsAnother": {
 			reason: "What an update takes away may come from elsewhere.",
@@ -315,7 +315,7 @@ func TestNotFound(t *testing.T) {
 			reason: "The CatalogSource is not there, but one of a name like it.",
 			sub:    Subscription{Catalog: key("comunity")},
 			in:     Surroundings{Catalogs: chain()},
-			want:   refused(v1alpha1.ReasonCatalogSourceNotFound, "There is no CatalogSource olm/comunity: did you mean olm/community?"),
+			want:   refused(v1alpha1.ReasonCatalogSourceNotFound, "CatalogSource olm/comunity not found: did you mean olm/community?"),
 		},
 		"Unread": {
 			reason: "The packages of a catalog that has not been read are not known.",
@@ -345,7 +345,7 @@ func TestNotFound(t *testing.T) {
 			reason: "What the catalog's reader found wrong is quoted.",
 			in:     Surroundings{Catalogs: sources(bad)},
 			want: refused(v1alpha1.ReasonPackageInvalid,
-				`Package foo of CatalogSource olm/community makes no sense: channel "stable" has two heads`),
+				`Package foo of CatalogSource olm/community is invalid: channel "stable" has two heads`),
 		},
 		"NoChannel": {
 			reason: "The channels that are there are named.",
@@ -358,13 +358,13 @@ func TestNotFound(t *testing.T) {
 			reason: "Without a default channel there has to be one in the Subscription.",
 			in: Surroundings{Catalogs: sources(source("community", &catalog.Package{Name: "foo", DefaultChannel: "gone",
 				Channels: map[string]*catalog.Channel{"a": channel("a"), "b": channel("b")}}))},
-			want: refused(v1alpha1.ReasonPackageInvalid, "Package foo of CatalogSource olm/community makes no sense: it names no default channel "+
-				"that it has, so the Subscription has to name one: a, b"),
+			want: refused(v1alpha1.ReasonPackageInvalid, "Package foo of CatalogSource olm/community is invalid: it has no valid default channel, "+
+				"so spec.channel of the Subscription must be one of a, b"),
 		},
 		"EmptyChannel": {
 			reason: "A channel without entries has nothing to install.",
 			in:     Surroundings{Catalogs: foo()},
-			want:   refused(v1alpha1.ReasonPackageInvalid, "Package foo of CatalogSource olm/community makes no sense: its channel stable is empty"),
+			want:   refused(v1alpha1.ReasonPackageInvalid, "Package foo of CatalogSource olm/community is invalid: its channel stable is empty"),
 		},
 		"NotInChannel": {
 			reason: "A startingCSV with a typo.",
@@ -382,13 +382,13 @@ func TestNotFound(t *testing.T) {
 		"Cycle": {
 			reason: "In a circle none is the newest.",
 			in:     Surroundings{Catalogs: cycle},
-			want: refused(v1alpha1.ReasonReplacesCycle, "Channel stable of package foo goes in a circle, so that none is the newest: "+
+			want: refused(v1alpha1.ReasonReplacesCycle, "Channel stable of package foo has a replacement cycle and therefore no head: "+
 				"foo.v3.0.0 replaces foo.v2.0.0, foo.v2.0.0 replaces foo.v1.0.0, foo.v1.0.0 replaces foo.v3.0.0"),
 		},
 		"ReplacesItself": {
 			reason: "The smallest circle.",
 			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", replaces("foo.v1.0.0")))},
-			want: refused(v1alpha1.ReasonReplacesCycle, "Channel stable of package foo goes in a circle, so that none is the newest: "+
+			want: refused(v1alpha1.ReasonReplacesCycle, "Channel stable of package foo has a replacement cycle and therefore no head: "+
 				"foo.v1.0.0 replaces foo.v1.0.0"),
 		},
 	})

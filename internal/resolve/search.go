@@ -189,17 +189,17 @@ func (s *search) place(o *offer) {
 func (s *search) blocked(o *offer) string {
 	for _, p := range s.present {
 		if p.Name == o.name {
-			return fmt.Sprintf("%s cannot be installed once more: %s", o.name, p.there())
+			return fmt.Sprintf("%s cannot be installed again: %s", o.name, p.there())
 		}
 		if p.Package != "" && p.Package == o.pkg {
-			return fmt.Sprintf("%s cannot be installed: %s, which is of package %s too, and only its own Subscription updates it",
+			return fmt.Sprintf("%s cannot be installed: %s, which also belongs to package %s, and only its own Subscription updates it",
 				o.name, p.there(), o.pkg)
 		}
 	}
 	for _, p := range s.present {
 		for _, k := range p.Provides {
 			if slices.Contains(o.provides, k) {
-				return fmt.Sprintf("%s cannot be installed: it provides %s, and %s, which does so too", o.name, kindText(k), p.there())
+				return fmt.Sprintf("%s cannot be installed: it provides %s, and %s, which also provides it", o.name, kindText(k), p.there())
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (s *search) blocked(o *offer) string {
 // there returns a clause that a ClusterServiceVersion is, or will be, in the namespace.
 func (i Installed) there() string {
 	if i.Planned {
-		return fmt.Sprintf("an older Subscription of the namespace is to install %s", i.Name)
+		return fmt.Sprintf("an older Subscription in the namespace will install %s", i.Name)
 	}
 	return fmt.Sprintf("the namespace has %s", i.Name)
 }

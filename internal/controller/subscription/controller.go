@@ -64,7 +64,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	n, err := r.read(ctx, request.Name)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what the Subscriptions of namespace %s depend on: %w", request.Name, err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of the Subscriptions of namespace %s: %w", request.Name, err)
 	}
 	if slices.ContainsFunc(n.subs, func(sub *v1alpha1.Subscription) bool { return r.written.Behind(sub) }) {
 		return reconcile.Result{}, nil
@@ -222,7 +222,7 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	}
 	err = r.Client.Create(ctx, desired, FieldOwner)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("making InstallPlan %s: %w", desired.Name, err)
+		return nil, fmt.Errorf("creating InstallPlan %s: %w", desired.Name, err)
 	}
 	if err == nil {
 		log.FromContext(ctx).Info("Created InstallPlan", "subscription", sub.Name, "plan", desired.Name, "installs", desired.Spec.ClusterServiceVersionNames)

@@ -341,7 +341,7 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 		}
 		if older.Spec.Package == sub.Spec.Package {
 			return resolve.Solution{}, &condition.Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: fmt.Sprintf(
-				"Subscription %s, which is older, is for package %s too: delete one of them", older.Name, sub.Spec.Package)}
+				"The older Subscription %s already installs package %s: delete one of them", older.Name, sub.Spec.Package)}
 		}
 	}
 	return resolve.Resolve(n.inputs(sub, head))

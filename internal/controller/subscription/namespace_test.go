@@ -294,7 +294,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	_, problem := n.resolve(b, nil)
-	want := &resolve.Problem{Reason: "DuplicateSubscription", Message: "Subscription a, which is older, is for package foo too: delete one of them"}
+	want := &resolve.Problem{Reason: "DuplicateSubscription", Message: "The older Subscription a already installs package foo: delete one of them"}
 	if diff := cmp.Diff(want, problem); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

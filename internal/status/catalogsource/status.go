@@ -141,7 +141,7 @@ func healthy(in Inputs, out *olm.CatalogSourceStatus) {
 		c.Message = fmt.Sprintf("Read %s from %s%s", packages(len(in.Content.Packages)), in.Source, at(in.From))
 		if n := len(in.Content.Invalid); n > 0 {
 			c.Reason = v1alpha1.ReasonPackagesInvalid
-			c.Message += fmt.Sprintf("; left out %s that cannot be used: %s", packages(n), invalid(in.Content))
+			c.Message += fmt.Sprintf("; skipped %s that cannot be used: %s", packages(n), invalid(in.Content))
 		}
 		if problem := intervalProblem(in.CatalogSource); problem != "" {
 			c.Message += "; " + problem
@@ -189,7 +189,7 @@ func inUse(in Inputs) string {
 	case in.Content == nil:
 		return ""
 	case in.From == "":
-		return "; the content read before stays in use"
+		return "; the previously read content stays in use"
 	}
 	return fmt.Sprintf("; the content read at %s stays in use", in.From)
 }

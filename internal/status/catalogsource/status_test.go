@@ -91,7 +91,7 @@ func TestCompute(t *testing.T) {
 			}}},
 			want: olm.CatalogSourceStatus{
 				Conditions: condition(metav1.ConditionTrue, v1alpha1.ReasonPackagesInvalid,
-					"Read 2 packages from image example.com/catalog:v1 at sha256:1; left out 7 packages that cannot be used: p1 (bad), p2 (bad), p3 (bad), p4 (bad), p5 ("+
+					"Read 2 packages from image example.com/catalog:v1 at sha256:1; skipped 7 packages that cannot be used: p1 (bad), p2 (bad), p3 (bad), p4 (bad), p5 ("+
 						strings.Repeat("x", 197)+"…), and 2 more"),
 				GRPCConnectionState: &olm.GRPCConnectionState{Address: "example.com/catalog:v1", LastObservedState: "READY", LastConnectTime: metav1.NewTime(then)},
 			},

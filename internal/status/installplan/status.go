@@ -167,7 +167,7 @@ func approval(in Inputs, out *olm.InstallPlanStatus) {
 		out.Phase, out.Message = olm.InstallPlanPhaseRequiresApproval, in.Gate.Message
 	case !Approved(in.Plan):
 		out.Phase, out.Message = olm.InstallPlanPhaseRequiresApproval, fmt.Sprintf(
-			"Waiting for a user to approve: kubectl patch installplan -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", in.Plan.Namespace, in.Plan.Name)
+			"Waiting for approval: kubectl patch installplan -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", in.Plan.Namespace, in.Plan.Name)
 	default:
 		if out.Phase != olm.InstallPlanPhaseInstalling {
 			out.Phase, out.Message = olm.InstallPlanPhaseInstalling, ""
@@ -202,7 +202,7 @@ func installed(in Inputs, out *olm.InstallPlanStatus) {
 		status = corev1.ConditionTrue
 	}
 	if in.Result.Phase == olm.InstallPlanPhaseFailed {
-		p.Message = strings.TrimRight(p.Message, ". ") + progress(p.Reason, out.Plan) + ". Mend the cause, then delete this InstallPlan to have it made again"
+		p.Message = strings.TrimRight(p.Message, ". ") + progress(p.Reason, out.Plan) + ". Fix the cause, then delete this InstallPlan to have it recreated"
 	}
 	out.Phase, out.Message = in.Result.Phase, p.Message
 	set(in, out, olm.InstallPlanInstalled, status, p)

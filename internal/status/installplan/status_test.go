@@ -131,7 +131,7 @@ func TestCompute(t *testing.T) {
 	statuses := golden.Open(t)
 	const (
 		resolvedAt1 = "Resolved=True/Resolved:  (1, 1)"
-		mend        = ". Mend the cause, then delete this InstallPlan to have it made again"
+		mend        = ". Fix the cause, then delete this InstallPlan to have it recreated"
 		refusal     = "ConfigMap foo of foo.v1: no"
 	)
 	digest := "sha256:" + strings.Repeat("a", 64)
@@ -165,7 +165,7 @@ func TestCompute(t *testing.T) {
 		"NoServiceAccount": {"The service account of an earlier resolution does not stay.", []event{as("installer"), found("a")},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
 		"Manual": {"The command for a user is in the message.", []event{all(found("a"), manual, free)}, []string{
-			"RequiresApproval: Waiting for a user to approve: kubectl patch installplan -n default install-1 --type merge -p '{\"spec\":{\"approved\":true}}'",
+			"RequiresApproval: Waiting for approval: kubectl patch installplan -n default install-1 --type merge -p '{\"spec\":{\"approved\":true}}'",
 			"0 of 1 steps, started 0", resolvedAt1}},
 		"ManualApproved": {"An approved plan is installed.", []event{all(found("a"), manual, free), all(approved, free)},
 			[]string{"Installing: ", "0 of 1 steps, started 2", resolvedAt1}},

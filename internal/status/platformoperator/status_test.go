@@ -338,7 +338,7 @@ func copied(in Inputs) Inputs {
 func installRows() map[string]statusRow {
 	const (
 		noPackage = "CatalogSource global/operators has no package foo: correct spec.name"
-		noCatalog = "There is no CatalogSource global/operators: create it, or correct spec.source and spec.sourceNamespace"
+		noCatalog = "CatalogSource global/operators not found: create it, or correct spec.source and spec.sourceNamespace"
 		noBundle  = "Bundle foo.v1 is no registry+v1 bundle: it has two ClusterServiceVersions"
 		refused   = `InstallPlan foo/install-1 for foo.v1 failed: Role foo/foo: forbidden. Once that is put right, delete the InstallPlan`
 		rollout   = "ClusterServiceVersion foo/foo.v1 is Failed (InstallCheckFailed): Deployment foo is not available"
@@ -491,7 +491,7 @@ func runRows() map[string]statusRow {
 // updateRows cover an operator with an update available.
 func updateRows() map[string]statusRow {
 	const (
-		available = "InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2 is to replace foo.v1"
+		available = "InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2 will replace foo.v1"
 		held      = "The update to foo.v2 is held: Probe foo/foo.v1 reports Upgradeable=False: Foo foo/example: Migrating is True"
 		unread    = "The update to foo.v2 is held: waiting to read what Probe foo/foo.v1 watches"
 		objects   = "The update to foo.v2 is held: OperatorCondition foo/foo.v1 reports Upgradeable=False: it is busy"

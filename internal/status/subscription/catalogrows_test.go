@@ -21,7 +21,7 @@ func catalogRows() map[string]row {
 			in: with(fresh(), problem(v1alpha1.ReasonCatalogSourceNotFound),
 				func(in *Inputs) { in.Subscription.Spec.CatalogSource = "oprators" }),
 			state:   "/InvalidCatalog",
-			message: "There is no CatalogSource global/oprators: create it, or correct spec.source and spec.sourceNamespace",
+			message: "CatalogSource global/oprators not found: create it, or correct spec.source and spec.sourceNamespace",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
 				"CatalogSourceInvalid=True/CatalogSourceNotFound", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound",
 				"ResolutionFailed=True/CatalogSourceNotFound", "PackageChannelInvalid="})...),
@@ -42,7 +42,7 @@ func catalogRows() map[string]row {
 			reason:  "A namespace that sees no CatalogSource has none that is healthy.",
 			in:      with(running(), func(in *Inputs) { in.CatalogSources, in.Resolution = nil, nil }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
-			message: "There is no CatalogSource global/operators: create it, or correct spec.source and spec.sourceNamespace",
+			message: "CatalogSource global/operators not found: create it, or correct spec.source and spec.sourceNamespace",
 			conditions: conditions("CatalogSourceInvalid=True/CatalogSourceNotFound", "CatalogSourcesUnhealthy=True/NoCatalogSourcesFound",
 				"PackageChannelInvalid=", "ResolutionFailed=", "InstalledCSVReplacementAvailable="),
 			why: v1alpha1.ReasonNewestNotKnown,
@@ -76,7 +76,7 @@ func catalogRows() map[string]row {
 				in.CatalogSources[0] = unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer")
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
-			message:    "1 of 1 CatalogSources unhealthy, as their status explains: global/operators",
+			message:    "1 of 1 CatalogSources unhealthy, see their status: global/operators",
 			conditions: conditions("CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"),
 		},
 		"OneUnhealthyOneUnknown": {
@@ -88,7 +88,7 @@ func catalogRows() map[string]row {
 				in.CatalogSources = append(in.CatalogSources, CatalogSource{CatalogSource: olm.CatalogSource{}})
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
-			message: "7 of 9 CatalogSources unhealthy, as their status explains: " +
+			message: "7 of 9 CatalogSources unhealthy, see their status: " +
 				"global/a, global/b, global/c, global/d, global/e, and 2 more",
 			conditions: conditions("CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"),
 		},

@@ -55,7 +55,7 @@ func catalogSourcesUnhealthy(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	switch {
 	case len(in.CatalogSources) == 0:
-		c.Reason, c.Message = v1alpha1.ReasonNoCatalogSourcesFound, "There is no CatalogSource that namespace "+in.Subscription.Namespace+" can see: create one"
+		c.Reason, c.Message = v1alpha1.ReasonNoCatalogSourcesFound, "No CatalogSource is visible to namespace "+in.Subscription.Namespace+": create one"
 	case in.source() == nil:
 		c.Message = "targeted catalogsource " + named + " missing"
 	case slices.Contains(bad, named):
@@ -89,7 +89,7 @@ func (in Inputs) unhealthySummary() string {
 	if len(bad) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d CatalogSources unhealthy, as their status explains: %s", len(bad), len(in.CatalogSources), Named(bad))
+	return fmt.Sprintf("%d of %d CatalogSources unhealthy, see their status: %s", len(bad), len(in.CatalogSources), Named(bad))
 }
 
 // catalogSourceInvalid sets whether the CatalogSource that the spec names cannot be used.
@@ -113,7 +113,7 @@ func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		c.Message = fmt.Sprintf("CatalogSource %s is not visible in this namespace: spec.sourceNamespace must be %s", name, either(namespace, in.GlobalNamespace))
 	default:
 		c.Reason = v1alpha1.ReasonCatalogSourceNotFound
-		c.Message = "There is no CatalogSource " + name + ": create it, or correct spec.source and spec.sourceNamespace"
+		c.Message = "CatalogSource " + name + " not found: create it, or correct spec.source and spec.sourceNamespace"
 	}
 	set(in, out, c)
 }

@@ -78,7 +78,7 @@ func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	c := v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionInstalledCSVReplacementAvailable, Status: corev1.ConditionFalse,
-		Reason: v1alpha1.ReasonNoReplacementAvailable, Message: "Nothing newer replaces what is installed",
+		Reason: v1alpha1.ReasonNoReplacementAvailable, Message: "No newer version replaces the installed one",
 	}
 	r := in.resolved()
 	next := r.Next
@@ -91,7 +91,7 @@ func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		return
 	case next != "" && next != out.InstalledCSV:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonReplacementAvailable
-		c.Message = fmt.Sprintf("%s is to replace %s", next, out.InstalledCSV)
+		c.Message = fmt.Sprintf("%s will replace %s", next, out.InstalledCSV)
 	case in.Resolution == nil, r.Problem != nil && r.Newest != out.InstalledCSV:
 		unknown(out, c.Type)
 		return

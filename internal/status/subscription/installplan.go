@@ -37,7 +37,7 @@ func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	message := "" // like OLM, which sets none if the reason is the phase of the plan
 	if reason != string(plan.Status.Phase) {
-		message = fmt.Sprintf("InstallPlan %s is to install %s%s", nameOf(plan), out.CurrentCSV, messages.Quote(plan.Status.Message))
+		message = fmt.Sprintf("InstallPlan %s will install %s%s", nameOf(plan), out.CurrentCSV, messages.Quote(plan.Status.Message))
 	}
 	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason, message)
 }
@@ -62,7 +62,7 @@ func installPlanMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		return
 	}
 	alarm(in, out, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.ReasonReferencedInstallPlanNotFound,
-		fmt.Sprintf("InstallPlan %s/%s is gone before %s was installed: that waits for another",
+		fmt.Sprintf("InstallPlan %s/%s was deleted before %s was installed; waiting for a new InstallPlan",
 			out.InstallPlanRef.Namespace, out.InstallPlanRef.Name, out.CurrentCSV))
 }
 

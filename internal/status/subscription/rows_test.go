@@ -126,7 +126,7 @@ func planRows() map[string]row {
 				in.Subscription.Status.Install = v1alpha1.NewInstallPlanReference(planRef())
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
-			message:    "InstallPlan default/install-1 is gone before foo.v2 was installed: that waits for another",
+			message:    "InstallPlan default/install-1 was deleted before foo.v2 was installed; waiting for a new InstallPlan",
 			conditions: conditions(replacement, "InstallPlanMissing=True/ReferencedInstallPlanNotFound", "InstallPlanAwaitingManualApproval="),
 		},
 		"PlanGoneAfterwards": {
@@ -283,7 +283,7 @@ func csvRows() map[string]row {
 			reason:  "In a channel that leads nowhere from here there is no replacement, but what is installed is not its newest.",
 			in:      with(running(), func(in *Inputs) { in.Resolution = &Resolution{Newest: "foo.v0"} }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
-			message:    "The newest of package foo is foo.v0, but nothing there replaces foo.v1",
+			message:    "Package foo offers foo.v0, but no bundle in the channel replaces foo.v1",
 			conditions: conditions(),
 		},
 		"NewestInTrouble": {
@@ -298,7 +298,7 @@ func csvRows() map[string]row {
 			reason:  "Without a newest there is nothing to be.",
 			in:      with(running(), func(in *Inputs) { in.Resolution = &Resolution{} }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
-			message:    "Waiting to know what the newest of package foo is",
+			message:    "Waiting for the newest version of package foo to be determined",
 			conditions: conditions(),
 			why:        v1alpha1.ReasonNewestNotKnown,
 		},

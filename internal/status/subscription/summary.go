@@ -99,8 +99,8 @@ func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	case r.Note != "":
 		return r.Note
 	case r.Newest == "":
-		return "Waiting to know what the newest of package " + spec.Package + " is"
+		return "Waiting for the newest version of package " + spec.Package + " to be determined"
 	default:
-		return fmt.Sprintf("The newest of package %s is %s, but nothing there replaces %s", spec.Package, r.Newest, out.InstalledCSV)
+		return fmt.Sprintf("Package %s offers %s, but no bundle in the channel replaces %s", spec.Package, r.Newest, out.InstalledCSV)
 	}
 }

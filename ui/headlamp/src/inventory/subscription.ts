@@ -70,7 +70,7 @@ function catalogSourceInvalid(i: Inputs): Condition | undefined {
       type,
       status: 'True',
       reason: 'CatalogSourceNotFound',
-      message: `There is no CatalogSource ${name}: create it, or correct spec.source and spec.sourceNamespace`,
+      message: `CatalogSource ${name} not found: create it, or correct spec.source and spec.sourceNamespace`,
     };
   }
   if (catalog.read) {
