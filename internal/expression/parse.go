@@ -188,7 +188,7 @@ func (p *parser) next() error {
 		}
 		p.token = rest[:end]
 		if !conditionType.MatchString(p.token) {
-			return p.problem(quoted(p.token) + " is no condition type: a type is CamelCase or foo.example.com/CamelCase")
+			return p.problem(quoted(p.token) + " is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase")
 		}
 	}
 	p.offset += len(p.token)

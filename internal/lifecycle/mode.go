@@ -45,16 +45,16 @@ func Decide(flag Mode, subscriptions *apiextensions.CustomResourceDefinition, ol
 	case flag == ModeOff || flag == ModeOLM:
 		return flag, fmt.Sprintf("the flag is --lifecycle=%s", flag)
 	case olmConfigs:
-		return ModeOLM, fmt.Sprintf("there is a CustomResourceDefinition %s, which only OLM brings", olmConfigsCRD)
+		return ModeOLM, fmt.Sprintf("CustomResourceDefinition %s exists, which only OLM installs", olmConfigsCRD)
 	case subscriptions == nil:
-		return ModeOff, fmt.Sprintf("there is no CustomResourceDefinition %s: for the built-in loops apply config/lifecycle", subscriptionsCRD)
+		return ModeOff, fmt.Sprintf("CustomResourceDefinition %s not found: for the built-in loops apply config/lifecycle", subscriptionsCRD)
 	case subscriptions.Labels[v1alpha1.LabelLifecycle] != v1alpha1.LifecycleBuiltin:
-		return ModeOff, fmt.Sprintf("CustomResourceDefinition %s lacks the label %s=%s, so it is someone else's",
+		return ModeOff, fmt.Sprintf("CustomResourceDefinition %s lacks the label %s=%s, so it has another owner",
 			subscriptionsCRD, v1alpha1.LabelLifecycle, v1alpha1.LifecycleBuiltin)
 	case !hasOurStatus(subscriptions):
 		return ModeOff, fmt.Sprintf("CustomResourceDefinition %s has no status.UpToDate: apply config/lifecycle again", subscriptionsCRD)
 	}
-	return ModeBuiltin, fmt.Sprintf("CustomResourceDefinition %s is ours and there is no OLM", subscriptionsCRD)
+	return ModeBuiltin, fmt.Sprintf("CustomResourceDefinition %s is ours and OLM is not installed", subscriptionsCRD)
 }
 
 // hasOurStatus reports whether the schema has the status that we write, which the API server would otherwise prune.

@@ -61,7 +61,7 @@ func (s *Switch) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	}
 	mode, why := Decide(s.Flag, subscriptions, err == nil)
 	if s.set(mode) {
-		log.FromContext(ctx).Info("Decided who runs the loops", "lifecycle", mode, "because", why)
+		log.FromContext(ctx).Info("Selected lifecycle mode", "lifecycle", mode, "because", why)
 	}
 	return reconcile.Result{}, nil
 }
@@ -147,7 +147,7 @@ func (s *Switch) Decided() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.decided {
-		return errors.New("who runs the loops of Subscriptions has not been decided yet")
+		return errors.New("the lifecycle mode has not been determined yet")
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (s *Store) Get(ctx context.Context, of types.NamespacedName) (*OptIn, error
 	if err := s.Reader.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: Name(of)}, o); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("reading what ClusterServiceVersion %s declared: %w", of, err)
+		return nil, fmt.Errorf("reading the opt-in of ClusterServiceVersion %s: %w", of, err)
 	}
 	out, err := decode(o)
 	return &out, err
@@ -112,7 +112,7 @@ func (s *Store) Get(ctx context.Context, of types.NamespacedName) (*OptIn, error
 func (s *Store) In(ctx context.Context, namespace string) ([]OptIn, error) {
 	list := &corev1.ConfigMapList{}
 	if err := s.Reader.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingLabels{Label: LabelValue, labelNamespace: namespace}); err != nil {
-		return nil, fmt.Errorf("listing what the operators of namespace %s declared: %w", namespace, err)
+		return nil, fmt.Errorf("listing the opt-ins of namespace %s: %w", namespace, err)
 	}
 	var out []OptIn
 	for i := range list.Items {
@@ -148,7 +148,7 @@ func (s *Store) Put(ctx context.Context, record OptIn) error {
 		err = s.Writer.Update(ctx, desired, FieldOwner)
 	}
 	if err != nil {
-		return fmt.Errorf("recording what ClusterServiceVersion %s declared: %w", record.Of, err)
+		return fmt.Errorf("recording the opt-in of ClusterServiceVersion %s: %w", record.Of, err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (s *Store) Put(ctx context.Context, record OptIn) error {
 func (s *Store) Delete(ctx context.Context, of types.NamespacedName) error {
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: Name(of)}}
 	if err := s.Writer.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting what ClusterServiceVersion %s declared: %w", of, err)
+		return fmt.Errorf("deleting the opt-in of ClusterServiceVersion %s: %w", of, err)
 	}
 	return nil
 }

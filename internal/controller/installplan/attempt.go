@@ -239,7 +239,7 @@ func (a *attempt) wait(ctx context.Context) (reconcile.Result, error) {
 
 func (a *attempt) remake(ctx context.Context) (reconcile.Result, error) {
 	why := a.cause()
-	a.r.Recorder.Eventf(a.plan, nil, corev1.EventTypeNormal, why.Reason, v1alpha1.EventActionRemake, "%s: it is made again", why.Message)
+	a.r.Recorder.Eventf(a.plan, nil, corev1.EventTypeNormal, why.Reason, v1alpha1.EventActionRemake, "%s; recreating the InstallPlan", why.Message)
 	log.FromContext(ctx).Info("Deleted InstallPlan to create it again", "reason", why.Reason, "message", why.Message)
 	if err := a.r.Client.Delete(ctx, a.plan, client.Preconditions{UID: &a.plan.UID}); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("deleting InstallPlan %s: %w", a.key(), err)

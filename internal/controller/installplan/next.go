@@ -160,9 +160,9 @@ func (f facts) cause() condition.Problem {
 	}
 	if f.stored == lost {
 		return condition.Problem{Reason: v1alpha1.PlanReasonContentGone,
-			Message: "What the plan installs was kept in Secrets of the manager's namespace, which have been deleted"}
+			Message: "The plan's content was stored in Secrets in the manager's namespace, which have been deleted"}
 	}
-	return condition.Problem{Reason: v1alpha1.PlanReasonContentChanged, Message: "What the plan installs has changed since it was shown for approval"}
+	return condition.Problem{Reason: v1alpha1.PlanReasonContentChanged, Message: "The plan's content changed after it was submitted for approval"}
 }
 
 // reasonOf returns the reason why a plan is retried.

@@ -26,7 +26,7 @@ func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured
 		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	if err := json.Unmarshal(raw, typed); err != nil {
-		return nil, fmt.Errorf("%s %s is not as its kind is defined: %w", o.GetKind(), o.GetName(), err)
+		return nil, fmt.Errorf("%s %s does not match the schema of its kind: %w", o.GetKind(), o.GetName(), err)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {

@@ -45,7 +45,7 @@ func (r *run) requirements(ctx context.Context) error {
 	if len(unmet) == 0 {
 		return nil
 	}
-	return &unmetError{"The new version cannot run here, so that nothing is changed: " + messages.List(unmet, maxUnmet, "; ")}
+	return &unmetError{"The new version cannot run on this cluster, so nothing is changed: " + messages.List(unmet, maxUnmet, "; ")}
 }
 
 // missing returns the requirements of a bundle that neither the cluster nor the plan meets.
@@ -61,7 +61,7 @@ func (r *run) missing(ctx context.Context, b *record.Bundle) (out []string, err 
 	if spec.MinKubeVersion != "" {
 		cluster, err := r.Kubernetes.ServerVersion()
 		if err != nil {
-			return nil, fmt.Errorf("asking the API server for its version: %w", err)
+			return nil, fmt.Errorf("getting the version of the API server: %w", err)
 		}
 		if err := install.SupportsKubernetes(csv.typed, cluster.GitVersion); err != nil {
 			add("%v", err)
@@ -91,7 +91,7 @@ func (r *run) missing(ctx context.Context, b *record.Bundle) (out []string, err 
 		if _, err := r.as.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
 			add("kind %s is not served", gvk)
 		} else if err != nil {
-			return nil, fmt.Errorf("asking the API server whether it serves %s: %w", gvk, err)
+			return nil, fmt.Errorf("checking whether the API server serves %s: %w", gvk, err)
 		}
 	}
 	return out, nil
@@ -104,7 +104,7 @@ func (r *run) unserved(ctx context.Context, d olm.CRDDescription) (string, error
 		crd = &apiextensions.CustomResourceDefinition{}
 		err := r.Client.Get(ctx, types.NamespacedName{Name: d.Name}, crd)
 		if apierrors.IsNotFound(err) {
-			return "is not there", nil
+			return "not found", nil
 		}
 		if err != nil {
 			return "", fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)

@@ -235,7 +235,7 @@ func (r *run) remember(t task, object *unstructured.Unstructured, created bool) 
 type identityChanged struct{ from, to apply.Identity }
 
 func (e *identityChanged) Error() string {
-	return fmt.Sprintf("the plan was begun as %s, and the OperatorGroup now has it run as %s", e.from, e.to)
+	return fmt.Sprintf("the plan started as %s, but the OperatorGroup now specifies %s", e.from, e.to)
 }
 
 // checkIdentity compares the identity that the plan was approved with to the one that the OperatorGroup determines now.
@@ -366,7 +366,7 @@ func (r *run) right(t task, owner metav1.OwnerReference) (*unstructured.Unstruct
 			return install.WithAppliedHash(o.Object)
 		}
 	}
-	return nil, fmt.Errorf("%s is not rendered any more", t.title()) // unexpected: it was rendered from the same content
+	return nil, fmt.Errorf("%s is no longer rendered", t.title()) // unexpected: it was rendered from the same content
 }
 
 func (r *run) namespaced(kind schema.GroupVersionKind) (bool, error) {

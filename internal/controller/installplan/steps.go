@@ -74,7 +74,8 @@ func compress(steps []*olm.Step) error {
 		s.Resource.Manifest = v1alpha1.PlanManifestCompressed + string(packed)
 	}
 	if n := length(steps); n > maxPlan {
-		return fmt.Errorf("the plan's %d manifests take %d bytes compressed, and an object may hold %d: subscribe to the packages one by one", len(steps), n, maxPlan)
+		return fmt.Errorf("the plan's %d manifests take %d bytes compressed, and the limit of an object is %d: subscribe to the packages one by one",
+			len(steps), n, maxPlan)
 	}
 	return nil
 }
