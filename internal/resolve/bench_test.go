@@ -44,7 +44,7 @@ func subscriptions(at int) []Subscription {
 }
 
 func benchmark(b *testing.B, subs []Subscription, choices int) {
-	in := Surroundings{Catalogs: large()}
+	in := NamespaceState{Catalogs: large()}
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range subs {

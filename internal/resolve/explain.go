@@ -15,18 +15,18 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// maxSteps limits the steps of a story in its text: the first and last ones are kept.
+// maxSteps limits the steps of an explanation in its text: the first and last ones are kept.
 const maxSteps = 4
 
-// story explains, in steps, why an offer cannot be installed, such as a dependency of a dependency that does not exist.
-type story struct {
+// explanation explains, in steps, why an offer cannot be installed, such as a dependency of a dependency that does not exist.
+type explanation struct {
 	reason string
 	steps  []string
 	// vague is true if no step names the cause.
 	vague bool
 }
 
-func (t story) String() string {
+func (t explanation) String() string {
 	var out []string
 	for i, step := range t.steps {
 		cut := len(t.steps) - maxSteps
@@ -54,9 +54,9 @@ func (c assumptions) with(o *offer, lit z.Lit) assumptions {
 
 // explain returns why an offer cannot be installed, together with the offers of the assumptions, if any. It follows
 // unsatisfiable needs to the first cause.
-func (s *search) explain(in assumptions, o *offer) story {
+func (s *search) explain(in assumptions, o *offer) explanation {
 	in.visited = map[*offer]bool{}
-	t := s.storyOf(in, o)
+	t := s.explainOffer(in, o)
 	if t.vague && o.blocked == "" {
 		// All needs lead back to the offer, so the offer itself may conflict with them.
 		in.visited = map[*offer]bool{o: true}
@@ -67,7 +67,7 @@ func (s *search) explain(in assumptions, o *offer) story {
 	return t
 }
 
-func (s *search) storyOf(in assumptions, o *offer) story {
+func (s *search) explainOffer(in assumptions, o *offer) explanation {
 	s.want(o)
 	if o.blocked != "" {
 		return plain("%s", o.blocked)
@@ -95,9 +95,9 @@ func (s *search) storyOf(in assumptions, o *offer) story {
 	return s.apart(beside, o)
 }
 
-// firstUnmet returns the story of the first need of an offer that is unsatisfiable. It prefers one whose cause is
+// firstUnmet returns the explanation of the first need of an offer that is unsatisfiable. It prefers one whose cause is
 // known.
-func (s *search) firstUnmet(in assumptions, o *offer) (first story, ok bool) {
+func (s *search) firstUnmet(in assumptions, o *offer) (first explanation, ok bool) {
 	for _, n := range o.nodes {
 		if s.satisfiable(append(slices.Clip(in.lits), n.lit)...) {
 			continue
@@ -114,7 +114,7 @@ func (s *search) firstUnmet(in assumptions, o *offer) (first story, ok bool) {
 }
 
 // apart returns which needs of an offer are not satisfiable together.
-func (s *search) apart(in assumptions, o *offer) story {
+func (s *search) apart(in assumptions, o *offer) explanation {
 	lits := slices.Clone(in.lits)
 	for j, n := range o.nodes {
 		if lits = append(lits, n.lit); s.satisfiable(lits...) {
@@ -126,7 +126,7 @@ func (s *search) apart(in assumptions, o *offer) story {
 			}
 			t := plain("%s requires both %s and %s, but", o.name, other.text, n.text)
 			if a, b := s.available(in, other), s.available(in, n); a != nil && b != nil {
-				why := s.storyOf(in.with(a, a.chosen), b)
+				why := s.explainOffer(in.with(a, a.chosen), b)
 				t.steps = append(t.steps, why.steps...)
 			} else {
 				t.steps = append(t.steps, "they conflict")
@@ -149,10 +149,10 @@ func (s *search) available(in assumptions, n *node) *offer {
 }
 
 // unmet returns why a need of an offer is not satisfiable.
-func (s *search) unmet(in assumptions, o *offer, n *node) story {
+func (s *search) unmet(in assumptions, o *offer, n *node) explanation {
 	switch {
 	case n.op == opFault:
-		return story{reason: n.reason, steps: []string{o.name + " " + n.text}}
+		return explanation{reason: n.reason, steps: []string{o.name + " " + n.text}}
 	case n.absent:
 		return s.notAbsent(in, o, n)
 	case n.every:
@@ -173,16 +173,16 @@ func (s *search) unmet(in assumptions, o *offer, n *node) story {
 		t := plain("%s", clash(o, best))
 		if i := slices.IndexFunc(n.offers, func(other *offer) bool { return clash(o, other) == "" }); i >= 0 {
 			best = n.offers[i]
-			t = s.storyOf(in, best)
+			t = s.explainOffer(in, best)
 		}
 		t.steps = slices.Insert(t.steps, 0, fmt.Sprintf("%s requires %s, which %s would satisfy, but", o.name, n.text, best.name))
 		return t
 	}
 }
 
-func (s *search) notAbsent(in assumptions, o *offer, n *node) story {
+func (s *search) notAbsent(in assumptions, o *offer, n *node) explanation {
 	if n.by != nil {
-		return plain("%s excludes %s, but %s", o.name, n.text, n.by.there())
+		return plain("%s excludes %s, but %s", o.name, n.text, n.by.presence())
 	}
 	for _, other := range in.offers {
 		if slices.Contains(n.offers, other) {
@@ -193,10 +193,10 @@ func (s *search) notAbsent(in assumptions, o *offer, n *node) story {
 }
 
 // lost returns which need of a present operator an otherwise installable offer would break.
-func (s *search) lost(in assumptions, o *offer) story {
+func (s *search) lost(in assumptions, o *offer) explanation {
 	for _, k := range s.kept {
 		if !s.satisfiable(append(slices.Clip(in.lits), o.chosen, k.lit)...) {
-			return plain("%s cannot be installed: %s, which requires %s, and that would no longer be satisfied", o.name, k.owner.there(), k.text)
+			return plain("%s cannot be installed: %s, which requires %s, and that would no longer be satisfied", o.name, k.owner.presence(), k.text)
 		}
 	}
 	return plain("%s cannot be installed: requirements of the operators in the namespace would no longer be satisfied", o.name)
@@ -228,7 +228,7 @@ func (s *search) missing(n need) string {
 func (s *search) missingPackage(n need) string {
 	for _, p := range s.present {
 		if p.Package == n.pkg {
-			return fmt.Sprintf(", but %s, and only its own Subscription updates it", p.there())
+			return fmt.Sprintf(", but %s, and only its own Subscription updates it", p.presence())
 		}
 	}
 	var names, versions []string
@@ -297,11 +297,11 @@ func clash(a, b *offer) string {
 	return fmt.Sprintf("%s and %s both %s", a.name, b.name, what)
 }
 
-func plain(format string, args ...any) story {
-	return story{reason: v1alpha1.ReasonConstraintsNotSatisfiable, steps: []string{fmt.Sprintf(format, args...)}}
+func plain(format string, args ...any) explanation {
+	return explanation{reason: v1alpha1.ReasonConstraintsNotSatisfiable, steps: []string{fmt.Sprintf(format, args...)}}
 }
 
-func vague(format string, args ...any) story {
+func vague(format string, args ...any) explanation {
 	t := plain(format, args...)
 	t.vague = true
 	return t

@@ -84,12 +84,12 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			in = garbage(r)
 		}
 		names := []string{"a.v1.0.0", "b.v2.0.0"}
-		first, plan := answer(Resolve(in)), answer(Plan(names, "default", in.Catalog, in.Surroundings))
+		first, plan := answer(Resolve(in)), answer(Plan(names, "default", in.Catalog, in.NamespaceState))
 		for range 3 {
 			if diff := cmp.Diff(first, answer(Resolve(reordered(r, in)))); diff != "" {
 				t.Fatalf("round %d: another order, another answer:\n%s", i, diff)
 			}
-			if diff := cmp.Diff(plan, answer(Plan(names, "default", in.Catalog, reordered(r, in).Surroundings))); diff != "" {
+			if diff := cmp.Diff(plan, answer(Plan(names, "default", in.Catalog, reordered(r, in).NamespaceState))); diff != "" {
 				t.Fatalf("round %d: another order, another plan:\n%s", i, diff)
 			}
 		}
@@ -149,7 +149,7 @@ func TestGarbage(t *testing.T) {
 			punchHoles(r, in)
 		}
 		s, problem := Resolve(in)
-		p, planProblem := Plan([]string{in.StartingCSV, in.Package}, "default", in.Catalog, in.Surroundings)
+		p, planProblem := Plan([]string{in.StartingCSV, in.Package}, "default", in.Catalog, in.NamespaceState)
 		for _, problem := range []*Problem{problem, planProblem} {
 			if problem != nil && (problem.Reason == "" || problem.Message == "" || len(problem.Message) > maxMessage || !utf8.ValidString(problem.Message)) {
 				t.Fatalf("round %d: %+v", i, problem)

@@ -59,8 +59,8 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestLongStory verifies that shortening a long chain of needs keeps its end, which has the cause.
-func TestLongStory(t *testing.T) {
+// TestLongExplanation verifies that shortening a long chain of needs keeps its end, which has the cause.
+func TestLongExplanation(t *testing.T) {
 	var packages []*catalog.Package
 	for i := range 50 {
 		name := func(i int) string { return fmt.Sprintf("%s-%d", strings.Repeat("ü", 40), i) }
@@ -68,7 +68,7 @@ func TestLongStory(t *testing.T) {
 	}
 	_, problem := Resolve(Inputs{
 		sub(Subscription{Package: packages[0].Name}),
-		Surroundings{Catalogs: sources(source("community", packages...))},
+		NamespaceState{Catalogs: sources(source("community", packages...))},
 	})
 	if problem == nil || len(problem.Message) > maxMessage || !utf8.ValidString(problem.Message) ||
 		!strings.Contains(problem.Message, "-50, which no visible catalog has") {
@@ -76,12 +76,12 @@ func TestLongStory(t *testing.T) {
 	}
 }
 
-// TestPatience verifies that nothing is chosen, and a Problem is returned, if the solver gives up.
-func TestPatience(t *testing.T) {
+// TestSolverTimeout verifies that nothing is chosen, and a Problem is returned, if the solver gives up.
+func TestSolverTimeout(t *testing.T) {
 	in := sources(fooNeeding([]property.Property{needsKind("Bar")}, one("bar.v1.0.0", provides("Bar"))))
-	s := newSearch(newCandidates(in, "default"), Surroundings{Catalogs: in}, nil)
+	s := newSearch(newCandidates(in, "default"), NamespaceState{Catalogs: in}, nil)
 	root := s.candidates.meeting(need{op: opPackage, pkg: "foo", versions: anyVersion})
-	s.patience = 0
+	s.remaining = 0
 	if s.possible(root[0]) || !s.gaveUp {
 		t.Error("the solver answers without time to do so")
 	}

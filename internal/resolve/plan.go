@@ -14,7 +14,7 @@ import (
 // Plan returns the bundles for an InstallPlan that only lists the names of ClusterServiceVersions: those bundles, from
 // the preferred catalog if it has them, and their dependencies. A name that is present already needs nothing. If
 // another version of its package is present, the bundle must be an update of that.
-func Plan(names []string, namespace string, preferred types.NamespacedName, in Surroundings) (Solution, *Problem) {
+func Plan(names []string, namespace string, preferred types.NamespacedName, in NamespaceState) (Solution, *Problem) {
 	m := newCandidates(in.Catalogs, namespace)
 	var wanted []requested
 	var replaced []Installed
@@ -54,7 +54,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 		out.Choices = append(out.Choices, c)
 	}
 	if s.gaveUp {
-		return Solution{}, tooHard(wanted[0].offers[0].name)
+		return Solution{}, timedOut(wanted[0].offers[0].name)
 	}
 	return out, nil
 }
@@ -63,7 +63,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in S
 func (s *search) planProblem(agreed assumptions, w requested) *Problem {
 	t := s.explain(agreed, w.offers[0])
 	if s.gaveUp {
-		return tooHard(w.offers[0].name)
+		return timedOut(w.offers[0].name)
 	}
 	return &Problem{Reason: t.reason, Message: clip(t.String())}
 }
@@ -103,7 +103,7 @@ func (m *candidates) find(name string, preferred types.NamespacedName, present [
 		return out, nil
 	case instead != nil:
 		return out, &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
-			"%s cannot be installed: %s, and %s does not replace it", name, instead.there(), name))}
+			"%s cannot be installed: %s, and %s does not replace it", name, instead.presence(), name))}
 	default:
 		return out, &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
 			"No visible catalog has %s%s", name, didYouMean(name, m.names())))}

@@ -19,7 +19,7 @@ import (
 // Inputs holds everything that the bundles of one Subscription depend on.
 type Inputs struct {
 	Subscription
-	Surroundings
+	NamespaceState
 }
 
 // Subscription is the desired state of a Subscription, and its installed version.
@@ -44,8 +44,8 @@ type Subscription struct {
 	Running *Installed
 }
 
-// Surroundings is the state that the Subscriptions of a namespace share, as read at one moment.
-type Surroundings struct {
+// NamespaceState is the state that the Subscriptions of a namespace share, as read at one moment.
+type NamespaceState struct {
 	// Catalogs are all catalogs visible from the namespace, read or not.
 	Catalogs []catalog.Catalog
 
@@ -156,7 +156,7 @@ func choose(in Inputs, from channelOffer, candidates []*entry, out Solution) (So
 	for _, c := range candidates {
 		wanted = append(wanted, m.include(from, c))
 	}
-	s := newSearch(m, in.Surroundings, replaced)
+	s := newSearch(m, in.NamespaceState, replaced)
 	for i, root := range wanted {
 		if !s.possible(root) {
 			continue
@@ -196,23 +196,23 @@ func installedBundle(in Inputs, from channelOffer, next *catalog.Bundle) *catalo
 // problem returns why none of the wanted offers can be installed. It explains the first.
 func (s *search) problem(wanted []*offer, installed *Installed) *Problem {
 	if s.gaveUp {
-		return tooHard(wanted[0].name)
+		return timedOut(wanted[0].name)
 	}
-	story := s.explain(assumptions{}, wanted[0])
+	explanation := s.explain(assumptions{}, wanted[0])
 	if s.gaveUp {
-		return tooHard(wanted[0].name)
+		return timedOut(wanted[0].name)
 	}
-	message := story.String()
+	message := explanation.String()
 	if installed != nil {
-		message = fmt.Sprintf("%s cannot be updated to %s: %s", installed.Name, wanted[0].name, story)
+		message = fmt.Sprintf("%s cannot be updated to %s: %s", installed.Name, wanted[0].name, explanation)
 	}
 	if n := len(wanted) - 1; n > 0 {
 		message = messages.Clip(message, maxMessage-60) + fmt.Sprintf("; neither can %s", counted(n, "older choice"))
 	}
-	return &Problem{Reason: story.reason, Message: clip(message)}
+	return &Problem{Reason: explanation.reason, Message: clip(message)}
 }
 
-func tooHard(name string) *Problem {
+func timedOut(name string) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: clip(fmt.Sprintf(
-		"Resolving the dependencies of %s took longer than %s", name, patience))}
+		"Resolving the dependencies of %s took longer than %s", name, solverTimeout))}
 }

@@ -42,7 +42,7 @@ func sub(s Subscription) Subscription {
 type testCase struct {
 	reason string
 	sub    Subscription
-	in     Surroundings
+	in     NamespaceState
 	want   want
 }
 
@@ -63,48 +63,48 @@ func TestFirstInstall(t *testing.T) {
 		"Vault": {
 			reason: "The ClusterServiceVersion of Vault needs etcd's kind, so it brings etcd along.",
 			sub:    Subscription{Package: "vault", Channel: "stable", Catalog: key("quay")},
-			in:     Surroundings{Catalogs: vaultAndEtcd()},
+			in:     NamespaceState{Catalogs: vaultAndEtcd()},
 			want:   chosen("vault.v1.0.0 from stable of olm/quay", "etcd.v0.9.0 from alpha of olm/quay"),
 		},
 		"VaultBesideEtcd": {
 			reason: "What is installed already is not installed again, nor updated behind its Subscription's back.",
 			sub:    Subscription{Package: "vault", Catalog: key("quay")},
-			in: Surroundings{Catalogs: vaultAndEtcd(), Present: []Installed{
+			in: NamespaceState{Catalogs: vaultAndEtcd(), Present: []Installed{
 				installed("etcd.v0.6.1", provides("EtcdCluster.v1beta2"))}},
 			want: chosen("vault.v1.0.0 from stable of olm/quay"),
 		},
 		"Newest": {
 			reason: "A first install goes to the head of the channel at once.",
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want:   chosen("foo.v3.0.0 from stable of olm/community"),
 		},
 		"DefaultChannel": {
 			reason: "Without a channel the package's default one is meant.",
-			in: Surroundings{Catalogs: sources(source("community", pkg("foo",
+			in: NamespaceState{Catalogs: sources(source("community", pkg("foo",
 				channel("stable", bundle("foo.v1.0.0")), channel("alpha", bundle("foo.v2.0.0")))))},
 			want: chosen("foo.v1.0.0 from stable of olm/community"),
 		},
 		"OnlyChannel": {
 			reason: "Where there is but one channel it need not be called the default.",
-			in: Surroundings{Catalogs: sources(source("community", &catalog.Package{Name: "foo",
+			in: NamespaceState{Catalogs: sources(source("community", &catalog.Package{Name: "foo",
 				Channels: map[string]*catalog.Channel{"stable": channel("stable", bundle("foo.v1.0.0"))}}))},
 			want: chosen("foo.v1.0.0 from stable of olm/community"),
 		},
 		"StartingCSV": {
 			reason: "startingCSV is where a first install begins.",
 			sub:    Subscription{StartingCSV: "foo.v2.0.0"},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want:   chosen("foo.v2.0.0 from stable of olm/community"),
 		},
 		"StartingCSVSkipped": {
 			reason: "An entry that others skip is installed where it is asked for by name.",
 			sub:    Subscription{StartingCSV: "foo.v1.0.0"},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", skips("foo.v1.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", skips("foo.v1.0.0")))},
 			want:   chosen("foo.v1.0.0 from stable of olm/community"),
 		},
 		"OlderWhereNewerCannot": {
 			reason: "An older bundle is better than none; the note explains why it is not the newest.",
-			in: Surroundings{Catalogs: foo(
+			in: NamespaceState{Catalogs: foo(
 				bundle("foo.v1.0.0"),
 				bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ">=1.0.0"))))},
 			want: want{
@@ -114,7 +114,7 @@ func TestFirstInstall(t *testing.T) {
 		},
 		"SkippedIsNoChoice": {
 			reason: "An entry was skipped for a reason.",
-			in: Surroundings{Catalogs: foo(
+			in: NamespaceState{Catalogs: foo(
 				bundle("foo.v1.0.0"),
 				bundle("foo.v2.0.0", skips("foo.v1.0.0"), has(needsKind("Bar"))))},
 			want: refused(v1alpha1.ReasonConstraintsNotSatisfiable,
@@ -122,18 +122,18 @@ func TestFirstInstall(t *testing.T) {
 		},
 		"SeveralHeads": {
 			reason: "Of several heads the highest version is the newest.",
-			in: Surroundings{Catalogs: foo(bundle("foo.v1.9.0"), bundle("foo.v1.10.0"),
+			in: NamespaceState{Catalogs: foo(bundle("foo.v1.9.0"), bundle("foo.v1.10.0"),
 				bundle("foo.v1.8.0"), bundle("foo.v1.9.1", replaces("foo.v1.9.0")))},
 			want: chosen("foo.v1.10.0 from stable of olm/community"),
 		},
 		"MissingReplaces": {
 			reason: "Older bundles are often pruned from a catalog, and what they were replaced by is still there.",
-			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0")))},
 			want:   chosen("foo.v2.0.0 from stable of olm/community"),
 		},
 		"Deprecations": {
 			reason: "An admin hears of what is deprecated before it is gone.",
-			in: Surroundings{Catalogs: sources(source("community", &catalog.Package{
+			in: NamespaceState{Catalogs: sources(source("community", &catalog.Package{
 				Name: "foo", DefaultChannel: "stable", Deprecation: "use bar",
 				Channels: map[string]*catalog.Channel{"stable": {Name: "stable", Deprecation: "use fast\n",
 					Entries: map[string]*catalog.Entry{"foo.v1.0.0": bundle("foo.v1.0.0", deprecated("a hole"))}}}}))},
@@ -143,7 +143,7 @@ func TestFirstInstall(t *testing.T) {
 		},
 		"AlreadyThere": {
 			reason: "A package is installed once in a namespace.",
-			in:     Surroundings{Catalogs: chain(), Present: []Installed{installed("foo.v1.0.0")}},
+			in:     NamespaceState{Catalogs: chain(), Present: []Installed{installed("foo.v1.0.0")}},
 			want: refused(v1alpha1.ReasonConstraintsNotSatisfiable, "foo.v3.0.0 cannot be installed: the namespace has foo.v1.0.0, "+
 				"which also belongs to package foo, and only its own Subscription updates it; neither can 2 older choices"),
 		},
@@ -155,76 +155,76 @@ func TestUpdate(t *testing.T) {
 		"OneStep": {
 			reason: "An update goes step by step along replaces; the status can name where it leads.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want:   want{Choices: []string{"foo.v2.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v3.0.0"},
 		},
 		"Settled": {
 			reason: "What is installed is the newest.",
 			sub:    Subscription{Installed: update("foo.v3.0.0")},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 		},
 		"StartingCSVIsHistory": {
 			reason: "startingCSV means nothing once something is installed, even if it has left the channel.",
 			sub:    Subscription{StartingCSV: "foo.v0.1.0", Installed: update("foo.v3.0.0")},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 		},
 		"Skips": {
 			reason: "A bundle that skips the installed one replaces it, whatever its replaces field contains.",
 			sub:    Subscription{Installed: update("foo.v2.0.0")},
-			in: Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
+			in: NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
 				bundle("foo.v3.0.0", replaces("foo.v1.0.0"), skips("foo.v2.0.0")))},
 			want: want{Choices: []string{"foo.v3.0.0 from stable of olm/community for foo.v2.0.0"}, Newest: "foo.v3.0.0"},
 		},
 		"SkipRange": {
 			reason: "A skipRange leaps over the steps between.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in: Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
+			in: NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
 				bundle("foo.v3.0.0", replaces("foo.v2.0.0"), skipRange(">=1.0.0 <3.0.0")))},
 			want: want{Choices: []string{"foo.v3.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v3.0.0"},
 		},
 		"SkipRangeFromOutside": {
 			reason: "A skipRange takes up what the channel has never had.",
 			sub:    Subscription{Installed: update("foo.v1.5.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v3.0.0", skipRange("<3.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v3.0.0", skipRange("<3.0.0")))},
 			want:   want{Choices: []string{"foo.v3.0.0 from stable of olm/community for foo.v1.5.0"}, Newest: "foo.v3.0.0"},
 		},
 		"BadSkipRange": {
 			reason: "A skipRange that makes no sense skips nothing.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0")), bundle("foo.v3.0.0", skipRange("newer")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0")), bundle("foo.v3.0.0", skipRange("newer")))},
 			want:   want{Choices: []string{"foo.v2.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v2.0.0"},
 		},
 		"Unreachable": {
 			reason: "Nothing to do is not the same as nothing newer.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v3.0.0", replaces("foo.v2.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v3.0.0", replaces("foo.v2.0.0")))},
 			want: want{Note: "Channel stable of package foo offers foo.v3.0.0, but foo.v1.0.0 is not in it and cannot be updated to it: " +
 				"no bundle in the channel replaces or skips foo.v1.0.0"},
 		},
 		"UnreachableInChannel": {
 			reason: "What is in the channel may be a dead end too.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v3.0.0"))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v3.0.0"))},
 			want: want{Note: "Channel stable of package foo offers foo.v3.0.0, but foo.v1.0.0 cannot be updated to it: " +
 				"no bundle in the channel replaces or skips foo.v1.0.0"},
 		},
 		"NoDowngrade": {
 			reason: "A range of versions never leads back to an older one.",
 			sub:    Subscription{Installed: update("foo.v2.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", skipRange("<=2.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0", skipRange("<=2.0.0")))},
 			want: want{Note: "The newest bundle of channel stable of package foo is foo.v1.0.0, which is older than foo.v2.0.0; " +
 				"the installed version is kept until the channel offers a replacement"},
 		},
 		"OlderByName": {
 			reason: "But an author who names what is replaced means it, whatever the version.",
 			sub:    Subscription{Installed: update("foo.v2.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0"), bundle("foo.v1.9.9", replaces("foo.v2.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v2.0.0"), bundle("foo.v1.9.9", replaces("foo.v2.0.0")))},
 			want:   want{Choices: []string{"foo.v1.9.9 from stable of olm/community for foo.v2.0.0"}, Newest: "foo.v1.9.9"},
 		},
 		"OlderChannel": {
 			reason: "If the newest bundle of the channel is older than the installed one, it is not reported as running.",
 			sub:    Subscription{Channel: "stable", Installed: update("foo.v2.0.0")},
-			in: Surroundings{Catalogs: sources(source("community",
+			in: NamespaceState{Catalogs: sources(source("community",
 				pkg("foo", channel("stable", bundle("foo.v1.5.0")), channel("candidate", bundle("foo.v2.0.0")))))},
 			want: want{Note: "The newest bundle of channel stable of package foo is foo.v1.5.0, which is older than foo.v2.0.0; " +
 				"the installed version is kept until the channel offers a replacement"},
@@ -232,14 +232,14 @@ func TestUpdate(t *testing.T) {
 		"ChannelSwitch": {
 			reason: "Another channel is entered by the same rule.",
 			sub:    Subscription{Channel: "fast", Installed: update("foo.v1.0.0")},
-			in: Surroundings{Catalogs: sources(source("community", pkg("foo", channel("stable", bundle("foo.v1.0.0")),
+			in: NamespaceState{Catalogs: sources(source("community", pkg("foo", channel("stable", bundle("foo.v1.0.0")),
 				channel("fast", bundle("foo.v2.0.0", replaces("foo.v1.0.0"))))))},
 			want: want{Choices: []string{"foo.v2.0.0 from fast of olm/community for foo.v1.0.0"}, Newest: "foo.v2.0.0"},
 		},
 		"OlderStepWhereNewerCannot": {
 			reason: "Of several updates the newest that can be installed is taken.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in: Surroundings{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
+			in: NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v2.0.0", replaces("foo.v1.0.0")),
 				bundle("foo.v3.0.0", replaces("foo.v2.0.0"), skipRange("<3.0.0"), has(needsKind("Bar"))))},
 			want: want{Choices: []string{"foo.v2.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v3.0.0",
 				Note: "foo.v3.0.0, the newest choice in channel stable of package foo, cannot be installed: foo.v3.0.0 requires " +
@@ -248,20 +248,20 @@ func TestUpdate(t *testing.T) {
 		"CannotUpdate": {
 			reason: "An update that is not possible is reported, with the installed bundle.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ""))))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), has(needsPackage("bar", ""))))},
 			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
 				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 requires package bar, which no visible catalog has"}},
 		},
 		"SameKinds": {
 			reason: "An update may provide what the one that it replaces provides.",
 			sub:    Subscription{Installed: update("foo.v1.0.0", provides("Foo"))},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), provides("Foo")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), provides("Foo")))},
 			want:   want{Choices: []string{"foo.v2.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v2.0.0"},
 		},
 		"InFlight": {
 			reason: "A predecessor that has not been collected yet is not in the way.",
 			sub:    Subscription{Installed: update("foo.v2.0.0", provides("Foo"))},
-			in: Surroundings{
+			in: NamespaceState{
 				Catalogs: foo(bundle("foo.v3.0.0", replaces("foo.v2.0.0"), provides("Foo"))),
 				Present:  []Installed{installed("foo.v1.0.0", provides("Foo"))}},
 			want: want{Choices: []string{"foo.v3.0.0 from stable of olm/community for foo.v2.0.0"}, Newest: "foo.v3.0.0"},
@@ -269,7 +269,7 @@ func TestUpdate(t *testing.T) {
 		"NeighbourNeedsIt": {
 			reason: "An update does not take away what a neighbour needs, though the kind stays on the cluster.",
 			sub:    Subscription{Installed: update("foo.v1.0.0", provides("Foo"))},
-			in: Surroundings{
+			in: NamespaceState{
 				Catalogs:  foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"), provides("Foo.v2"))),
 				Present:   []Installed{installed("bar.v1.0.0", has(needsKind("Foo")))},
 				OnCluster: kinds("Foo")},
@@ -280,7 +280,7 @@ func TestUpdate(t *testing.T) {
 		"NeighbourGetsAnother": {
 			reason: "What an update takes away may come from elsewhere.",
 			sub:    Subscription{Installed: update("foo.v1.0.0", provides("Foo"))},
-			in: Surroundings{
+			in: NamespaceState{
 				Catalogs: append(foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"))),
 					source("other", pkg("old-foo", channel("stable", bundle("old-foo.v1.0.0", provides("Foo")))))),
 				Present: []Installed{installed("bar.v1.0.0", has(needsKind("Foo")))}},
@@ -290,7 +290,7 @@ func TestUpdate(t *testing.T) {
 		"NeighbourIsBrokenAlready": {
 			reason: "A neighbour that lacks something already holds nothing up.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in: Surroundings{
+			in: NamespaceState{
 				Catalogs: foo(bundle("foo.v2.0.0", replaces("foo.v1.0.0"))),
 				Present:  []Installed{installed("bar.v1.0.0", has(needsKind("Foo"), constrains(`{"cel":{"rule":"true"}}`)))}},
 			want: want{Choices: []string{"foo.v2.0.0 from stable of olm/community for foo.v1.0.0"}, Newest: "foo.v2.0.0"},
@@ -298,7 +298,7 @@ func TestUpdate(t *testing.T) {
 		"DeprecatedAndSettled": {
 			reason: "What is installed may be deprecated.",
 			sub:    Subscription{Installed: update("foo.v1.0.0")},
-			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", deprecated("a hole")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0", deprecated("a hole")))},
 			want:   want{Deprecations: Deprecations{Bundle: "a hole"}},
 		},
 	})
@@ -314,80 +314,80 @@ func TestNotFound(t *testing.T) {
 		"NoCatalog": {
 			reason: "The CatalogSource is not there, but one of a name like it.",
 			sub:    Subscription{Catalog: key("comunity")},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want:   refused(v1alpha1.ReasonCatalogSourceNotFound, "CatalogSource olm/comunity not found: did you mean olm/community?"),
 		},
 		"Unread": {
 			reason: "The packages of a catalog that has not been read are not known.",
-			in:     Surroundings{Catalogs: sources(unread)},
+			in:     NamespaceState{Catalogs: sources(unread)},
 			want: refused(v1alpha1.ReasonCatalogSourceUnreadable,
 				"CatalogSource olm/community has not been read yet: see its status"),
 		},
 		"NoPackage": {
 			reason: "A typo is named.",
 			sub:    Subscription{Package: "vualt", Catalog: key("quay")},
-			in:     Surroundings{Catalogs: vaultAndEtcd()},
+			in:     NamespaceState{Catalogs: vaultAndEtcd()},
 			want:   refused(v1alpha1.ReasonPackageNotFound, "CatalogSource olm/quay has no package vualt: did you mean vault?"),
 		},
 		"PackageElsewhere": {
 			reason: "The package is there, but in another catalog.",
 			sub:    Subscription{Package: "vault"},
-			in:     Surroundings{Catalogs: append(chain(), vaultAndEtcd()...)},
+			in:     NamespaceState{Catalogs: append(chain(), vaultAndEtcd()...)},
 			want:   refused(v1alpha1.ReasonPackageNotFound, "CatalogSource olm/community has no package vault; CatalogSource olm/quay has it"),
 		},
 		"PackageUnlikeAny": {
 			reason: "Nothing is guessed where nothing is like it.",
 			sub:    Subscription{Package: "kubernetes"},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want:   refused(v1alpha1.ReasonPackageNotFound, "CatalogSource olm/community has no package kubernetes"),
 		},
 		"InvalidPackage": {
 			reason: "What the catalog's reader found wrong is quoted.",
-			in:     Surroundings{Catalogs: sources(bad)},
+			in:     NamespaceState{Catalogs: sources(bad)},
 			want: refused(v1alpha1.ReasonPackageInvalid,
 				`Package foo of CatalogSource olm/community is invalid: channel "stable" has two heads`),
 		},
 		"NoChannel": {
 			reason: "The channels that are there are named.",
 			sub:    Subscription{Package: "vault", Channel: "stabel"},
-			in: Surroundings{Catalogs: sources(source("community", pkg("vault",
+			in: NamespaceState{Catalogs: sources(source("community", pkg("vault",
 				channel("stable", bundle("vault.v1.0.0")), channel("beta", bundle("vault.v1.0.0")))))},
 			want: refused(v1alpha1.ReasonChannelNotFound, "Package vault has no channel stabel: it has beta, stable"),
 		},
 		"NoDefaultChannel": {
 			reason: "Without a default channel there has to be one in the Subscription.",
-			in: Surroundings{Catalogs: sources(source("community", &catalog.Package{Name: "foo", DefaultChannel: "gone",
+			in: NamespaceState{Catalogs: sources(source("community", &catalog.Package{Name: "foo", DefaultChannel: "gone",
 				Channels: map[string]*catalog.Channel{"a": channel("a"), "b": channel("b")}}))},
 			want: refused(v1alpha1.ReasonPackageInvalid, "Package foo of CatalogSource olm/community is invalid: it has no valid default channel, "+
 				"so spec.channel of the Subscription must be one of a, b"),
 		},
 		"EmptyChannel": {
 			reason: "A channel without entries has nothing to install.",
-			in:     Surroundings{Catalogs: foo()},
+			in:     NamespaceState{Catalogs: foo()},
 			want:   refused(v1alpha1.ReasonPackageInvalid, "Package foo of CatalogSource olm/community is invalid: its channel stable is empty"),
 		},
 		"NotInChannel": {
 			reason: "A startingCSV with a typo.",
 			sub:    Subscription{StartingCSV: "foo.v1.0.O"},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want:   refused(v1alpha1.ReasonCSVNotInChannel, "Channel stable of package foo has no foo.v1.0.O: did you mean foo.v1.0.0?"),
 		},
 		"NotInChannelAtAll": {
 			reason: "A startingCSV like none that there is.",
 			sub:    Subscription{StartingCSV: "something-else"},
-			in:     Surroundings{Catalogs: chain()},
+			in:     NamespaceState{Catalogs: chain()},
 			want: refused(v1alpha1.ReasonCSVNotInChannel,
 				"Channel stable of package foo has no something-else: it has foo.v1.0.0, foo.v2.0.0, foo.v3.0.0"),
 		},
 		"Cycle": {
 			reason: "In a circle none is the newest.",
-			in:     Surroundings{Catalogs: cycle},
+			in:     NamespaceState{Catalogs: cycle},
 			want: refused(v1alpha1.ReasonReplacesCycle, "Channel stable of package foo has a replacement cycle and therefore no head: "+
 				"foo.v3.0.0 replaces foo.v2.0.0, foo.v2.0.0 replaces foo.v1.0.0, foo.v1.0.0 replaces foo.v3.0.0"),
 		},
 		"ReplacesItself": {
 			reason: "The smallest circle.",
-			in:     Surroundings{Catalogs: foo(bundle("foo.v1.0.0", replaces("foo.v1.0.0")))},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0", replaces("foo.v1.0.0")))},
 			want: refused(v1alpha1.ReasonReplacesCycle, "Channel stable of package foo has a replacement cycle and therefore no head: "+
 				"foo.v1.0.0 replaces foo.v1.0.0"),
 		},

@@ -11,9 +11,9 @@ import (
 	"github.com/operator-framework/operator-registry/alpha/property"
 )
 
-// patience limits the total time of the solver. Real catalogs take milliseconds; a maliciously complex one must not
+// solverTimeout limits the total time of the solver. Real catalogs take milliseconds; a maliciously complex one must not
 // delay others.
-const patience = 5 * time.Second
+const solverTimeout = 5 * time.Second
 
 // search determines which offers can be installed together. It adds offers to a SAT solver as it reaches them: the
 // requested bundles, then those that satisfy their needs, and so on.
@@ -23,13 +23,13 @@ type search struct {
 	replaced   []Installed // are replaced
 	onCluster  []property.GVK
 
-	solver   *gini.Gini
-	yes      z.Lit
-	taken    map[claim]z.Lit // an offer has placed that claim
-	pending  []*offer        // wanted, but their needs have not been added to the solver
-	kept     []keptNeed
-	patience time.Duration // the remaining time
-	gaveUp   bool
+	solver    *gini.Gini
+	yes       z.Lit
+	taken     map[claim]z.Lit // an offer has placed that claim
+	pending   []*offer        // wanted, but their needs have not been added to the solver
+	kept      []keptNeed
+	remaining time.Duration // the remaining time
+	gaveUp    bool
 }
 
 // claim is something that only one operator of a namespace can have: a name, a package, or a provided kind.
@@ -62,10 +62,10 @@ type node struct {
 	parts []*node
 }
 
-func newSearch(m *candidates, in Surroundings, replaced []Installed) *search {
+func newSearch(m *candidates, in NamespaceState, replaced []Installed) *search {
 	s := &search{
 		candidates: m, replaced: replaced,
-		solver: gini.NewVc(64, 256), taken: map[claim]z.Lit{}, patience: patience,
+		solver: gini.NewVc(64, 256), taken: map[claim]z.Lit{}, remaining: solverTimeout,
 	}
 	for _, p := range in.Present {
 		gone := func(r Installed) bool { return r.Name == p.Name || r.Package != "" && r.Package == p.Package }
@@ -136,8 +136,8 @@ func (s *search) satisfiable(lits ...z.Lit) bool {
 	}
 	s.solver.Assume(lits...)
 	start := time.Now()
-	answer := s.solver.Try(s.patience)
-	s.patience -= time.Since(start)
+	answer := s.solver.Try(s.remaining)
+	s.remaining -= time.Since(start)
 	s.gaveUp = answer == 0
 	return answer == 1
 }
@@ -189,25 +189,25 @@ func (s *search) place(o *offer) {
 func (s *search) blocked(o *offer) string {
 	for _, p := range s.present {
 		if p.Name == o.name {
-			return fmt.Sprintf("%s cannot be installed again: %s", o.name, p.there())
+			return fmt.Sprintf("%s cannot be installed again: %s", o.name, p.presence())
 		}
 		if p.Package != "" && p.Package == o.pkg {
 			return fmt.Sprintf("%s cannot be installed: %s, which also belongs to package %s, and only its own Subscription updates it",
-				o.name, p.there(), o.pkg)
+				o.name, p.presence(), o.pkg)
 		}
 	}
 	for _, p := range s.present {
 		for _, k := range p.Provides {
 			if slices.Contains(o.provides, k) {
-				return fmt.Sprintf("%s cannot be installed: it provides %s, and %s, which also provides it", o.name, kindText(k), p.there())
+				return fmt.Sprintf("%s cannot be installed: it provides %s, and %s, which also provides it", o.name, kindText(k), p.presence())
 			}
 		}
 	}
 	return ""
 }
 
-// there returns a clause that a ClusterServiceVersion is, or will be, in the namespace.
-func (i Installed) there() string {
+// presence returns a clause that a ClusterServiceVersion is, or will be, in the namespace.
+func (i Installed) presence() string {
 	if i.Planned {
 		return fmt.Sprintf("an older Subscription in the namespace will install %s", i.Name)
 	}

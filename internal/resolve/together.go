@@ -6,7 +6,7 @@ import "slices"
 // version, or a kind moves between them. It updates as few of the others along with it as possible; ok is false if it
 // cannot be updated with any of them. next has the name of each Subscription's new bundle, first that of sub, and is
 // empty for those that stay as they are. in.Present must exclude the ClusterServiceVersions of all of them.
-func Together(sub Subscription, others []Subscription, in Surroundings) (out Solution, next []string, ok bool) {
+func Together(sub Subscription, others []Subscription, in NamespaceState) (out Solution, next []string, ok bool) {
 	all := append([]Subscription{sub}, others...)
 	var replaced []Installed
 	for _, each := range all {

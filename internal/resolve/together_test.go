@@ -99,7 +99,7 @@ func TestTogether(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			solution, next, ok := Together(tc.subs[0], tc.subs[1:], Surroundings{Catalogs: tc.catalogs, Present: tc.present})
+			solution, next, ok := Together(tc.subs[0], tc.subs[1:], NamespaceState{Catalogs: tc.catalogs, Present: tc.present})
 			if ok != (tc.want != nil) {
 				t.Fatalf("%s\nok is %t", tc.reason, ok)
 			}

@@ -69,7 +69,7 @@ func (a access) ask(ctx context.Context, request catalog.Request, kept io.Reader
 			return false, unanswered(err)
 		}
 		p.Expect(a.limits.Kept + 2*a.limits.Bundle) // the packages, or the objects of a bundle as JSON
-		return c.converse(take)
+		return c.receiveAnswers(take)
 	})
 }
 
@@ -81,8 +81,8 @@ func imageOf(request catalog.Request) string {
 	return request.Image
 }
 
-// converse receives answers up to the last one. ended reports whether that arrived: the process can then be reused.
-func (c *conversation) converse(take func(*conversation, catalog.Answer) error) (ended bool, err error) {
+// receiveAnswers receives answers up to the last one. ended reports whether that arrived: the process can then be reused.
+func (c *conversation) receiveAnswers(take func(*conversation, catalog.Answer) error) (ended bool, err error) {
 	for {
 		var a catalog.Answer
 		if err := c.process.Receive(&a); err != nil {

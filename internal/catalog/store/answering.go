@@ -39,8 +39,8 @@ func (a *answering) await(ctx context.Context, image string, to route) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if !knock(ctx, to, sandbox.Address{Host: withPort(registry.RegistryStr(), "443"), Protocols: []string{"http/1.1"}}) && registry.Scheme() == "http" {
-		knock(ctx, to, sandbox.Address{Host: withPort(registry.RegistryStr(), "80"), Plaintext: true})
+	if !probeRegistry(ctx, to, sandbox.Address{Host: withPort(registry.RegistryStr(), "443"), Protocols: []string{"http/1.1"}}) && registry.Scheme() == "http" {
+		probeRegistry(ctx, to, sandbox.Address{Host: withPort(registry.RegistryStr(), "80"), Plaintext: true})
 	}
 	if ctx.Err() != nil {
 		return catalog.Errorf(v1alpha1.ReasonImagePullFailed, "pulling image %s: the registry does not answer within %s", image, answerTimeout)
@@ -70,8 +70,8 @@ func withPort(host, port string) string {
 	return host + ":" + port
 }
 
-// knock sends a request and reports whether at least one byte of the response arrived.
-func knock(ctx context.Context, to route, address sandbox.Address) (answered bool) {
+// probeRegistry sends a request and reports whether at least one byte of the response arrived.
+func probeRegistry(ctx context.Context, to route, address sandbox.Address) (answered bool) {
 	conn, err := to.connect(ctx, address)
 	if err != nil {
 		return false

@@ -36,12 +36,12 @@ func (o *configMapOrigin) read(ctx context.Context, known *reading) (*reading, e
 	if err != nil {
 		return known, err
 	}
-	kept, there, err := o.disk.keep(digestOf(cm), o.access.limits)
+	kept, stored, err := o.disk.keep(digestOf(cm), o.access.limits)
 	if err != nil {
 		return known, err
 	}
 	defer kept.close()
-	if !there {
+	if !stored {
 		err = o.access.ask(ctx, catalog.Request{Files: files(cm)}, nil, func(_ *conversation, a catalog.Answer) error { return kept.add(a) })
 	}
 	var release func()

@@ -139,11 +139,11 @@ func (d *disk) forget(key types.NamespacedName) error {
 }
 
 // forgetOthers removes the records of CatalogSources that no longer exist, and unused contents.
-func (d *disk) forgetOthers(there func(types.NamespacedName) bool) error {
+func (d *disk) forgetOthers(exists func(types.NamespacedName) bool) error {
 	d.mu.Lock()
 	var gone []types.NamespacedName
 	for key := range d.used {
-		if !there(key) {
+		if !exists(key) {
 			gone = append(gone, key)
 		}
 	}

@@ -141,12 +141,12 @@ func (p *pull) resolved(c *conversation, digest string) error {
 	case o.unusableDigest == digest:
 		return errors.Join(c.send(catalog.Verdict{}), o.unusable)
 	}
-	var there bool
+	var stored bool
 	var err error
-	if p.kept, there, err = o.disk.keep(digest, o.access.limits); err != nil {
+	if p.kept, stored, err = o.disk.keep(digest, o.access.limits); err != nil {
 		return err
 	}
-	return c.send(catalog.Verdict{Read: !there})
+	return c.send(catalog.Verdict{Read: !stored})
 }
 
 // keep copies a bundle from the scratch file of the reader process to the disk.

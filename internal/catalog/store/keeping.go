@@ -25,7 +25,7 @@ type keeping struct {
 }
 
 // keep returns the content on disk, or starts to write a new one. there reports which.
-func (d *disk) keep(digest string, limits catalog.Limits) (k *keeping, there bool, err error) {
+func (d *disk) keep(digest string, limits catalog.Limits) (k *keeping, stored bool, err error) {
 	k = &keeping{disk: d, digest: digest, release: d.hold(digest)}
 	if k.content, err = d.read(digest, limits); err == nil {
 		return k, true, nil

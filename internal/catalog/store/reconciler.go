@@ -289,12 +289,12 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := map[types.NamespacedName]bool{}
+	exists := map[types.NamespacedName]bool{}
 	for i := range list.Items {
-		there[client.ObjectKeyFromObject(&list.Items[i])] = true
+		exists[client.ObjectKeyFromObject(&list.Items[i])] = true
 	}
 	r.swept = true
-	return r.disk.forgetOthers(func(key types.NamespacedName) bool { return there[key] })
+	return r.disk.forgetOthers(func(key types.NamespacedName) bool { return exists[key] })
 }
 
 // list returns CatalogSources from the cache.

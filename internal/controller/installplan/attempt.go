@@ -54,7 +54,7 @@ var ends = map[action]func(*attempt, context.Context) (reconcile.Result, error){
 	rest:           (*attempt).rest,
 	reportProblem:  (*attempt).reportProblem,
 	waitForRelease: (*attempt).wait,
-	remake:         (*attempt).remake,
+	recreate:       (*attempt).recreate,
 	retry:          (*attempt).retry,
 	fail:           (*attempt).fail,
 	finish:         (*attempt).finish,
@@ -237,7 +237,7 @@ func (a *attempt) wait(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: condition.BackOff(since, a.r.Now())}, nil
 }
 
-func (a *attempt) remake(ctx context.Context) (reconcile.Result, error) {
+func (a *attempt) recreate(ctx context.Context) (reconcile.Result, error) {
 	why := a.cause()
 	a.r.Recorder.Eventf(a.plan, nil, corev1.EventTypeNormal, why.Reason, v1alpha1.EventActionRemake, "%s; recreating the InstallPlan", why.Message)
 	log.FromContext(ctx).Info("Deleted InstallPlan to create it again", "reason", why.Reason, "message", why.Message)

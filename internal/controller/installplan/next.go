@@ -36,7 +36,7 @@ const (
 	rest           action = "Rest"     // keeps the status
 	reportProblem  action = "Report"   // reports why the plan cannot be resolved
 	waitForRelease action = "Wait"     // reports that the gate holds it, or that a user has to approve it
-	remake         action = "Remake"   // deletes it, so its Subscription creates another
+	recreate       action = "Remake"   // deletes it, so its Subscription creates another
 	retry          action = "Retry"    // reports an error that may pass
 	fail           action = "Fail"     // reports an error that does not
 	finish         action = "Complete" // reports that it has been applied
@@ -131,7 +131,7 @@ func isA[E error](err error) bool {
 // user created fails.
 func replace(plan *olm.InstallPlan) action {
 	if slices.ContainsFunc(plan.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == v1alpha1.SubscriptionKind }) {
-		return remake
+		return recreate
 	}
 	return fail
 }

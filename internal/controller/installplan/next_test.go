@@ -69,7 +69,7 @@ func TestNext(t *testing.T) {
 		"invalid":              {"The bundle became invalid.", readBundles, facts{plan: in("", 1), problem: problem, unread: true}, reportProblem},
 		"changed":              {"No user has to review the changed content.", readBundles, facts{plan: in("", 1), changed: true}, dryRun},
 		"changed, manual": {"A user approved other content: the Subscription creates a plan that shows this one.", readBundles,
-			facts{plan: of("Subscription"), changed: true}, remake},
+			facts{plan: of("Subscription"), changed: true}, recreate},
 		"changed, of a user": {"No Subscription would create it again.", readBundles, facts{plan: of("ConfigMap"), changed: true}, fail},
 		"dry-run":            {"The content is stored before the first write, so that no kill loses it.", dryRun, facts{}, storeContent},
 		"dry run refused":    {"Nothing is written of a plan that the API server rejects.", dryRun, facts{err: refused}, fail},
@@ -80,7 +80,7 @@ func TestNext(t *testing.T) {
 		"applied":          {"Everything is written.", applyContent, facts{}, finish},
 		"refused":          {"No retry helps.", applyContent, facts{err: refused}, fail},
 		"failed":           {"Writing an object again changes nothing.", applyContent, facts{err: errors.New("away")}, retry},
-		"moved":            {"Another service account has to be checked from the beginning.", applyContent, facts{plan: of("Subscription"), err: moved}, remake},
+		"moved":            {"Another service account has to be checked from the beginning.", applyContent, facts{plan: of("Subscription"), err: moved}, recreate},
 		"moved, of a user": {"No Subscription would create it again.", applyContent, facts{plan: manual(true), err: moved}, fail},
 	}
 	for name, tc := range cases {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// patience is how long a worker waits until a bundle has been read. Most are read by then; reading the others
+	// readWait is how long a worker waits until a bundle has been read. Most are read by then; reading the others
 	// continues without a worker.
-	patience = time.Second
+	readWait = time.Second
 
 	// Limits on plans whose bundles are being read or wait for a worker: with trusted catalogs only, all others, and
 	// those of one namespace.
@@ -77,7 +77,7 @@ func newReadings(catalogs Catalogs, trusts func(types.NamespacedName) bool, enqu
 // longer uses them.
 func (r *readings) take(ctx context.Context, plan types.NamespacedName, choices []resolve.Choice) (taken *reading, release func(), err error) {
 	one := r.of(plan, choices)
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(readWait)
 	defer timeout.Stop()
 	select {
 	case <-one.done:

@@ -85,7 +85,7 @@ func (r *run) missing(ctx context.Context, b *record.Bundle) (out []string, err 
 	}
 	for _, kind := range kinds {
 		gvk := schema.GroupVersionKind(kind)
-		if _, brought := r.definitions.Namespaced(gvk.GroupKind()); brought {
+		if _, definedByPlan := r.definitions.Namespaced(gvk.GroupKind()); definedByPlan {
 			continue
 		}
 		if _, err := r.as.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {

@@ -99,17 +99,17 @@ func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *op
 	if err != nil {
 		return nil, nil, err
 	}
-	around := resolve.Surroundings{Catalogs: r.Catalogs.VisibleBy(group, plan.Namespace)}
+	state := resolve.NamespaceState{Catalogs: r.Catalogs.VisibleBy(group, plan.Namespace)}
 	crds := &apiextensions.CustomResourceDefinitionList{}
 	if err := r.Client.List(ctx, crds, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
-	around.OnCluster = resolve.Served(crds.Items)
-	if around.Present, err = present(ctx, r.Records, csvs, subs); err != nil {
+	state.OnCluster = resolve.Served(crds.Items)
+	if state.Present, err = present(ctx, r.Records, csvs, subs); err != nil {
 		return nil, nil, err
 	}
 	preferred := types.NamespacedName{Namespace: plan.Spec.CatalogSourceNamespace, Name: plan.Spec.CatalogSource}
-	solution, problem := resolve.Plan(plan.Spec.ClusterServiceVersionNames, plan.Namespace, preferred, around)
+	solution, problem := resolve.Plan(plan.Spec.ClusterServiceVersionNames, plan.Namespace, preferred, state)
 	return solution.Choices, problem, nil
 }
 

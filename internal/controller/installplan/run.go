@@ -52,9 +52,9 @@ type run struct {
 	definitions apply.Definitions
 	owners      map[string]metav1.OwnerReference // the CSVs that have been written, by name
 
-	mu      sync.Mutex
-	written []installplanstatus.Object
-	beyond  map[string][]record.Reference // objects written outside the namespace, by CSV
+	mu               sync.Mutex
+	written          []installplanstatus.Object
+	outsideNamespace map[string][]record.Reference // objects written outside the namespace, by CSV
 }
 
 // newRun prepares a plan to be applied. The error is a *noAccount if the service account does not exist.
@@ -65,7 +65,7 @@ func (r *Reconciler) newRun(plan *olm.InstallPlan, content *record.Content, scop
 	}
 	out := &run{
 		Reconciler: r, plan: plan, content: content, scope: scope, tasks: tasks,
-		as: r.Client, owners: map[string]metav1.OwnerReference{}, beyond: map[string][]record.Reference{},
+		as: r.Client, owners: map[string]metav1.OwnerReference{}, outsideNamespace: map[string][]record.Reference{},
 	}
 	if !content.Identity.IsManager() {
 		if out.as, err = r.As(content.Identity.Account()); err != nil {
@@ -125,14 +125,14 @@ func (r *run) confirmed(ctx context.Context, tasks []task) error {
 // phase writes tasks that do not depend on each other. Custom resources of kinds that the plan defines could not be
 // dry-run before; now they can.
 func (r *run) phase(ctx context.Context, tasks []task) error {
-	var brought []task
+	var definedByPlan []task
 	for _, t := range tasks {
 		if _, ok := r.definitions.Namespaced(t.object.GroupVersionKind().GroupKind()); ok {
-			brought = append(brought, t)
+			definedByPlan = append(definedByPlan, t)
 		}
 	}
 	all := func(task) phase { return phase{} }
-	if err := apply.InPhases(brought, all, func(t task) error { return explain(t, r.dryRunBrought(ctx, t)) }); err != nil {
+	if err := apply.InPhases(definedByPlan, all, func(t task) error { return explain(t, r.dryRunDefined(ctx, t)) }); err != nil {
 		return err
 	}
 	return apply.InPhases(tasks, all, func(t task) error {
@@ -149,8 +149,8 @@ func (r *run) phase(ctx context.Context, tasks []task) error {
 // servedWithin is how long to wait for the API server to serve a newly defined kind.
 const servedWithin = 15 * time.Second
 
-// dryRunBrought dry-runs a custom resource of a kind that the plan defines, once it is served.
-func (r *run) dryRunBrought(ctx context.Context, t task) error {
+// dryRunDefined dry-runs a custom resource of a kind that the plan defines, once it is served.
+func (r *run) dryRunDefined(ctx context.Context, t task) error {
 	kind := t.object.GroupVersionKind()
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, servedWithin, true, func(context.Context) (bool, error) {
 		_, err := r.as.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
@@ -202,14 +202,14 @@ func (r *run) write(ctx context.Context, t task) error {
 	return nil
 }
 
-// isBeyond reports whether an object outside the plan's namespace has to be deleted with its CSV.
-func (r *run) isBeyond(object *unstructured.Unstructured) bool {
+// isOutsideNamespace reports whether an object outside the plan's namespace has to be deleted with its CSV.
+func (r *run) isOutsideNamespace(object *unstructured.Unstructured) bool {
 	return object.GetNamespace() != r.plan.Namespace && object.GetLabels()[install.LabelOwnerKind] == v1alpha1.ClusterServiceVersionKind
 }
 
 // creates reports whether an object that has to be deleted with its CSV does not exist yet.
 func (r *run) creates(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	if !r.isBeyond(object) {
+	if !r.isOutsideNamespace(object) {
 		return false, nil
 	}
 	live := &metav1.PartialObjectMetadata{}
@@ -220,13 +220,13 @@ func (r *run) creates(ctx context.Context, object *unstructured.Unstructured) (b
 
 // remember records an object that has to be deleted with its CSV, and whether it was created for it.
 func (r *run) remember(t task, object *unstructured.Unstructured, created bool) {
-	if !r.isBeyond(object) {
+	if !r.isOutsideNamespace(object) {
 		return
 	}
 	gvk := object.GroupVersionKind()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.beyond[t.bundle.Name] = append(r.beyond[t.bundle.Name], record.Reference{
+	r.outsideNamespace[t.bundle.Name] = append(r.outsideNamespace[t.bundle.Name], record.Reference{
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), Created: created,
 	})
 }
@@ -274,7 +274,7 @@ func (r *run) grant(ctx context.Context) error {
 			return err
 		}
 		grant := &record.Grant{Plan: r.plan.Name, Catalog: b.Catalog, Identity: r.content.Identity, Grant: install.GrantOf(&csv.typed.Spec)}
-		for _, ref := range r.beyond[b.Name] {
+		for _, ref := range r.outsideNamespace[b.Name] {
 			grant.Remember(ref)
 		}
 		if err := r.inherit(ctx, grant, b, csv.typed); err != nil {

@@ -210,8 +210,8 @@ func (r *Reconciler) ensure(ctx context.Context, n *namespace, sub *v1alpha1.Sub
 	if actual := n.planLike(desired, res.owners[0]); actual != nil {
 		return actual, nil
 	}
-	if begun := n.begun(sub, res.solution); begun != nil {
-		return begun, nil
+	if approved := n.approvedPlan(sub, res.solution); approved != nil {
+		return approved, nil
 	}
 	deleted, err := r.deletedPlan(ctx, n, res.owners[0])
 	if err != nil {
@@ -260,7 +260,7 @@ func (r *Reconciler) discard(ctx context.Context, n *namespace, sub *v1alpha1.Su
 		return nil
 	}
 	for _, plan := range n.plans {
-		if plan.Name == wanted.Name || !ownedBy(plan, sub) || beingWritten(plan) || n.vouches(plan) {
+		if plan.Name == wanted.Name || !ownedBy(plan, sub) || beingWritten(plan) || n.hasInstalledCSV(plan) {
 			continue
 		}
 		asSeen := client.Preconditions{UID: &plan.UID, ResourceVersion: &plan.ResourceVersion}

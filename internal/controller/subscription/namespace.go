@@ -310,7 +310,7 @@ func (n *namespace) tryTogether(sub *v1alpha1.Subscription) {
 	for _, each := range all {
 		inputs = append(inputs, n.subscription(each, n.results[each.Name].head))
 	}
-	solution, next, ok := resolve.Together(inputs[0], inputs[1:], n.surroundings(all...))
+	solution, next, ok := resolve.Together(inputs[0], inputs[1:], n.namespaceState(all...))
 	if !ok {
 		return
 	}
@@ -348,7 +348,7 @@ func (n *namespace) resolve(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSe
 }
 
 func (n *namespace) inputs(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) resolve.Inputs {
-	return resolve.Inputs{Subscription: n.subscription(sub, head), Surroundings: n.surroundings(sub)}
+	return resolve.Inputs{Subscription: n.subscription(sub, head), NamespaceState: n.namespaceState(sub)}
 }
 
 // skip skips a newest CSV whose installation never started, if the running one can be updated directly. As nothing of
@@ -393,12 +393,12 @@ func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.Clus
 	return out
 }
 
-// surroundings returns the state of the cluster except for the CSVs of the given Subscriptions.
-func (n *namespace) surroundings(subs ...*v1alpha1.Subscription) resolve.Surroundings {
+// namespaceState returns the state of the cluster except for the CSVs of the given Subscriptions.
+func (n *namespace) namespaceState(subs ...*v1alpha1.Subscription) resolve.NamespaceState {
 	own := func(csv *v1alpha1.ClusterServiceVersion) bool {
 		return slices.ContainsFunc(subs, func(sub *v1alpha1.Subscription) bool { return n.head(sub) == csv })
 	}
-	out := resolve.Surroundings{Catalogs: n.catalogs, OnCluster: n.onCluster, Present: slices.Clone(n.planned)}
+	out := resolve.NamespaceState{Catalogs: n.catalogs, OnCluster: n.onCluster, Present: slices.Clone(n.planned)}
 	for _, p := range n.newest {
 		if !own(p.csv) && !n.overtaken[p.csv.Name] {
 			out.Present = append(out.Present, p.installed)
@@ -460,15 +460,15 @@ func (n *namespace) planLike(desired *olm.InstallPlan, sub *v1alpha1.Subscriptio
 	return nil
 }
 
-// underWay are the phases of a plan that has been approved.
-var underWay = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
+// approvedPhases are the phases of a plan that has been approved.
+var approvedPhases = []olm.InstallPlanPhase{olm.InstallPlanPhaseInstalling, olm.InstallPlanPhaseComplete, olm.InstallPlanPhaseFailed}
 
-// begun returns an approved InstallPlan that already installs a solution, possibly along with existing bundles or a
+// approvedPlan returns an approved InstallPlan that already installs a solution, possibly along with existing bundles or a
 // dependent, or nil.
-func (n *namespace) begun(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
+func (n *namespace) approvedPlan(sub *v1alpha1.Subscription, solution resolve.Solution) *olm.InstallPlan {
 	var out *olm.InstallPlan
 	for _, plan := range n.plans {
-		if !slices.Contains(underWay, plan.Status.Phase) || !n.isFor(plan, sub) {
+		if !slices.Contains(approvedPhases, plan.Status.Phase) || !n.isFor(plan, sub) {
 			continue
 		}
 		names := plan.Spec.ClusterServiceVersionNames
@@ -500,8 +500,8 @@ func (n *namespace) plan(solution resolve.Solution) {
 	}
 }
 
-// vouches reports whether a plan has installed a CSV that still exists and was installed completely.
-func (n *namespace) vouches(plan *olm.InstallPlan) bool {
+// hasInstalledCSV reports whether a plan has installed a CSV that still exists and was installed completely.
+func (n *namespace) hasInstalledCSV(plan *olm.InstallPlan) bool {
 	return slices.ContainsFunc(plan.Spec.ClusterServiceVersionNames, func(name string) bool {
 		csv := n.csvs[name]
 		return csv != nil && csv.Annotations[v1alpha1.AnnotationInstallPlan] == plan.Name && !n.incomplete[name]

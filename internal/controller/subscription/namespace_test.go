@@ -434,7 +434,7 @@ func TestBegun(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := around(offer(), tc.plan, needed).begun(foo, installs(tc.wants...)); (got != nil) != tc.want {
+			if got := around(offer(), tc.plan, needed).approvedPlan(foo, installs(tc.wants...)); (got != nil) != tc.want {
 				t.Errorf("%s\ngot %v; want one: %t", tc.reason, got, tc.want)
 			}
 		})
@@ -458,7 +458,7 @@ func TestVouches(t *testing.T) {
 		"NotInIt":     {[]client.Object{csv("bar.v1.0.0", "")}, false},
 		"NothingLeft": {nil, false},
 	} {
-		if got := around(offer(), tc.there...).vouches(p); got != tc.want {
+		if got := around(offer(), tc.there...).hasInstalledCSV(p); got != tc.want {
 			t.Errorf("%s: %t; want %t", name, got, tc.want)
 		}
 	}

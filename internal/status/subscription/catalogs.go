@@ -103,7 +103,7 @@ func catalogSourceInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	case source != nil:
 		health := source.health()
 		if health.Status != metav1.ConditionFalse {
-			unknown(out, c.Type) // it is about to be read
+			remove(out, c.Type) // it is about to be read
 			return
 		}
 		c.Reason = v1alpha1.ReasonCatalogSourceUnreadable
@@ -131,7 +131,7 @@ func packageChannelInvalid(in Inputs, out *v1alpha1.SubscriptionStatus) {
 		c.Status, c.Reason, c.Message = corev1.ConditionTrue, problem.Reason, problem.Message
 	default:
 		if in.Resolution == nil || resolved.Problem != nil && resolved.Newest == "" && !foundFirst[problem.Reason] {
-			unknown(out, c.Type)
+			remove(out, c.Type)
 			return
 		}
 	}
@@ -152,9 +152,9 @@ var foundFirst = map[string]bool{
 
 // resolutionFailed sets ResolutionFailed if the resolver has a Problem.
 func resolutionFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	unknown(out, v1alpha1.SubscriptionResolutionFailed)
+	remove(out, v1alpha1.SubscriptionResolutionFailed)
 	if problem := in.resolved().Problem; problem != nil {
-		alarm(in, out, v1alpha1.SubscriptionResolutionFailed, problem.Reason, problem.Message)
+		setTrue(in, out, v1alpha1.SubscriptionResolutionFailed, problem.Reason, problem.Message)
 	}
 }
 
@@ -183,11 +183,11 @@ func deprecated(in Inputs, out *v1alpha1.SubscriptionStatus) {
 			message = strings.Join(all, "; ")
 		}
 		if message == "" {
-			unknown(out, level.conditionType)
+			remove(out, level.conditionType)
 			continue
 		}
 		all = append(all, message)
-		alarm(in, out, level.conditionType, v1alpha1.ReasonDeprecated, message)
+		setTrue(in, out, level.conditionType, v1alpha1.ReasonDeprecated, message)
 	}
 }
 

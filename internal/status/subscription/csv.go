@@ -24,13 +24,13 @@ func csvNames(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	} else if out.InstalledCSV == "" && succeeded(in.Current) && !in.Current.IsCopied() {
 		out.InstalledCSV = in.Current.Name // it existed before, and was found only now
 	}
-	if out.CurrentCSV == "" || givenUp(in, out) {
+	if out.CurrentCSV == "" || targetWithdrawn(in, out) {
 		out.CurrentCSV = out.InstalledCSV
 	}
 }
 
-// givenUp reports whether the target is obsolete: the catalog withdrew it before it was created.
-func givenUp(in Inputs, out *v1alpha1.SubscriptionStatus) bool {
+// targetWithdrawn reports whether the target is obsolete: the catalog withdrew it before it was created.
+func targetWithdrawn(in Inputs, out *v1alpha1.SubscriptionStatus) bool {
 	r := in.resolved()
 	return r.Problem == nil && r.Next == "" && r.Newest != "" && r.Newest == out.InstalledCSV &&
 		in.plan(out.CurrentCSV) == nil && in.csv(out.CurrentCSV) == nil
@@ -44,7 +44,7 @@ func installedCSVMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	switch {
 	case out.InstalledCSV == "":
-		unknown(out, c.Type)
+		remove(out, c.Type)
 		return
 	case in.csv(out.InstalledCSV) == nil:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonCSVMissing
@@ -64,7 +64,7 @@ func installedCSVFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	target, installed := in.csv(out.CurrentCSV), in.csv(out.InstalledCSV)
 	switch {
 	case target == nil && installed == nil:
-		unknown(out, c.Type)
+		remove(out, c.Type)
 		return
 	case failed(target):
 		c.Status, c.Reason, c.Message = corev1.ConditionTrue, v1alpha1.ReasonCSVFailed, PhaseMessage(target)
@@ -87,13 +87,13 @@ func replacementAvailable(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	switch {
 	case out.InstalledCSV == "":
-		unknown(out, c.Type)
+		remove(out, c.Type)
 		return
 	case next != "" && next != out.InstalledCSV:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonReplacementAvailable
 		c.Message = fmt.Sprintf("%s will replace %s", next, out.InstalledCSV)
 	case in.Resolution == nil, r.Problem != nil && r.Newest != out.InstalledCSV:
-		unknown(out, c.Type)
+		remove(out, c.Type)
 		return
 	}
 	set(in, out, c)
@@ -107,7 +107,7 @@ func upgradeHeld(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	waiting := isTrue(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable)
 	plan := in.plan(out.CurrentCSV)
-	approved := plan != nil && plan.Spec.Approved && plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval && !arrived(out)
+	approved := plan != nil && plan.Spec.Approved && plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval && !targetInstalled(out)
 	switch {
 	case waiting && in.Gate.Overridden:
 		c.Reason, c.Message = in.Gate.Reason, in.Gate.Message

@@ -26,7 +26,7 @@ func installPlanRef(in Inputs, out *v1alpha1.SubscriptionStatus) {
 // installPlanPending sets InstallPlanPending if the InstallPlan of the target has not been applied yet. The reason is
 // its phase, or the problem that prevents it from being applied.
 func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	unknown(out, v1alpha1.SubscriptionInstallPlanPending)
+	remove(out, v1alpha1.SubscriptionInstallPlanPending)
 	plan := in.plan(out.CurrentCSV)
 	if plan == nil || plan.Status.Phase == olm.InstallPlanPhaseComplete || plan.Status.Phase == olm.InstallPlanPhaseFailed {
 		return
@@ -39,17 +39,17 @@ func installPlanPending(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if reason != string(plan.Status.Phase) {
 		message = fmt.Sprintf("InstallPlan %s will install %s%s", nameOf(plan), out.CurrentCSV, messages.Quote(plan.Status.Message))
 	}
-	alarm(in, out, v1alpha1.SubscriptionInstallPlanPending, reason, message)
+	setTrue(in, out, v1alpha1.SubscriptionInstallPlanPending, reason, message)
 }
 
 // installPlanFailed sets InstallPlanFailed if the InstallPlan of the target failed.
 func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	unknown(out, v1alpha1.SubscriptionInstallPlanFailed)
+	remove(out, v1alpha1.SubscriptionInstallPlanFailed)
 	plan := in.plan(out.CurrentCSV)
 	if plan == nil || plan.Status.Phase != olm.InstallPlanPhaseFailed {
 		return
 	}
-	alarm(in, out, v1alpha1.SubscriptionInstallPlanFailed,
+	setTrue(in, out, v1alpha1.SubscriptionInstallPlanFailed,
 		cmp.Or(string(plan.Status.GetCondition(olm.InstallPlanInstalled).Reason), v1alpha1.ReasonInstallPlanFailed),
 		fmt.Sprintf("InstallPlan %s for %s failed%s", nameOf(plan), out.CurrentCSV, messages.Quote(failure(plan))))
 }
@@ -57,11 +57,11 @@ func installPlanFailed(in Inputs, out *v1alpha1.SubscriptionStatus) {
 // installPlanMissing sets InstallPlanMissing if the InstallPlan in the status was deleted before the target was
 // installed.
 func installPlanMissing(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	unknown(out, v1alpha1.SubscriptionInstallPlanMissing)
-	if in.plan(out.CurrentCSV) != nil || arrived(out) || out.InstallPlanRef == nil || out.CurrentCSV == "" {
+	remove(out, v1alpha1.SubscriptionInstallPlanMissing)
+	if in.plan(out.CurrentCSV) != nil || targetInstalled(out) || out.InstallPlanRef == nil || out.CurrentCSV == "" {
 		return
 	}
-	alarm(in, out, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.ReasonReferencedInstallPlanNotFound,
+	setTrue(in, out, v1alpha1.SubscriptionInstallPlanMissing, v1alpha1.ReasonReferencedInstallPlanNotFound,
 		fmt.Sprintf("InstallPlan %s/%s was deleted before %s was installed; waiting for a new InstallPlan",
 			out.InstallPlanRef.Namespace, out.InstallPlanRef.Name, out.CurrentCSV))
 }
@@ -77,15 +77,15 @@ func installPlanAwaitingManualApproval(in Inputs, out *v1alpha1.SubscriptionStat
 		plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval:
 		c.Status, c.Reason = corev1.ConditionTrue, v1alpha1.ReasonRequiresApproval
 		c.Message = fmt.Sprintf("InstallPlan %s for %s is waiting for a user to approve it: %s", nameOf(plan), out.CurrentCSV, HowToApprove(plan))
-	case plan == nil && !arrived(out):
-		unknown(out, c.Type)
+	case plan == nil && !targetInstalled(out):
+		remove(out, c.Type)
 		return
 	}
 	set(in, out, c)
 }
 
-// arrived reports whether the target is installed, so it no longer needs an InstallPlan.
-func arrived(out *v1alpha1.SubscriptionStatus) bool {
+// targetInstalled reports whether the target is installed, so it no longer needs an InstallPlan.
+func targetInstalled(out *v1alpha1.SubscriptionStatus) bool {
 	return out.CurrentCSV != "" && out.CurrentCSV == out.InstalledCSV
 }
 

@@ -18,10 +18,10 @@ const MessageInterval = time.Second
 
 // SameExceptMessages reports whether two statuses differ at most in messages and LastUpdated.
 func SameExceptMessages(a, b v1alpha1.SubscriptionStatus) bool {
-	return equality.Semantic.DeepEqual(wordless(a), wordless(b))
+	return equality.Semantic.DeepEqual(withoutMessages(a), withoutMessages(b))
 }
 
-func wordless(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionStatus {
+func withoutMessages(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionStatus {
 	out := status.DeepCopy()
 	out.Message, out.LastUpdated = "", metav1.Time{}
 	for i := range out.Conditions {

@@ -121,8 +121,8 @@ func Compute(in Inputs) v1alpha1.SubscriptionStatus {
 
 // leftByOLM removes conditions that are only true while OLM runs the controllers.
 func leftByOLM(_ Inputs, out *v1alpha1.SubscriptionStatus) {
-	unknown(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking))
-	unknown(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
+	remove(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking))
+	remove(out, v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
 }
 
 // set replaces a condition. Its transition time changes only with its status.
@@ -133,18 +133,18 @@ func set(in Inputs, out *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCon
 		c.LastTransitionTime = before.LastTransitionTime
 	}
 	c.LastHeartbeatTime = before.LastHeartbeatTime
-	unknown(out, c.Type)
+	remove(out, c.Type)
 	out.Conditions = append(out.Conditions, c)
 }
 
-// alarm sets a condition of OLM's own types to True. Scripts written for OLM take its presence for True, so like in OLM
+// setTrue sets a condition of OLM's own types to True. Scripts written for OLM take its presence for True, so like in OLM
 // it is absent otherwise.
-func alarm(in Inputs, out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType, reason, message string) {
+func setTrue(in Inputs, out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType, reason, message string) {
 	set(in, out, v1alpha1.SubscriptionCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message})
 }
 
-// unknown removes a condition: an absent one reads as Unknown.
-func unknown(out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType) {
+// remove removes a condition: an absent one reads as Unknown.
+func remove(out *v1alpha1.SubscriptionStatus, t v1alpha1.SubscriptionConditionType) {
 	out.Conditions = slices.DeleteFunc(out.Conditions, func(c v1alpha1.SubscriptionCondition) bool { return c.Type == t })
 }
 

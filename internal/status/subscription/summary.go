@@ -20,9 +20,9 @@ func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 	out.State = olm.SubscriptionStateNone
 	switch {
-	case !arrived(out) && isTrue(out, v1alpha1.SubscriptionInstallPlanFailed), failed(in.csv(out.CurrentCSV)):
+	case !targetInstalled(out) && isTrue(out, v1alpha1.SubscriptionInstallPlanFailed), failed(in.csv(out.CurrentCSV)):
 		out.State = olm.SubscriptionStateFailed
-	case out.CurrentCSV != "" && !arrived(out), in.csv(out.InstalledCSV) != nil && !succeeded(in.csv(out.InstalledCSV)):
+	case out.CurrentCSV != "" && !targetInstalled(out), in.csv(out.InstalledCSV) != nil && !succeeded(in.csv(out.InstalledCSV)):
 		out.State = olm.SubscriptionStateUpgradePending
 	case isTrue(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable):
 		out.State = olm.SubscriptionStateUpgradeAvailable
@@ -35,21 +35,21 @@ func state(in Inputs, out *v1alpha1.SubscriptionStatus) {
 // upToDate sets UpToDate if the newest version of the package and channel is known, completely installed and running. A
 // catalog must have been read for that. If it cannot be read now, its last content counts.
 func upToDate(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	out.UpToDate = arrived(out) && in.resolved().Newest == out.InstalledCSV && succeeded(in.csv(out.InstalledCSV)) &&
-		in.resolved().Problem == nil && whole(in.plan(out.InstalledCSV)) &&
+	out.UpToDate = targetInstalled(out) && in.resolved().Newest == out.InstalledCSV && succeeded(in.csv(out.InstalledCSV)) &&
+		in.resolved().Problem == nil && isComplete(in.plan(out.InstalledCSV)) &&
 		isFalse(out, v1alpha1.SubscriptionCatalogSourceInvalid) &&
 		isFalse(out, v1alpha1.SubscriptionInstalledCSVReplacementAvailable) &&
 		isFalse(out, v1alpha1.SubscriptionUpgradeHeld)
 }
 
-// whole reports whether an InstallPlan has been applied completely. A deleted one has.
-func whole(plan *olm.InstallPlan) bool {
+// isComplete reports whether an InstallPlan has been applied completely. A deleted one has.
+func isComplete(plan *olm.InstallPlan) bool {
 	return plan == nil || plan.Status.Phase == olm.InstallPlanPhaseComplete
 }
 
 // upToDateCondition sets the condition UpToDate, which also exists with a real OLM, whose status has no such field.
 func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
-	unknown(out, v1alpha1.SubscriptionUpToDate)
+	remove(out, v1alpha1.SubscriptionUpToDate)
 	c := UpToDateOf(out)
 	if !out.UpToDate && in.resolved().Newest == "" {
 		c.Reason = v1alpha1.ReasonNewestNotKnown
@@ -58,7 +58,7 @@ func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
 }
 
 // worst are the conditions whose message the status shows, before anything that is in progress. About a pending
-// InstallPlan, underWay reports more than its condition.
+// InstallPlan, progressMessage reports more than its condition.
 var worst = slices.DeleteFunc(TypesOf(Broken, Waits, Passes), func(t v1alpha1.SubscriptionConditionType) bool {
 	return t == v1alpha1.SubscriptionInstallPlanPending
 })
@@ -71,7 +71,7 @@ func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 			return
 		}
 	}
-	if out.Message = underWay(in, out); out.Message != "" {
+	if out.Message = progressMessage(in, out); out.Message != "" {
 		return
 	}
 	if c := out.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy); c.Status != corev1.ConditionFalse {
@@ -79,14 +79,14 @@ func message(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	}
 }
 
-// underWay returns a message about the next step of an operator that is not up to date, or empty.
-func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
+// progressMessage returns a message about the next step of an operator that is not up to date, or empty.
+func progressMessage(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 	r, spec := in.resolved(), in.spec()
 	target, plan := in.csv(out.CurrentCSV), in.plan(out.CurrentCSV)
 	switch {
 	case out.UpToDate:
 		return ""
-	case plan != nil && !whole(plan):
+	case plan != nil && !isComplete(plan):
 		return fmt.Sprintf("Waiting for InstallPlan %s, which installs %s%s", nameOf(plan), out.CurrentCSV, messages.Quote(plan.Status.Message))
 	case target != nil && !succeeded(target):
 		return fmt.Sprintf("Waiting for %s, which is %s", title(target), phaseMessage(target))
@@ -94,7 +94,7 @@ func underWay(in Inputs, out *v1alpha1.SubscriptionStatus) string {
 		return fmt.Sprintf("Waiting for CatalogSource %s/%s to be read", spec.CatalogSourceNamespace, spec.CatalogSource)
 	case r.Next != "" && r.Next != out.InstalledCSV:
 		return "Waiting for an InstallPlan for " + r.Next
-	case !arrived(out):
+	case !targetInstalled(out):
 		return "Waiting for an InstallPlan for package " + spec.Package
 	case r.Note != "":
 		return r.Note
