@@ -238,7 +238,7 @@ func TestNeighbourOfAHold(t *testing.T) {
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "False " + v1alpha1.ReasonNotAwaitingApproval,
 		v1alpha1.SubscriptionResolutionFailed:                  "Unknown",
 	})
-	messageContains(t, neighbour, v1alpha1.SubscriptionUpToDate, "installs others too", "Migrating")
+	messageContains(t, neighbour, v1alpha1.SubscriptionUpToDate, "also installs other operators", "Migrating")
 	s.absent(t, csvOf("held", "1.1.0"))
 	hasMigrated(t, example)
 	s.runs(t, sub, csvOf("held", "1.1.0"))

@@ -183,9 +183,9 @@ func TestCommandLineActs(t *testing.T) {
 	awaitResolved(t, sub)
 	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
 
-	command(1, "there is no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")
-	command(1, "--for=fame is none of ready, up-to-date, upgradeable", "wait", "acts", "--for=fame")
-	command(1, "--undo needs --all", "release", "acts", "--undo")
+	command(1, "no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")
+	command(1, "--for=fame is not one of ready, up-to-date, upgradeable", "wait", "acts", "--for=fame")
+	command(1, "--undo requires --all", "release", "acts", "--undo")
 	cluster.Create(t, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "viewer"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
@@ -251,7 +251,7 @@ func checkArchive(t *testing.T, s *stage, name string) {
 	if archived := answers(program, "--from="+file, "--kubeconfig=/dev/null"); archived != live {
 		t.Errorf("the answers of the archive are\n%s\nwant those of the cluster:\n%s", archived, live)
 	}
-	if out, code := run(t, "kubectl", "operator-status", "approve", name, "--from="+file); code != 1 || !strings.Contains(out, "takes no --from") {
+	if out, code := run(t, "kubectl", "operator-status", "approve", name, "--from="+file); code != 1 || !strings.Contains(out, "does not accept --from") {
 		t.Errorf("approve of an archive exits with %d: %s", code, out)
 	}
 }

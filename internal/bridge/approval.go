@@ -202,8 +202,8 @@ func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 		}
 	}
 	out.Approved = true
-	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are in place already, "+
-		"and nothing else in the namespace is installed or updated meanwhile", sub.Namespace, planName(sub))
+	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are already installed, "+
+		"and OLM installs or updates nothing else in the namespace meanwhile", sub.Namespace, planName(sub))
 	return out
 }
 
@@ -217,7 +217,8 @@ func planName(sub *v1alpha1.Subscription) string {
 // missing returns the message that a user has to approve a plan.
 func missing(plan *olm.InstallPlan, subs []string) string {
 	return fmt.Sprintf(
-		"InstallPlan %s/%s is for Subscription %s too, whose approval is Manual, and OLM installs all of it or nothing: a user has to approve it with %s",
+		"InstallPlan %s/%s is also for Subscription %s, whose approval is Manual, and OLM applies it only as a whole: "+
+			"a user has to approve it with %s",
 		plan.Namespace, plan.Name, subscriptionstatus.Named(subs), subscriptionstatus.HowToApprove(plan))
 }
 

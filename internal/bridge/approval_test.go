@@ -93,7 +93,7 @@ func aloneRows() map[string]verdictRow {
 		"NotRead": {
 			reason: "A Probe status from before this process started is not relied on.",
 			n:      unread(alone(byGate(foo()), probing("foo.v1", yes))), want: judgement{Ours: true, Gate: "ProbeNotRead"},
-			message: "waiting to read what Probe default/foo.v1 watches",
+			message: "waiting to read the custom resources of Probe default/foo.v1",
 		},
 		"NotReadNo": {
 			reason: "But a no stays a no, and names what it is about.",
@@ -109,7 +109,7 @@ func aloneRows() map[string]verdictRow {
 			reason:  "An update that an administrator allows is approved, and the Event can report what was overridden.",
 			n:       alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),
 			want:    judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
-			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/foo allows it",
+			message: "The update to foo.v2 is allowed by annotation operatorstatus.io/allow-upgrade of Subscription default/foo",
 		},
 		"AnnotatedForAnother": {
 			reason: "What was allowed for another version is not for this one.",
@@ -119,7 +119,7 @@ func aloneRows() map[string]verdictRow {
 			reason:  "spec.overrides allows it just as well.",
 			n:       objecting(alone(byGate(foo()), probing("foo.v1", no)), yes, true),
 			want:    judgement{Approve: true, Ours: true, Gate: "Overridden", Overridden: true},
-			message: "spec.overrides of OperatorCondition default/foo.v1 allows it",
+			message: "is allowed by spec.overrides of OperatorCondition default/foo.v1",
 		},
 		"OverriddenFalse": {
 			reason: "And has the last word where it forbids it.",
@@ -310,7 +310,7 @@ func runningRows() map[string]verdictRow {
 			reason: "A CSV whose history is too short to show whether it ever ran may hold its update.",
 			n: withProbes(world(named(csv("foo.v1", "", slices.Repeat([]olm.ClusterServiceVersionPhase{olm.CSVPhaseFailed}, 20)...)), byGate(foo())),
 				probing("foo.v1", no)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "may be out of date",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "conditions may be stale",
 		},
 		"ManualNeighbourAtRest": {
 			reason: "Who waits for nothing is asked nothing, though OLM has him own the plan.",
@@ -333,7 +333,7 @@ func runningRows() map[string]verdictRow {
 			reason: "One that ran and fails is asked all the same, with a word of doubt.",
 			n: withProbes(world(named(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseFailed)), byGate(foo())),
 				probing("foo.v1", no)),
-			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "But foo.v1 itself is Failed, so that this may be out of date",
+			want: judgement{Ours: true, Gate: "ProbeNotUpgradeable"}, message: "foo.v1 is Failed, so its conditions may be stale",
 		},
 		"NoUpdate": {
 			reason: "What is not updated is not asked.",
@@ -344,8 +344,8 @@ func runningRows() map[string]verdictRow {
 }
 
 func TestHeldByOLM(t *testing.T) {
-	const after = ". The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
-		"and nothing else in the namespace is installed or updated meanwhile"
+	const after = ". The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are already installed, " +
+		"and OLM installs or updates nothing else in the namespace meanwhile"
 	sub := referring(subscribing("foo", "foo.v2", "foo.v2"), "install-2")
 	pending := named(beingReplaced(), heldBack())
 	byProbe := gate.Decision{
@@ -498,9 +498,9 @@ func TestMissing(t *testing.T) {
 		subs   string
 		want   string
 	}{
-		"One":  {"The other Subscription is named.", "a/one", "is for Subscription a/one too,"},
-		"Five": {"A few are all named.", "a/1 a/2 a/3 a/4 a/5", "is for Subscription a/1, a/2, a/3, a/4, a/5 too,"},
-		"Many": {"Of many the rest are counted.", "a/1 a/2 a/3 a/4 a/5 a/6 a/7", "is for Subscription a/1, a/2, a/3, a/4, a/5, and 2 more too,"},
+		"One":  {"The other Subscription is named.", "a/one", "is also for Subscription a/one,"},
+		"Five": {"A few are all named.", "a/1 a/2 a/3 a/4 a/5", "is also for Subscription a/1, a/2, a/3, a/4, a/5,"},
+		"Many": {"Of many the rest are counted.", "a/1 a/2 a/3 a/4 a/5 a/6 a/7", "is also for Subscription a/1, a/2, a/3, a/4, a/5, and 2 more,"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

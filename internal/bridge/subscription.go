@@ -142,7 +142,7 @@ func (in Inputs) resolution() *subscriptionstatus.Resolution {
 		c := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
 		return &subscriptionstatus.Resolution{Problem: &subscriptionstatus.Problem{Reason: v1alpha1.ReasonBundleInvalid, Message: c.Message}}
 	case in.isTrue(olm.SubscriptionBundleUnpacking):
-		return &subscriptionstatus.Resolution{Note: "OLM is unpacking what comes next"}
+		return &subscriptionstatus.Resolution{Note: "OLM is unpacking the next bundle"}
 	}
 	return &subscriptionstatus.Resolution{Newest: in.Subscription.Status.CurrentCSV}
 }
@@ -233,10 +233,11 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 	case held.Status == corev1.ConditionTrue:
 		out.Message = held.Message
 	case in.Verdict.Ours && in.Verdict.Gate.Held:
-		out.Message = fmt.Sprintf("InstallPlan %s/%s installs others too, all of it or nothing: %s", in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
+		out.Message = fmt.Sprintf("InstallPlan %s/%s also installs other operators, and OLM applies it only as a whole: %s",
+			in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
 	case outdated != "":
-		out.Message = fmt.Sprintf("Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion %s, which does not exist any more",
-			outdated)
+		out.Message = fmt.Sprintf("Waiting for OLM to resolve it again: the last resolution failed because of ClusterServiceVersion %s, "+
+			"which has since been deleted", outdated)
 	case r == nil && status.GetCondition(v1alpha1.SubscriptionCatalogSourceInvalid).Status == corev1.ConditionFalse:
 		out.Message = "Waiting for OLM to resolve it"
 	}
@@ -284,7 +285,7 @@ func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1
 	}
 	return &v1alpha1.SubscriptionCondition{
 		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonGateNeedsManual,
-		Message: fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves by itself",
+		Message: fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves Automatic InstallPlans itself",
 			v1alpha1.LabelGate, v1alpha1.GateApproval),
 	}
 }

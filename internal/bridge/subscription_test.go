@@ -198,7 +198,8 @@ func planRows() map[string]row {
 				in.Verdict = Judge(in.Plan, withProbes(world(in.CSVs, byGate(in.Subscription), bar()), probing("bar.v1", no)))
 			}),
 			conditions: conditions(behind, "InstalledCSVFailed=", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
-			messages: map[string]string{"UpToDate": "InstallPlan default/install-2 installs others too, all of it or nothing: The update to bar.v2 is held: " +
+			messages: map[string]string{"UpToDate": "InstallPlan default/install-2 also installs other operators, " +
+				"and OLM applies it only as a whole: The update to bar.v2 is held: " +
 				"Probe default/bar.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 				"To update anyway: kubectl annotate subscription -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
 		},
@@ -299,7 +300,7 @@ func resolutionRows() map[string]row {
 			in:         with(arriving(successor), failing(unsatisfiable, bothThere)),
 			conditions: conditions(notKnown, "InstalledCSVReplacementAvailable="),
 			messages: map[string]string{
-				"UpToDate": "Waiting for OLM to resolve it anew: the resolution failed because of ClusterServiceVersion foo.v1, which does not exist any more",
+				"UpToDate": "Waiting for OLM to resolve it again: the last resolution failed because of ClusterServiceVersion foo.v1, which has since been deleted",
 			},
 		},
 		"ResolvesAgain": {
@@ -313,7 +314,7 @@ func resolutionRows() map[string]row {
 			reason:     "While OLM unpacks the next version, the newest is not known.",
 			in:         with(settled(), telling(olm.SubscriptionBundleUnpacking, "")),
 			conditions: conditions(notKnown),
-			messages:   map[string]string{"UpToDate": "OLM is unpacking what comes next"},
+			messages:   map[string]string{"UpToDate": "OLM is unpacking the next bundle"},
 		},
 		"CannotUnpack": {
 			reason:     "Nor if OLM cannot unpack it.",
@@ -420,8 +421,8 @@ func TestUpgradeHeld(t *testing.T) {
 		"Overridden": {
 			reason: "An administrator's override is reported while the update is in progress.",
 			in:     byPlan(annotated, withProbes(world(annotated.CSVs, annotated.Subscription), saysNo)), want: "False/Overridden",
-			message: "The update to foo.v2 goes on, since annotation operatorstatus.io/allow-upgrade of Subscription default/sub allows it. " +
-				"It would be held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
+			message: "The update to foo.v2 is allowed by annotation operatorstatus.io/allow-upgrade of Subscription default/sub. " +
+				"Without it, the update would be held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True",
 		},
 		"ApprovedAlready": {
 			reason: "The approval gate no longer holds an approved update.",
@@ -438,15 +439,15 @@ func TestUpgradeHeld(t *testing.T) {
 			in:     byOLM(held, saysNo), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
 				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2. " +
-				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
-				"and nothing else in the namespace is installed or updated meanwhile",
+				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are already installed, " +
+				"and OLM installs or updates nothing else in the namespace meanwhile",
 		},
 		"ByOLMAlone": {
 			reason: "If nothing else gives a reason, OLM's message is quoted.",
 			in:     byOLM(held), want: "True/OperatorConditionNotUpgradeable",
 			message: "The update to foo.v2 is held: operator is not upgradeable: it is busy. " +
-				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
-				"and nothing else in the namespace is installed or updated meanwhile",
+				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are already installed, " +
+				"and OLM installs or updates nothing else in the namespace meanwhile",
 		},
 		"NothingToHold": {
 			reason: "Without an update nothing is held.",
@@ -458,7 +459,7 @@ func TestUpgradeHeld(t *testing.T) {
 		"ApprovalMissing": {
 			reason: "An update that only a person may approve, for the sake of another one, names that.",
 			in:     byPlan(both, world(both.CSVs, both.Subscription, other)), want: "True/ApprovalMissing",
-			message: "InstallPlan default/install-2 is for Subscription default/other too, whose approval is Manual, and OLM installs all of it or nothing: " +
+			message: "InstallPlan default/install-2 is also for Subscription default/other, whose approval is Manual, and OLM applies it only as a whole: " +
 				"a user has to approve it with " + patch,
 			awaits: true,
 		},
@@ -474,14 +475,14 @@ func TestUpgradeHeld(t *testing.T) {
 			in: with(byPlan(both, world(both.CSVs, both.Subscription, other)), label, func(in *Inputs) {
 				in.Subscription.Spec.InstallPlanApproval = olm.ApprovalAutomatic
 			}), want: "True/ApprovalMissing",
-			message: "InstallPlan default/install-2 is for Subscription default/other too, whose approval is Manual, and OLM installs all of it or nothing: " +
+			message: "InstallPlan default/install-2 is also for Subscription default/other, whose approval is Manual, and OLM applies it only as a whole: " +
 				"a user has to approve it with " + patch,
 			awaits: true,
 		},
 		"GateNeedsManual": {
 			reason: "The gate label has no effect with Automatic approval, which is reported.",
 			in:     with(settled(), label), want: "False/GateNeedsManual",
-			message: "Label operatorstatus.io/gate=approval has no effect unless spec.installPlanApproval is Manual: OLM approves by itself",
+			message: "Label operatorstatus.io/gate=approval has no effect unless spec.installPlanApproval is Manual: OLM approves Automatic InstallPlans itself",
 		},
 		"GateHasManual": {
 			reason: "With Manual approval it takes effect.",
@@ -492,8 +493,8 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "That an update is held is more important.",
 			in:     with(byOLM(held), label), want: "True/OperatorConditionNotUpgradeable",
 			message: "The update to foo.v2 is held: operator is not upgradeable: it is busy. " +
-				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are in place already, " +
-				"and nothing else in the namespace is installed or updated meanwhile",
+				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are already installed, " +
+				"and OLM installs or updates nothing else in the namespace meanwhile",
 		},
 	}
 	for name, tc := range cases {

@@ -28,9 +28,9 @@ func approveCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Approve the InstallPlan that an operator is waiting for",
-		Long: `Approve the InstallPlan that an operator is waiting for. It may install other operators of the namespace, too: they are listed.
+		Long: `Approve the InstallPlan that an operator is waiting for. It may also install other operators of the namespace, which are listed.
 
-An approval does not end a hold: an update may go on waiting for its Probe or OperatorCondition.`,
+An approval does not end a hold: an update may still wait for its Probe or OperatorCondition.`,
 		Example: `  # Which plan would be approved, and what does it install?
   kubectl operator-status approve foo --dry-run=client`,
 		Args: cobra.ExactArgs(1),
@@ -47,7 +47,7 @@ func holdCommand(o *options) *cobra.Command {
 		Short: "Hold the updates of an operator until they are released",
 		Long: `Hold the updates of an operator: set the override Upgradeable=False in the OperatorCondition of the version that runs.
 
-OLM and operator-status both respect it, and it takes precedence over what the operator reports. End it with release.`,
+OLM and operator-status both respect it, and it takes precedence over everything that the operator reports. End it with release.`,
 		Example: `  # No updates before the audit is over
   kubectl operator-status hold foo --message="audit until Friday"`,
 		Args: cobra.ExactArgs(1),
@@ -55,7 +55,7 @@ OLM and operator-status both respect it, and it takes precedence over what the o
 			return o.act(cmd, names, func(ctx context.Context, w writer, op inventory.Operator) error { return hold(ctx, w, op, message) })
 		},
 	}
-	cmd.Flags().StringVarP(&message, "message", "m", "Held with kubectl operator-status hold", "Why, for those who ask what holds the operator.")
+	cmd.Flags().StringVarP(&message, "message", "m", "Held with kubectl operator-status hold", "Reason for the hold, as why shows it.")
 	cmdutil.AddDryRunFlag(cmd)
 	return cmd
 }
@@ -64,15 +64,15 @@ func releaseCommand(o *options) *cobra.Command {
 	var all, undo bool
 	cmd := &cobra.Command{
 		Use:   "release (NAME | --all [--undo])",
-		Short: "Release the updates of an operator that hold has held, or all updates before an uninstall",
+		Short: "Release the updates of an operator that were held with hold, or all updates before an uninstall",
 		Long: `Release the updates of an operator: remove the override Upgradeable=False from the OperatorCondition of the version that runs.
 
 With --all, release every update of the cluster that operator-status holds beside OLM, before it is uninstalled, and list the
-Subscriptions whose InstallPlans nothing would approve afterwards. --undo reverts that.`,
+Subscriptions whose InstallPlans no controller would approve afterwards. --undo reverts that.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case undo && !all:
-				return errors.New("--undo needs --all")
+				return errors.New("--undo requires --all")
 			case all:
 				return cobra.NoArgs(cmd, args)
 			default:
@@ -88,7 +88,7 @@ Subscriptions whose InstallPlans nothing would approve afterwards. --undo revert
 				return err
 			}
 			if w.dryRun != "" {
-				fmt.Fprintf(o.ErrOut, "Nothing is changed%s. Without it:\n", w.dryRun)
+				fmt.Fprintf(o.ErrOut, "Nothing is changed%s. The output of a real run:\n", w.dryRun)
 			}
 			if undo {
 				return uninstall.TakeBack(cmd.Context(), w.client, metav1.Now(), o.Out)
@@ -223,7 +223,7 @@ func (w writer) override(ctx context.Context, op inventory.Operator, done, uncha
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no OperatorCondition %s/%s: OLM creates it when it installs the operator", op.Namespace, op.CSV)
+		return fmt.Errorf("OperatorCondition %s/%s not found: OLM creates it when it installs the operator", op.Namespace, op.CSV)
 	case err != nil:
 		return fmt.Errorf("changing OperatorCondition %s/%s: %w", op.Namespace, op.CSV, err)
 	case !changed:

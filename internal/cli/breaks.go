@@ -31,7 +31,7 @@ const reasonRemovedVersionInUse = "RemovedVersionInUse"
 func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []inventory.Operator) error {
 	if o.from != "" {
 		if slices.ContainsFunc(operators, func(op inventory.Operator) bool { _, waits := waiting(plans, &op); return waits }) {
-			fmt.Fprintln(o.ErrOut, "Warning: whether updates would break custom resources is not checked: an archive does not have them")
+			fmt.Fprintln(o.ErrOut, "Warning: cannot check whether updates would break custom resources: archives do not contain them")
 		}
 		return nil
 	}
@@ -56,7 +56,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 		}
 		plan := &olm.InstallPlan{}
 		if err := c.Get(ctx, key, plan); err != nil {
-			notes = append(notes, fmt.Sprintf("Whether %s breaks custom resources is not checked: %v", op.Update, err))
+			notes = append(notes, fmt.Sprintf("cannot check whether %s breaks custom resources: %v", op.Update, err))
 			op.Unread = append(op.Unread, "CustomResourceDefinitions")
 			continue
 		}
@@ -66,7 +66,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 			}
 			found, err := broken(ctx, c, plan, step)
 			if err != nil {
-				notes = append(notes, fmt.Sprintf("Whether CustomResourceDefinition %s of %s breaks custom resources is not checked: %v",
+				notes = append(notes, fmt.Sprintf("cannot check whether CustomResourceDefinition %s of %s breaks custom resources: %v",
 					step.Resource.Name, step.Resolving, err))
 				op.Unread = append(op.Unread, "CustomResourceDefinition "+step.Resource.Name)
 			}
@@ -104,7 +104,7 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 	}
 	if why != "" {
 		out.Reason = v1alpha1.PlanReasonCRDUpdateUnsafe
-		out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s would break what exists: %s", object.GetName(), why)
+		out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s would break existing custom resources: %s", object.GetName(), why)
 		return []inventory.Blocker{out}, nil
 	}
 	use, err := removedVersionInUse(ctx, c, object)
@@ -228,7 +228,7 @@ func unpacked(ctx context.Context, c client.Reader, bundle types.NamespacedName,
 			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("ConfigMap %s has no manifest of it", bundle)
+	return nil, fmt.Errorf("ConfigMap %s does not contain its manifest", bundle)
 }
 
 // objectOf returns the object in a file of a bundle if it is that of a step, or nil.

@@ -104,9 +104,9 @@ func TestBreaks(t *testing.T) {
 		"Unpacked":           {reason: "OLM keeps the manifests of bundle images in a ConfigMap.", manifest: reference, bundle: dropped, broken: "it has no version v1"},
 		"UnpackedCompressed": {reason: "OLM compresses it.", manifest: reference, bundle: dropped, compressed: true, broken: "it has no version v1"},
 		"Elsewhere": {reason: "The bundle is gone.", manifest: reference,
-			note: "CustomResourceDefinition foos.example.com of foo.v2 breaks custom resources is not checked: reading its bundle"},
+			note: "cannot check whether CustomResourceDefinition foos.example.com of foo.v2 breaks custom resources: reading its bundle"},
 		"Denied": {reason: "What the user may not read is not checked, which is no reason to fail.", manifest: dropped, denied: true,
-			note: "is not checked: customresourcedefinitions.apiextensions.k8s.io"},
+			note: "breaks custom resources: customresourcedefinitions.apiextensions.k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := scheme()

@@ -19,17 +19,17 @@ func checkCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [NAME]...",
 		Short: "Check whether operators, or the cluster, may be updated",
-		Long: `Check what would hold an update of operators, whether there is one yet or not, and what is broken before it. On OpenShift, also
-check which operators do not support the next minor version of the cluster. An update that waits is broken if its
-CustomResourceDefinitions would make custom resources invalid or unreadable, or no longer serve a version that somebody writes.
-A Probe whose operator does not exist, or is of another version, is broken: it holds no update.
+		Long: `Check what would hold an update of operators, available or not, and what is broken before it. On OpenShift, also
+check which operators do not support the next minor version of the cluster. A pending update is broken if its
+CustomResourceDefinitions would make custom resources invalid or unreadable, or no longer serve a version that clients still use.
+A Probe whose operator does not exist or has another version is broken: it holds no update.
 
-The exit code is 0 if nothing is, 2 if an update would be held, 3 if something is broken, and 1 if the command fails, or you may not
-read what it needs to tell.`,
+The exit code is 0 if nothing is held or broken, 2 if an update would be held, 3 if something is broken, and 1 if the command
+fails, or you may not read the objects that it needs.`,
 		Example: `  # Before an update of the cluster
   kubectl operator-status check -A
 
-  # The same for a machine
+  # The same as JSON
   kubectl operator-status check -A -o json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var versions inventory.Cluster

@@ -84,7 +84,7 @@ func command(streams genericiooptions.IOStreams, width uint) *cobra.Command {
 		Short: "Show whether operators run and are up to date, and what blocks them",
 		Long: `Show whether the operators of a cluster run and are up to date, what holds or breaks them, since when, and what to do.
 
-It reads what OLM and operator-status report, with your own permissions, and needs neither of our controllers on the cluster.`,
+It reads the statuses that OLM and operator-status report, with your own permissions, and works without operator-status on the cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       Version,
@@ -95,7 +95,7 @@ It reads what OLM and operator-status report, with your own permissions, and nee
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&o.from, "from",
-		"", "Archive to read instead of a cluster: of gather, of a must-gather, or any folder or tar file with manifests.")
+		"", "Archive to read instead of a cluster: the output of gather or must-gather, or any folder or tar file with manifests.")
 	root.PersistentPreRun = func(*cobra.Command, []string) { o.allOfArchive() }
 	for _, one := range []*cobra.Command{whyCommand(o), treeCommand(o), approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o)} {
 		root.AddCommand(o.completed(one, false))

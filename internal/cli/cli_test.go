@@ -35,7 +35,7 @@ func operators() []inventory.Operator {
 				Impact: inventory.Held, By: "Probe default/foo.v1.0.0", Reason: "ProbeNotUpgradeable", Since: metav1.NewTime(now.Add(-90 * time.Minute)),
 				Cause: "The update to foo.v1.1.0 is held: Probe default/foo.v1.0.0 reports Upgradeable=False: Waiting for Foo apps/example: Migrating is True",
 				Steps: []inventory.Step{
-					{To: "To see what it waits for", Command: "kubectl get foos.example.com -n apps example -o yaml"},
+					{To: "To see the blocking resource", Command: "kubectl get foos.example.com -n apps example -o yaml"},
 					{To: "To update anyway", Command: "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v1.1.0"},
 				},
 			}},

@@ -36,13 +36,13 @@ func gatherCommand(o *options) *cobra.Command {
 	var lines int64
 	cmd := &cobra.Command{
 		Use:   "gather",
-		Short: "Write what describes the operators of a cluster to an archive",
+		Short: "Write the objects and logs of the operators of a cluster to an archive",
 		Long: `Write the objects of OLM and operator-status, the Deployments and pods of operators, their events, and the logs of OLM,
 operator-status and the catalogs to an archive. All other commands that only read work on it, with --from.
 
-The values of environment variables and what looks like a credential are removed. Secrets and custom resources are not read.
-What you may not read is named in a warning, and left out.`,
-		Example: `  # Take an archive of all namespaces, and ask it what blocks foo
+The values of environment variables and apparent credentials are removed. Secrets and custom resources are not read.
+Objects that you may not read are left out, with a warning.`,
+		Example: `  # Archive all namespaces, and read from it what blocks foo
   kubectl operator-status gather --output=cluster.tar.gz
   kubectl operator-status why foo --from=cluster.tar.gz`,
 		Args: cobra.NoArgs,
@@ -54,8 +54,8 @@ What you may not read is named in a warning, and left out.`,
 			return o.gather(cmd.Context(), file, lines, now)
 		},
 	}
-	cmd.Flags().StringVar(&file, "output", "", "File to write. By default it has the time in its name.")
-	cmd.Flags().Int64Var(&lines, "tail", 5000, "How many lines of each log to write.")
+	cmd.Flags().StringVar(&file, "output", "", "File to write. The default name contains the time.")
+	cmd.Flags().Int64Var(&lines, "tail", 5000, "Number of lines of each log to write.")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ type gatherer struct {
 // gather writes an archive to a new file, and removes the file if that fails.
 func (o *options) gather(ctx context.Context, name string, lines int64, now time.Time) (err error) {
 	if o.from != "" {
-		return errors.New("gather reads a cluster, and takes no --from")
+		return errors.New("gather reads a cluster and does not accept --from")
 	}
 	config, err := o.flags.ToRESTConfig()
 	if err != nil {
@@ -134,8 +134,8 @@ func (o *options) gather(ctx context.Context, name string, lines int64, now time
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s written: %s\n", name, g.summary())
-	fmt.Fprintln(o.ErrOut, "Credentials in the fields, flags and forms that are known are replaced by REDACTED. Other texts, such as messages and logs, "+
-		"are as they were: look through them before you share the archive.")
+	fmt.Fprintln(o.ErrOut, "Credentials in known fields, flags and formats are replaced by REDACTED. Other texts, such as messages and logs, "+
+		"are unchanged: review them before you share the archive.")
 	return nil
 }
 
@@ -161,7 +161,7 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 	}
 	slices.Sort(g.notes)
 	for _, note := range g.notes {
-		fmt.Fprintf(g.ErrOut, "Warning: %s: it is not in the archive\n", note)
+		fmt.Fprintf(g.ErrOut, "Warning: %s: not in the archive\n", note)
 	}
 	return g.to.File(archive.Notes, []byte(strings.Join(append(g.notes, ""), "\n")))
 }
@@ -242,7 +242,7 @@ func (g *gatherer) summary() string {
 		out = append(out, fmt.Sprintf("%d %s", g.counts[what], what))
 	}
 	if len(out) == 0 {
-		return "nothing was found"
+		return "nothing found"
 	}
 	return strings.Join(out, ", ")
 }

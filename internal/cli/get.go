@@ -149,7 +149,7 @@ func (o *options) warn(note string) {
 		return
 	}
 	o.warned = append(o.warned, note)
-	fmt.Fprintf(o.ErrOut, "Warning: %s: what depends on them is not shown\n", note)
+	fmt.Fprintf(o.ErrOut, "Warning: %s; output is incomplete\n", note)
 }
 
 // named returns the operators that a user may call by a name.
@@ -159,9 +159,9 @@ func named(operators []inventory.Operator, name string) []inventory.Operator {
 
 func notFound(name, namespace string) error {
 	if namespace == "" {
-		return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in any namespace", name)
+		return fmt.Errorf("no operator, Subscription, package or ClusterServiceVersion %q found in any namespace", name)
 	}
-	return fmt.Errorf("there is no operator, Subscription, package or ClusterServiceVersion %q in namespace %s: choose another with -n, or -A for all", name,
+	return fmt.Errorf("no operator, Subscription, package or ClusterServiceVersion %q found in namespace %s: choose another with -n, or -A for all", name,
 		namespace)
 }
 

@@ -257,7 +257,7 @@ func (o *options) client() (client.WithWatch, error) {
 		return o.connected, nil
 	}
 	if o.from != "" {
-		return nil, errors.New("this command changes or watches a cluster, and takes no --from")
+		return nil, errors.New("this command changes or watches a cluster and does not accept --from")
 	}
 	config, err := o.config()
 	if err != nil {

@@ -19,7 +19,7 @@ func treeCommand(o *options) *cobra.Command {
 		Use:   "tree NAME",
 		Short: "Show the objects that an operator consists of, and their state",
 		Long: `Show the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan, ClusterServiceVersions, Deployments and
-Probe, and the custom resources that block an update. What is well is counted where there may be much of it.`,
+Probe, and the custom resources that block an update. Healthy objects are counted if there may be many.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			cluster, operators, err := o.operatorsOf(cmd.Context(), names, inventory.Operators)

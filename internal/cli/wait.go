@@ -28,25 +28,25 @@ func waitCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait NAME --for=(up-to-date|ready|upgradeable)",
 		Short: "Wait until an operator is up to date, runs, or may be updated",
-		Long: `Wait until an operator is up to date, is ready, which is that a version of it runs, or is upgradeable, which is that nothing would
-hold an update. Meanwhile every change of what it waits for is printed.
+		Long: `Wait until an operator is up to date, ready (a version of it runs), or upgradeable (nothing would hold an update). Meanwhile every
+change of its state and blockers is printed.
 
-The exit code is 0 once that is so, and 1 after the timeout.`,
+The exit code is 0 if the goal is reached, and 1 after the timeout.`,
 		Example: `  # Approve an update, and wait until it is done
   kubectl operator-status approve foo && kubectl operator-status wait foo --for=up-to-date`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			reached := goals[goal]
 			if reached == nil {
-				return fmt.Errorf("--for=%s is none of %s", goal, strings.Join(slices.Sorted(maps.Keys(goals)), ", "))
+				return fmt.Errorf("--for=%s is not one of %s", goal, strings.Join(slices.Sorted(maps.Keys(goals)), ", "))
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
 			return o.wait(ctx, names[0], goal, reached)
 		},
 	}
-	cmd.Flags().StringVar(&goal, "for", "", "What to wait for: up-to-date, ready or upgradeable.")
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long to wait.")
+	cmd.Flags().StringVar(&goal, "for", "", "Goal to wait for: up-to-date, ready or upgradeable.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "Maximum time to wait.")
 	_ = cmd.MarkFlagRequired("for") // it fails for unknown flags only
 	return cmd
 }

@@ -20,10 +20,10 @@ func whyCommand(o *options) *cobra.Command {
 		Short: "Explain what holds or breaks an operator, since when, and what to do",
 		Long: `Explain what keeps an operator from running or from being up to date: what is broken first, then what is held.
 
-NAME is that of a Subscription, a package, a ClusterServiceVersion or a PlatformOperator.
+NAME is the name of a Subscription, package, ClusterServiceVersion or PlatformOperator.
 
-The exit code is 0 if nothing is, 2 if an update is held, 3 if something is broken, and 1 if the command fails, or you may not read
-what it needs to tell.`,
+The exit code is 0 if nothing blocks the operator, 2 if an update is held, 3 if something is broken, and 1 if the command fails, or
+you may not read the objects that it needs.`,
 		Example: `  # Why is the operator foo not updated?
   kubectl operator-status why foo -n operators`,
 		Args: cobra.ExactArgs(1),
@@ -90,7 +90,7 @@ func wrapped(text, indent string, width uint) string {
 
 // unreadOf returns a sentence about the kinds that could not be read and may block an operator.
 func unreadOf(op inventory.Operator) string {
-	return "Whether something blocks it is not known without its " + strings.Join(op.Unread, ", ") + "."
+	return "Cannot tell whether anything blocks it without its " + strings.Join(op.Unread, ", ") + "."
 }
 
 // summary returns the state of an operator in one sentence.
@@ -106,7 +106,7 @@ func summary(op inventory.Operator) string {
 	case inventory.NotInstalled:
 		out = "nothing is installed"
 	case inventory.Unknown:
-		out = "whether it runs is not known"
+		out = "whether it runs is unknown"
 	}
 	switch {
 	case op.Update != "":
@@ -114,7 +114,7 @@ func summary(op inventory.Operator) string {
 	case op.UpToDate == metav1.ConditionTrue:
 		out += ", and is up to date"
 	case op.UpToDate == metav1.ConditionUnknown && len(op.Blockers) == 0:
-		out += "; whether it is up to date is not known"
+		out += "; whether it is up to date is unknown"
 	}
 	switch {
 	case op.Undecided():

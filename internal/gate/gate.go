@@ -107,7 +107,7 @@ func Evaluate(in Inputs) Decision {
 	}
 	if by := allowedBy(in, override); by != "" {
 		return Decision{Holds: holds, Reason: v1alpha1.ReasonOverridden, Overridden: true, Message: fmt.Sprintf(
-			"The update to %s goes on, since %s allows it. It would be held: %s", in.Target, by, causes(holds))}
+			"The update to %s is allowed by %s. Without it, the update would be held: %s", in.Target, by, causes(holds))}
 	}
 	return in.held(holds)
 }
@@ -205,20 +205,22 @@ func (in Inputs) probeObjection() *Hold {
 		return notRead("the operator writes the status of Probe %s itself, and has not set Upgradeable", nameOf(probe))
 	case in.OptedIn && probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations:
 		return &Hold{Reason: v1alpha1.ReasonProbeConflict, Cause: fmt.Sprintf(
-			"Probe %s was not created from the annotations of the operator's CustomResourceDefinitions: delete it to have that one created, or set its spec.manager to %s",
+			"Probe %s was not created from the annotations of the operator's CustomResourceDefinitions: "+
+				"delete it to have it recreated from them, or set its spec.manager to %s",
 			nameOf(probe), v1alpha1.ManagerCRDAnnotations)}
 	case probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && in.Own != nil && !equality.Semantic.DeepEqual(in.Own, probe.Spec.ProbeResources):
-		return notRead("Probe %s has other expressions than %s was installed with; operator-status corrects that", nameOf(probe), in.Running.Name)
+		return notRead("Probe %s has different expressions than %s was installed with; operator-status corrects them",
+			nameOf(probe), in.Running.Name)
 	case in.isCurrent(probe, upgradeable):
 		return in.liveObjection()
 	}
 	if in.Reader == NoReader && probe.IsIsolated() {
-		return notRead("the pod that reads what Probe %s watches is not ready%s", nameOf(probe), podProblem(probe))
+		return notRead("the pod that reads the custom resources of Probe %s is not ready%s", nameOf(probe), podProblem(probe))
 	}
 	if in.Reader == NoReader {
-		return notRead("no process reads custom resources: the manager that reports on Probe %s has to run, with --leader-elect", nameOf(probe))
+		return notRead("no process reads custom resources: run the manager that reports on Probe %s, with --leader-elect", nameOf(probe))
 	}
-	out := notRead("waiting to read what Probe %s watches", nameOf(probe))
+	out := notRead("waiting to read the custom resources of Probe %s", nameOf(probe))
 	if synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced); synced != nil && synced.Status == metav1.ConditionFalse {
 		out.Cause += messages.Quote(synced.Message)
 	}
@@ -244,7 +246,7 @@ func (in Inputs) liveObjection() *Hold {
 		return nil
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
 		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true, Cause: fmt.Sprintf(
-			"%s, but its custom resources do not allow it%s", in.unaware(), messages.Quote(upgradeable.Message))}
+			"%s, but its custom resources do not allow the update%s", in.unaware(), messages.Quote(upgradeable.Message))}
 	case synced != nil && synced.Status != metav1.ConditionTrue:
 		return notRead("the custom resources of %s cannot be read now%s", in.subject(), messages.Quote(synced.Message))
 	default:
@@ -315,7 +317,8 @@ func operatorHold(oc *operatorsv2.OperatorCondition) *Hold {
 func (in Inputs) overriddenHold(override metav1.Condition) Hold {
 	return Hold{
 		Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, By: objectOf(in.OperatorCondition), Since: override.LastTransitionTime, Target: in.Target,
-		Cause: fmt.Sprintf("spec.overrides of OperatorCondition %s sets Upgradeable=%s%s. It continues when that is removed or set to True",
+		Cause: fmt.Sprintf("spec.overrides of OperatorCondition %s sets Upgradeable=%s%s. "+
+			"The update continues when the override is removed or set to True",
 			nameOf(in.OperatorCondition), override.Status, messages.Quote(override.Message)),
 	}
 }
@@ -354,12 +357,12 @@ func (in Inputs) beyondAnnotation() bool {
 func (in Inputs) doubt() string {
 	running := in.Running
 	if in.Uninstalled {
-		return "But nothing changes what they report until an operator runs again"
+		return "Their status does not change until an operator runs again"
 	}
 	if running.Status.Phase == olm.CSVPhaseSucceeded || running.Status.Phase == olm.CSVPhaseReplacing { // it keeps running while it is replaced
 		return ""
 	}
-	return fmt.Sprintf("But %s itself is %s, so that this may be out of date", running.Name, phaseOf(running))
+	return fmt.Sprintf("%s is %s, so its conditions may be stale", running.Name, phaseOf(running))
 }
 
 // Override returns how an administrator can override the holds.

@@ -88,7 +88,7 @@ func TestEvaluate(t *testing.T) {
 	)
 	holds := func(reason, message string) Decision { return Decision{Held: true, Reason: reason, Message: message} }
 	unread := func(p *v1alpha1.Probe) Inputs { return Inputs{Probe: p} }
-	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches. To update anyway: "+allow)
+	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1. To update anyway: "+allow)
 	probeSaysNo := probe(synced(yes), upgradeable(no, waiting))
 	list := func(conditions ...metav1.Condition) []metav1.Condition { return conditions }
 
@@ -127,7 +127,7 @@ func TestEvaluate(t *testing.T) {
 			reason: "If it was never read, the message states why.",
 			in:     Inputs{Probe: manager(probe(synced(no), upgradeable(unknown, "")), v1alpha1.ManagerCRDAnnotations)},
 			want: holds("ProbeNotRead",
-				"The update to foo.v2 is held: waiting to read what Probe default/foo.v1 watches: False it is. To update anyway: "+allow),
+				"The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1: False it is. To update anyway: "+allow),
 		},
 		"OwnStatusSilent": {reason: "An operator that writes its status itself, and has not, has nothing against it.",
 			in: unread(manager(probe(), v1alpha1.ManagerOperator))},
@@ -166,8 +166,8 @@ func TestEvaluate(t *testing.T) {
 		"Annotated": {
 			reason: "An administrator allows this one update, and the message lists what is overridden.",
 			in:     Inputs{Probe: probeSaysNo}, annotation: "foo.v2",
-			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since annotation " +
-				"operatorstatus.io/allow-upgrade of Subscription default/foo allows it. It would be held: " +
+			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 is allowed by annotation " +
+				"operatorstatus.io/allow-upgrade of Subscription default/foo. Without it, the update would be held: " +
 				"Probe default/foo.v1 reports Upgradeable=False: " + waiting},
 		},
 		"AnnotatedForAnother": {
@@ -180,8 +180,8 @@ func TestEvaluate(t *testing.T) {
 		"OverriddenTrue": {
 			reason: "spec.overrides allows every update.",
 			in:     Inputs{Probe: probe(), OperatorCondition: operatorCondition(list(upgradeable(no, busy)), list(upgradeable(yes, "")))},
-			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since spec.overrides of " +
-				"OperatorCondition default/foo.v1 allows it. It would be held: waiting to read what Probe default/foo.v1 watches; " +
+			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 is allowed by spec.overrides of " +
+				"OperatorCondition default/foo.v1. Without it, the update would be held: waiting to read the custom resources of Probe default/foo.v1; " +
 				"OperatorCondition default/foo.v1 reports Upgradeable=False: Rebalancing"},
 		},
 		"OverriddenFalse": {
@@ -192,14 +192,14 @@ func TestEvaluate(t *testing.T) {
 			},
 			annotation: "foo.v2",
 			want: holds("OperatorConditionNotUpgradeable", "The update to foo.v2 is held: spec.overrides of OperatorCondition "+
-				"default/foo.v1 sets Upgradeable=False: Not on Fridays. It continues when that is removed or set to True"),
+				"default/foo.v1 sets Upgradeable=False: Not on Fridays. The update continues when the override is removed or set to True"),
 		},
 		"OverriddenUnknown": {
 			reason:     "An override that is not True holds every update, as in OLM.",
 			in:         Inputs{OperatorCondition: operatorCondition(list(upgradeable(yes, "")), list(upgradeable(unknown, "Who knows?")))},
 			annotation: "foo.v2",
 			want: holds("OperatorConditionNotUpgradeable", "The update to foo.v2 is held: spec.overrides of OperatorCondition "+
-				"default/foo.v1 sets Upgradeable=Unknown: Who knows?. It continues when that is removed or set to True"),
+				"default/foo.v1 sets Upgradeable=Unknown: Who knows?. The update continues when the override is removed or set to True"),
 		},
 		"StaleYes": {
 			reason: "What may have changed since it was read is waited for.",
@@ -210,8 +210,8 @@ func TestEvaluate(t *testing.T) {
 			reason: "A yes to what another version asks is none.",
 			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerCRDAnnotations), OptedIn: true,
 				Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}}},
-			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has other expressions than foo.v1 was installed with; "+
-				"operator-status corrects that. To update anyway: "+allow),
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has different expressions than foo.v1 was installed with; "+
+				"operator-status corrects them. To update anyway: "+allow),
 		},
 		"LiveYes": {
 			reason: "An update begins if the custom resources allow it at that moment, too.",
@@ -221,7 +221,7 @@ func TestEvaluate(t *testing.T) {
 			reason: "A Probe may not have heard yet of what its custom resources report.",
 			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(no, waiting))}, unreported: true,
 			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: "The update to foo.v2 is held: Probe default/foo.v1 does not " +
-				"report it yet, but its custom resources do not allow it: " + waiting + ". To update anyway: " + allow},
+				"report it yet, but its custom resources do not allow the update: " + waiting + ". To update anyway: " + allow},
 		},
 		"LiveUnreadable": {
 			reason: "What cannot be read at that moment is not known.",
@@ -245,14 +245,14 @@ func TestEvaluate(t *testing.T) {
 			reason: "Installing another version beside custom resources is an update, and they cannot be asked otherwise.",
 			in:     Inputs{Uninstalled: true, Begins: true, Live: live(synced(yes), upgradeable(no, waiting))}, unreported: true,
 			want: Decision{Held: true, Reason: "ProbeNotUpgradeable", Message: "The update to foo.v2 is held: default/foo.v1 was uninstalled, " +
-				"but its custom resources do not allow it: " + waiting + ". But nothing changes what they report until an operator runs again. " +
+				"but its custom resources do not allow the update: " + waiting + ". Their status does not change until an operator runs again. " +
 				"To update anyway: " + allow},
 		},
 		"UninstalledUnread": {
 			reason: "What may be left is not known.",
 			in:     Inputs{Uninstalled: true, Begins: true},
 			want: holds("ProbeNotRead", "The update to foo.v2 is held: the custom resources of default/foo.v1, which was uninstalled, have not been read "+
-				"for this update. But nothing changes what they report until an operator runs again. To update anyway: "+allow),
+				"for this update. Their status does not change until an operator runs again. To update anyway: "+allow),
 		},
 		"UninstalledYes": {
 			reason: "Custom resources that allow it do not hold it.",
@@ -265,15 +265,15 @@ func TestEvaluate(t *testing.T) {
 		"LiveNoAnnotated": {
 			reason: "An administrator's permission is for what is read at that moment, too.",
 			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Begins: true, Live: live(synced(yes), upgradeable(no, waiting))}, annotation: "foo.v2",
-			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 goes on, since annotation " +
-				"operatorstatus.io/allow-upgrade of Subscription default/foo allows it. It would be held: " +
-				"Probe default/foo.v1 does not report it yet, but its custom resources do not allow it: " + waiting},
+			want: Decision{Reason: "Overridden", Overridden: true, Message: "The update to foo.v2 is allowed by annotation " +
+				"operatorstatus.io/allow-upgrade of Subscription default/foo. Without it, the update would be held: " +
+				"Probe default/foo.v1 does not report it yet, but its custom resources do not allow the update: " + waiting},
 		},
 		"DeadHolder": {
 			reason: "The conditions of a failed operator may be out of date. The message mentions it, but the update is still held.",
 			in:     Inputs{Probe: probeSaysNo}, phase: olm.CSVPhaseFailed,
 			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+
-				". But foo.v1 itself is Failed, so that this may be out of date. To update anyway: "+allow),
+				". foo.v1 is Failed, so its conditions may be stale. To update anyway: "+allow),
 		},
 	}
 	for name, tc := range cases {
@@ -385,7 +385,7 @@ func TestHolds(t *testing.T) {
 		"Doubted": {
 			"A failed operator does not change what it reports.",
 			[]Inputs{update("foo", func(in *Inputs) { withProbe(in); in.Running.Status.Phase = olm.CSVPhaseFailed })},
-			[]Hold{with(byProbe, func(h *Hold) { h.Doubt = "But foo.v1 itself is Failed, so that this may be out of date" })},
+			[]Hold{with(byProbe, func(h *Hold) { h.Doubt = "foo.v1 is Failed, so its conditions may be stale" })},
 		},
 		"Administrator": {
 			"Only an administrator ends an own hold.",
@@ -395,7 +395,7 @@ func TestHolds(t *testing.T) {
 			})},
 			[]Hold{{
 				Reason: "OperatorConditionNotUpgradeable", By: Object{"OperatorCondition", "default", "foo.v1"}, Since: full.LastTransitionTime, Target: "foo.v2",
-				Cause: "spec.overrides of OperatorCondition default/foo.v1 sets Upgradeable=False: full. It continues when that is removed or set to True",
+				Cause: "spec.overrides of OperatorCondition default/foo.v1 sets Upgradeable=False: full. The update continues when the override is removed or set to True",
 			}},
 		},
 		"Uninstalled": {
@@ -405,8 +405,8 @@ func TestHolds(t *testing.T) {
 			})},
 			[]Hold{{
 				Reason: "ProbeNotUpgradeable", By: Object{"ClusterServiceVersion", "default", "foo.v1"}, Target: "foo.v2", Unreported: true, Override: annotation,
-				Cause: "default/foo.v1 was uninstalled, but its custom resources do not allow it: busy",
-				Doubt: "But nothing changes what they report until an operator runs again",
+				Cause: "default/foo.v1 was uninstalled, but its custom resources do not allow the update: busy",
+				Doubt: "Their status does not change until an operator runs again",
 			}},
 		},
 		"Plan": {
@@ -468,7 +468,7 @@ func TestNotKnown(t *testing.T) {
 		"Foreign": {
 			reason: "A Probe of that name that was not created from the CRD annotations does not count, whatever its conditions.",
 			probe:  by(probe(synced(yes), upgradeable(yes, "")), reader, targets),
-			held:   "ProbeConflict", endedBy: "delete it to have that one created, or set its spec.manager to crdAnnotations",
+			held:   "ProbeConflict", endedBy: "delete it to have it recreated from them, or set its spec.manager to crdAnnotations",
 		},
 		"ForeignNeverOptedIn": {
 			reason: "If the operator never opted in, a Probe that a user created counts.",
@@ -495,7 +495,7 @@ func TestNotKnown(t *testing.T) {
 		"NeverRead": {
 			reason: "What was never read is not known.",
 			probe:  annotations(synced(unknown), upgradeable(unknown, "")),
-			held:   "ProbeNotRead", endedBy: "waiting to read what Probe default/foo.v1 watches",
+			held:   "ProbeNotRead", endedBy: "waiting to read the custom resources of Probe default/foo.v1",
 		},
 		"NoIdentity": {
 			reason: "Nor is what cannot be read without a service account: the message names the one to create.",
@@ -534,7 +534,7 @@ func TestNotKnown(t *testing.T) {
 		"NoPod": {
 			reason: "What custom resources report since the Probe's own pod ended is not known.",
 			probe:  isolated(annotations(synced(yes), upgradeable(yes, ""))), reader: NoReader,
-			held: "ProbeNotRead", endedBy: "the pod that reads what Probe default/foo.v1 watches is not ready. To update anyway",
+			held: "ProbeNotRead", endedBy: "the pod that reads the custom resources of Probe default/foo.v1 is not ready. To update anyway",
 		},
 		"NoPodBecause": {
 			reason: "Its Probe reports why it ended, and so does the hold.",

@@ -52,9 +52,9 @@ func TestUpgradeable(t *testing.T) {
 	theirs := entry(metav1.ConditionTrue, "TheirReason", "theirs", 1000)
 	missing := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotRead,
 		"Probe default/foo.v1 does not exist; operator-status creates it from the annotations of the CustomResourceDefinitions", 2000)
-	notRead := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotRead, "waiting to read what Probe /foo.v1 watches", 2000)
+	notRead := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotRead, "waiting to read the custom resources of Probe /foo.v1", 2000)
 	conflict := entry(metav1.ConditionFalse, v1alpha1.ReasonProbeConflict, "Probe /foo.v1 was not created from the annotations of the operator's "+
-		"CustomResourceDefinitions: delete it to have that one created, or set its spec.manager to crdAnnotations", 2000)
+		"CustomResourceDefinitions: delete it to have it recreated from them, or set its spec.manager to crdAnnotations", 2000)
 	earlier := func(c metav1.Condition) metav1.Condition { c.LastTransitionTime = metav1.Unix(1000, 0); return c }
 	cases := map[string]struct {
 		reason     string

@@ -123,13 +123,13 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 			return nil // the hold is its blocker
 		}
 		out.By = "Subscription " + by.Namespace + "/" + by.Name
-		out.Cause = fmt.Sprintf("OLM resolves nothing in namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
-		out.Steps = []Step{{"To see what that waits for", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
+		out.Cause = fmt.Sprintf("OLM cannot resolve namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
+		out.Steps = []Step{{"To see its blockers", fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
 		return []Blocker{out}
 	}
 	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" && !n.isUnread(ClusterServiceVersions) {
-		out.Cause = fmt.Sprintf("OLM has not resolved namespace %s since ClusterServiceVersion %s, because of which it failed, was deleted; it does so within 15 minutes",
-			sub.Namespace, csv)
+		out.Cause = fmt.Sprintf("OLM's last resolution of namespace %s failed because of ClusterServiceVersion %s, which has since been deleted; "+
+			"OLM resolves it again within 15 minutes", sub.Namespace, csv)
 		out.Steps = []Step{{toResolveAnew,
 			fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s operatorstatus.io/resolve-anew=$(date +%%s)",
 				sub.Namespace, sub.Name)}}
@@ -276,7 +276,7 @@ func waitedFor(probe *v1alpha1.Probe) []Step {
 		if isName(r.Namespace) {
 			command += " -n " + r.Namespace
 		}
-		return []Step{{"To see what it waits for", command + " " + r.Name + " -o yaml"}}
+		return []Step{{"To see the blocking resource", command + " " + r.Name + " -o yaml"}}
 	}
 	return nil
 }

@@ -114,14 +114,14 @@ func keepsCluster(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Bl
 	if err == nil && (limit == nil || minorOf(*limit).GTE(*next)) {
 		return nil
 	}
-	cause := fmt.Sprintf("%s is for no version of OpenShift that can be read: %v", csv.Name, err)
+	cause := fmt.Sprintf("The maximum OpenShift version of %s is invalid: %v", csv.Name, err)
 	if err == nil {
 		cause = fmt.Sprintf("%s supports OpenShift up to %d.%d", csv.Name, limit.Major, limit.Minor)
 	}
 	return &Blocker{
 		Impact: Held, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: reasonIncompatibleOperators,
 		Cause: fmt.Sprintf("%s. OLM reports that the cluster is not upgradeable to %d.%d", cause, next.Major, next.Minor),
-		Steps: []Step{{"To see whether there is a newer version of it", fmt.Sprintf("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
+		Steps: []Step{{"To check for a newer version", fmt.Sprintf("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
 	}
 }
 
@@ -146,11 +146,11 @@ func maxOpenShift(csv *v1alpha1.ClusterServiceVersion) (*semver.Version, error) 
 			continue
 		}
 		if out != nil {
-			return nil, fmt.Errorf("it has several properties %s", propertyMaxOpenShiftVersion)
+			return nil, fmt.Errorf("it has more than one property %s", propertyMaxOpenShiftVersion)
 		}
 		version, err := semver.ParseTolerant(strings.Trim(string(p.Value), `"`))
 		if err != nil || version.NE(semver.Version{Major: version.Major, Minor: version.Minor}) {
-			return nil, fmt.Errorf("property %s is %s, and not <major>.<minor>", propertyMaxOpenShiftVersion, p.Value)
+			return nil, fmt.Errorf("property %s is %s, not <major>.<minor>", propertyMaxOpenShiftVersion, p.Value)
 		}
 		out = &version
 	}

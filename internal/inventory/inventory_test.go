@@ -158,7 +158,7 @@ func TestOperators(t *testing.T) {
 				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2", Since: 1000,
 				Blockers: []string{"Held by Probe default/foo.v1: ProbeNotUpgradeable"},
 				Steps: []string{
-					"To see what it waits for: kubectl get foos.example.com -n apps example -o yaml",
+					"To see the blocking resource: kubectl get foos.example.com -n apps example -o yaml",
 					"To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2",
 				},
 			},
@@ -312,7 +312,7 @@ func TestUnresolvedNeighbor(t *testing.T) {
 	want := brief{
 		State: NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown, Since: 1000,
 		Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
-		Steps:    []string{"To see what that waits for: kubectl operator-status why -n default foo"},
+		Steps:    []string{"To see its blockers: kubectl operator-status why -n default foo"},
 	}
 	if diff := cmp.Diff(want, inBrief(got[0])); diff != "" {
 		t.Errorf("-want +got\n%s\n%+v", diff, got[0].Blockers)

@@ -53,7 +53,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	}
 	in, err := r.inputs(ctx, sub)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what Subscription %s depends on: %w", request, err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of Subscription %s: %w", request, err)
 	}
 	desired := bridge.Conditions(in)
 	h := r.observe(sub)

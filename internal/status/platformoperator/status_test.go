@@ -493,7 +493,7 @@ func updateRows() map[string]statusRow {
 	const (
 		available = "InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2 will replace foo.v1"
 		held      = "The update to foo.v2 is held: Probe foo/foo.v1 reports Upgradeable=False: Foo foo/example: Migrating is True"
-		unread    = "The update to foo.v2 is held: waiting to read what Probe foo/foo.v1 watches"
+		unread    = "The update to foo.v2 is held: waiting to read the custom resources of Probe foo/foo.v1"
 		objects   = "The update to foo.v2 is held: OperatorCondition foo/foo.v1 reports Upgradeable=False: it is busy"
 		neighbour = "InstallPlan foo/install-2 is waiting for a user to approve it for Subscription foo/bar"
 		approve   = "InstallPlan foo/install-2 for foo.v2 is waiting for a user to approve it: kubectl patch installplan -n foo install-2"

@@ -161,7 +161,7 @@ func TestTroubleOrWait(t *testing.T) {
 
 func TestUpToDateOf(t *testing.T) {
 	yes := "UpToDate=True/NewestRuns: foo.v1 is the newest that OLM knows of, and runs"
-	no := "UpToDate=False/NewestNotKnown: OLM is unpacking what comes next"
+	no := "UpToDate=False/NewestNotKnown: OLM is unpacking the next bundle"
 	for name, tc := range map[string]struct {
 		reason string
 		status *v1alpha1.SubscriptionStatus

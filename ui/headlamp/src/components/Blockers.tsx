@@ -14,7 +14,7 @@ export function Blockers(props: { blockers: Blocker[]; unread?: string[]; probe?
   if (blockers.length === 0 && unread.length > 0) {
     return (
       <Alert severity="info">
-        Whether something blocks it is not known without its {unread.join(', ')}.
+        Cannot tell whether anything blocks it without its {unread.join(', ')}.
       </Alert>
     );
   }

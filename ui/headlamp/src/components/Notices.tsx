@@ -15,8 +15,8 @@ export function Notices({ unread }: { unread: Unread[] }) {
       ))}
       {ours.length > 0 && (
         <Alert severity="info" sx={{ mb: 1 }}>
-          This cluster has no {ours.join(' and no ')}: operator-status is not installed here. What
-          is shown was reported by OLM.
+          This cluster has no {ours.join(' and no ')}: operator-status is not installed here. All
+          statuses are those that OLM reports.
         </Alert>
       )}
     </>
@@ -31,7 +31,7 @@ function messageOf(u: Unread): string {
         ? 'This cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed here.'
         : `This cluster has no ${plural}.`;
     case 'Forbidden':
-      return `You may not list ${plural}: what depends on them is not shown, or is wrong.`;
+      return `You may not list ${plural}; some information is missing or wrong.`;
     default:
       return `Listing ${plural} failed: ${u.message}`;
   }

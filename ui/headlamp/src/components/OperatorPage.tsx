@@ -181,7 +181,7 @@ function actionsOf(o: Operator, { objects }: Loaded): Action[] {
   if (sub && o.update && byAnnotation(o)) {
     out.push({
       label: 'Override',
-      question: `The update to ${o.update} goes on although ${o.csv} does not allow it.`,
+      question: `The update to ${o.update} proceeds although ${o.csv} does not allow it.`,
       object: sub,
       patch: { metadata: { annotations: { [allowUpgrade]: o.update } } },
     });

@@ -142,10 +142,10 @@ function unresolvable(sub: Subscription, c: Condition, n: Namespace): Blocker[] 
         ...cause(c),
         impact: 'Held',
         by: `Subscription ${nameOf(by)}`,
-        cause: `OLM resolves nothing in namespace ${namespace} while it holds the update of ${by.metadata.name} to ${by.status?.currentCSV}`,
+        cause: `OLM cannot resolve namespace ${namespace} while it holds the update of ${by.metadata.name} to ${by.status?.currentCSV}`,
         steps: [
           {
-            to: 'To see what that waits for',
+            to: 'To see its blockers',
             command: `kubectl operator-status why -n ${by.metadata.namespace} ${by.metadata.name}`,
           },
         ],
@@ -162,8 +162,8 @@ function unresolvable(sub: Subscription, c: Condition, n: Namespace): Blocker[] 
       impact: 'Held',
       by: `Subscription ${nameOf(sub)}`,
       cause:
-        `OLM has not resolved namespace ${namespace} since ClusterServiceVersion ${csv}, because of which it failed, ` +
-        'was deleted; it does so within 15 minutes',
+        `OLM's last resolution of namespace ${namespace} failed because of ClusterServiceVersion ${csv}, ` +
+        'which has since been deleted; OLM resolves it again within 15 minutes',
       steps: [
         {
           to: 'To have OLM resolve it now', // any change of a Subscription triggers OLM's resolver
@@ -320,7 +320,7 @@ function waitedFor(probe: Probe | undefined): Step[] {
   const where = isName(r.namespace) ? ` -n ${r.namespace}` : '';
   return [
     {
-      to: 'To see what it waits for',
+      to: 'To see the blocking resource',
       command: `kubectl get ${r.resource}${where} ${r.name} -o yaml`,
     },
   ];

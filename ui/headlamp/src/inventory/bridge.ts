@@ -140,8 +140,8 @@ export function heldByOLM(sub: Subscription, n: Namespace): gate.Decision {
     approved: true,
     message:
       out.message +
-      `. The OperatorCondition gate acts after InstallPlan ${plan}: its CustomResourceDefinitions are in place already, ` +
-      'and nothing else in the namespace is installed or updated meanwhile',
+      `. The OperatorCondition gate acts after InstallPlan ${plan}: its CustomResourceDefinitions are already installed, ` +
+      'and OLM installs or updates nothing else in the namespace meanwhile',
   };
 }
 
@@ -336,7 +336,7 @@ function missing(plan: InstallPlan, subs: string[]): string {
   return (
     `InstallPlan ${nameOf(
       plan
-    )} is for Subscription ${names} too, whose approval is Manual, and OLM installs ` +
-    `all of it or nothing: a user has to approve it with ${howToApprove(plan)}`
+    )} is also for Subscription ${names}, whose approval is Manual, and OLM applies it ` +
+    `only as a whole: a user has to approve it with ${howToApprove(plan)}`
   );
 }

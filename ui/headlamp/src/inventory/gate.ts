@@ -98,7 +98,7 @@ export function evaluate(i: Inputs): Decision {
         cause:
           `spec.overrides of OperatorCondition ${nameOf(operatorCondition)} ` +
           `sets Upgradeable=${override.status}${quote(override.message)}. ` +
-          'It continues when that is removed or set to True',
+          'The update continues when the override is removed or set to True',
         doubt: '',
       },
     ]);
@@ -116,7 +116,7 @@ export function evaluate(i: Inputs): Decision {
       holds,
       reason: 'Overridden',
       overridden: true,
-      message: `The update to ${target} goes on, since ${by} allows it. It would be held: ${causes(
+      message: `The update to ${target} is allowed by ${by}. Without it, the update would be held: ${causes(
         holds
       )}`,
     };
@@ -192,11 +192,11 @@ function probeObjection(i: Inputs): Objection | undefined {
   if (i.reader === noReader && isIsolated(probe)) {
     const pod = find(probe.status?.conditions, 'PodReady');
     const problem = pod?.status === 'False' ? quote(pod.message) : '';
-    return notRead(`the pod that reads what Probe ${name} watches is not ready${problem}`);
+    return notRead(`the pod that reads the custom resources of Probe ${name} is not ready${problem}`);
   }
   const synced = find(probe.status?.conditions, 'Synced');
   return notRead(
-    `waiting to read what Probe ${name} watches` +
+    `waiting to read the custom resources of Probe ${name}` +
       (synced?.status === 'False' ? quote(synced.message) : '')
   );
 }
@@ -250,9 +250,9 @@ function doubt(running: ClusterServiceVersion): string {
   if (phase === 'Succeeded' || phase === 'Replacing') {
     return '';
   }
-  return `But ${running.metadata.name} itself is ${
+  return `${running.metadata.name} is ${
     phase || 'new'
-  }, so that this may be out of date`;
+  }, so its conditions may be stale`;
 }
 
 /** Returns how an administrator can override what holds the update. */
