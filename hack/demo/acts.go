@@ -50,7 +50,7 @@ func (s *stage) startManagerAsItself(ctx context.Context) error {
 	}
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := manager.Create(ctx, review); err != nil {
-		return fmt.Errorf("asking who the manager is: %w", err)
+		return fmt.Errorf("getting the identity of the manager: %w", err)
 	}
 	s.narrator.note("pids %s, known to the API server as %s, and as %s for the built-in loops",
 		s.managers.pids(), review.Status.UserInfo.Username, serviceaccount.MakeUsername(lifecycleAccount.Namespace, lifecycleAccount.Name))
@@ -106,7 +106,7 @@ func (s *stage) subscribe(ctx context.Context) error {
 	if err := s.awaitRunning(ctx, first); err != nil {
 		return err
 	}
-	s.narrator.note("The Subscription reported it %s after it was there.", duration(time.Since(began)))
+	s.narrator.note("The Subscription reported it %s after its creation.", duration(time.Since(began)))
 	p, err := s.awaitProbe(ctx, first, "Upgradeable=True/NoResources Important=False/NothingImportant Synced=True/Synced")
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func await[T client.Object](ctx context.Context, s *stage, o T, want string, sta
 	for {
 		done, err := watchOnce(ctx, s, o, func(now client.Object) bool {
 			if now == nil {
-				failed.saw, failed.object = "it is gone", nil
+				failed.saw, failed.object = "it does not exist", nil
 				return false
 			}
 			o = now.(T)
@@ -58,7 +58,7 @@ func (s *stage) awaitGone(ctx context.Context, o client.Object, key types.Namesp
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		gone := &unexpected{what: fmt.Sprintf("%T %s", o, key), want: "it is gone", saw: "it is there", object: withoutNoise(o)}
+		gone := &unexpected{what: fmt.Sprintf("%T %s", o, key), want: "it does not exist", saw: "it exists", object: withoutNoise(o)}
 		return errors.Join(gone, err)
 	}
 	return nil

@@ -46,7 +46,7 @@ func newStage(n *narrator) (*stage, error) {
 		}
 	}
 	if s.dir, err = os.MkdirTemp("", "operator-status-demo-"); err != nil {
-		return nil, fmt.Errorf("making a folder for the demo: %w", err)
+		return nil, fmt.Errorf("creating a folder for the demo: %w", err)
 	}
 	return s, nil
 }

@@ -49,7 +49,7 @@ func (s *stage) awaitRunning(ctx context.Context, version string) error {
 	}
 	d := &appsv1.Deployment{}
 	if err := s.admin.Get(ctx, deploymentKey, d); err != nil {
-		return fmt.Errorf("getting the Deployment of what is up to date: %w", err)
+		return fmt.Errorf("getting the Deployment of the up-to-date operator: %w", err)
 	}
 	want := fmt.Sprintf("runs example.com/foo-operator:v%s for %s, 1 of 1 available", version, csv)
 	if saw := stateOf(d); saw != want {
@@ -171,5 +171,5 @@ func (s *stage) expectScenery(ctx context.Context, before string) error {
 	if err != nil {
 		return err
 	}
-	return expect("what is installed", before, now)
+	return expect("the installed objects", before, now)
 }

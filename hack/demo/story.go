@@ -20,7 +20,7 @@ var story = []step{
 		"it is ready", (*stage).startControlPlane,
 	}, {
 		"operator-status is installed: config/lifecycle, for clusters without OLM",
-		"its kinds are served, and those of OLM's that it works on itself", (*stage).install,
+		"its kinds are served, and the kinds of OLM that it manages itself", (*stage).install,
 	}, {
 		"The managers start, as processes here, with the tokens of their service accounts: one reports, and one runs the loops",
 		"they have read the cluster", (*stage).startManagerAsItself,
@@ -29,34 +29,34 @@ var story = []step{
 		"the catalog has been read", (*stage).offerFirst,
 	}, {
 		"A user subscribes to foo-operator",
-		"1.0.0 runs, and is the newest; its Probe has come with it: nothing holds an update", (*stage).subscribe,
+		"1.0.0 runs, and is the newest; its Probe has been created: nothing holds an update", (*stage).subscribe,
 	}, {
-		"The user creates a Foo, and foo-operator writes there that it is migrating",
+		"The user creates a Foo, and foo-operator sets its condition Migrating",
 		"the Probe has the status that the enhancement prints: do not update now", (*stage).migrate,
 	}, {
 		"To know that, the manager has read Foos as foo-operator, and never in its own name",
 		"the audit log shows whose rights it used", (*stage).checkReaders,
 	}, {
 		"The catalog offers foo-operator 1.1.0",
-		"the update is held, and names the Foo it waits for; nothing has changed yet", (*stage).offerUpdate,
+		"the update is held, and names the blocking Foo; nothing has changed yet", (*stage).offerUpdate,
 	}, {
 		"The managers are killed with kill -9, and the migration ends meanwhile",
 		"the update still waits, since nothing has allowed it", (*stage).killAndFinish,
 	}, {
 		"The managers start again, and remember nothing",
-		"the update goes through by itself: 1.1.0 runs, and 1.0.0 has been collected", (*stage).startAgain,
+		"the update goes through by itself: 1.1.0 runs, and 1.0.0 has been deleted", (*stage).startAgain,
 	}, {
-		`Somebody mistypes the annotation on the CRD: "!Migrating &&"`,
+		`A user mistypes the annotation on the CRD: "!Migrating &&"`,
 		"the Probe stays as the operator was installed, and reports the difference", (*stage).mistype,
 	}, {
-		"And mends it",
-		"there is no difference any more", (*stage).mend,
+		"And corrects it",
+		"no difference is left", (*stage).mend,
 	}, {
-		"The platform consists of operators: foo, which is there already, and bar, whose package is misspelt",
-		"foo is healthy; bar reports what is wrong, and which package may have been meant", (*stage).declare,
+		"The platform consists of operators: foo, which exists already, and bar, whose package is misspelt",
+		"foo is healthy; bar reports the problem, and which package may have been meant", (*stage).declare,
 	}, {
 		"The ClusterOperator of all of them is created, as the Cluster Version Operator would",
-		"it is not available yet, and names what it waits for; there is no version", (*stage).rollUp,
+		"it is not available yet, and names its blockers; no version is set", (*stage).rollUp,
 	}, {
 		"The name of a package cannot be changed: bar is deleted, and created with the right one",
 		"bar runs; the ClusterOperator is available, with the version that the Cluster Version Operator waits for", (*stage).mendName,

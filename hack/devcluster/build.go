@@ -192,7 +192,7 @@ func (w *workshop) build(ctx context.Context, names []string, mention bool) erro
 	}
 
 	if err := os.MkdirAll(filepath.Join(w.bin, "logs"), 0o755); err != nil {
-		return fmt.Errorf("making the folder of the binaries: %w", err)
+		return fmt.Errorf("creating the folder of the binaries: %w", err)
 	}
 	unlock, err := w.lock(ctx)
 	if err != nil {
@@ -250,7 +250,7 @@ func (w *workshop) lock(ctx context.Context) (func(), error) {
 func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 	for _, name := range names {
 		if !slices.Contains(recipeNames(), name) {
-			return nil, fmt.Errorf("there is no binary %q to build: the names are %s", name, strings.Join(recipeNames(), ", "))
+			return nil, fmt.Errorf("unknown binary %q: the names are %s", name, strings.Join(recipeNames(), ", "))
 		}
 	}
 	var jobs []job
@@ -261,11 +261,11 @@ func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
 		folder := filepath.Join(w.root, "hack", "devcluster", r.module)
 		mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 		if err != nil {
-			return nil, fmt.Errorf("reading what %s is built from: %w", r.name, err)
+			return nil, fmt.Errorf("reading the sources of %s: %w", r.name, err)
 		}
 		sources, err := r.sources(folder)
 		if err != nil {
-			return nil, fmt.Errorf("reading what %s is built from: %w", r.name, err)
+			return nil, fmt.Errorf("reading the sources of %s: %w", r.name, err)
 		}
 		var version string
 		if r.pinned != "" {
@@ -338,7 +338,7 @@ func (w *workshop) buildOne(ctx context.Context, j job) error {
 	removeMatching(filepath.Join(w.bin, "."+j.name+".work.*"))
 	work, err := os.MkdirTemp(w.bin, "."+j.name+".work.")
 	if err != nil {
-		return fmt.Errorf("making a folder to build %s in: %w", j.name, err)
+		return fmt.Errorf("creating a folder to build %s in: %w", j.name, err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	half := filepath.Join(work, j.name)
@@ -361,7 +361,7 @@ func (w *workshop) buildOne(ctx context.Context, j job) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("building %s: %w", j.name, context.Canceled)
 		}
-		return fmt.Errorf("building %s %s: %w; the compiler's last words:\n%s\nthe whole log: %s", j.name, j.version, err, tail(logPath, 15), logPath)
+		return fmt.Errorf("building %s %s: %w; the end of the compiler's output:\n%s\nthe whole log: %s", j.name, j.version, err, tail(logPath, 15), logPath)
 	}
 	if err := install(half, target, j.stamp); err != nil {
 		return fmt.Errorf("installing %s: %w", target, err)
@@ -412,7 +412,7 @@ func goEnvironment(ctx context.Context, dir string) (goEnv, error) {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 		}
-		return goEnv{}, fmt.Errorf("asking the go command for its environment: %w", err)
+		return goEnv{}, fmt.Errorf("getting the go command's environment: %w", err)
 	}
 	var env goEnv
 	if err := json.Unmarshal(raw, &env); err != nil {

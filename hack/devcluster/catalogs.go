@@ -45,10 +45,10 @@ func (c *cluster) serveCatalog(ctx context.Context, name, source string) (string
 		return "", err
 	}
 	if err := os.RemoveAll(c.dir.catalog(name, "cache")); err != nil {
-		return "", fmt.Errorf("forgetting what catalog %s served before: %w", name, err)
+		return "", fmt.Errorf("removing the previous content of catalog %s: %w", name, err)
 	}
 	if err := os.Rename(c.dir.catalog(name, "next"), c.dir.catalog(name, "cache")); err != nil {
-		return "", fmt.Errorf("putting the new content of catalog %s in its place: %w", name, err)
+		return "", fmt.Errorf("installing the new content of catalog %s: %w", name, err)
 	}
 	return c.startCatalog(ctx, name, source)
 }
@@ -61,7 +61,7 @@ func (c *cluster) stopCatalog(ctx context.Context, name string) error {
 	}
 	defer unlock()
 	if _, known := c.state.Ports[catalogPrefix+name]; !known {
-		return fmt.Errorf("there is no catalog %q in %s", name, c.dir)
+		return fmt.Errorf("catalog %q not found in %s", name, c.dir)
 	}
 	return c.endCatalog(name)
 }
@@ -90,7 +90,7 @@ func (c *cluster) digest(ctx context.Context, name, source string) error {
 		return fmt.Errorf("emptying %s: %w", next, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(next), 0o700); err != nil {
-		return fmt.Errorf("making the folder of catalog %s: %w", name, err)
+		return fmt.Errorf("creating the folder of catalog %s: %w", name, err)
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(c.shop.bin, opm), opmArgs(source, next, "--cache-only")...)
 	cmd.Dir = string(c.dir)
@@ -100,7 +100,7 @@ func (c *cluster) digest(ctx context.Context, name, source string) error {
 		return fmt.Errorf("reading catalog %s: %w", name, ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("reading catalog %s from %s: opm refuses it (%w): %s", name, source, err, opmReason(printed))
+		return fmt.Errorf("reading catalog %s from %s: opm rejects it (%w): %s", name, source, err, opmReason(printed))
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func opmReason(printed []byte) string {
 			return reason
 		}
 	}
-	return "its last words:\n" + lastLines(printed, 8)
+	return "the end of its output:\n" + lastLines(printed, 8)
 }
 
 // startCatalog starts the server of a catalog that has a cache, at its previous address or else at a free one.
@@ -135,7 +135,7 @@ func (c *cluster) startCatalog(ctx context.Context, name, source string) (string
 		}
 		err = errors.Join(err, c.endCatalog(name))
 		if fixed && errors.Is(err, errLostPort) {
-			return "", fmt.Errorf("serving catalog %s: somebody else took %s while it was not served: end them, or serve it by another NAME",
+			return "", fmt.Errorf("serving catalog %s: another process took %s while it was not served: stop that process, or serve the catalog under another NAME",
 				name, address(c.state.Ports[process]))
 		}
 		if fixed || !errors.Is(err, errLostPort) || attempt == startAttempts {
@@ -213,7 +213,7 @@ func catalogSource(name, source string) (string, error) {
 		return "", fmt.Errorf("finding the folder of catalog %s: %w", name, err)
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("catalog %s: %s is no folder; a file-based catalog is a folder of YAML or JSON files", name, whole)
+		return "", fmt.Errorf("catalog %s: %s is not a folder; a file-based catalog is a folder of YAML or JSON files", name, whole)
 	}
 	return whole, nil
 }

@@ -22,7 +22,7 @@ func TestCatalogSource(t *testing.T) {
 		reason, name, source, fails string
 	}{
 		"a folder":   {"This is what opm reads.", "things", folder, ""},
-		"a file":     {"opm takes folders only.", "things", file, "is no folder"},
+		"a file":     {"opm takes folders only.", "things", file, "is not a folder"},
 		"missing":    {"The error names the catalog that the folder is for.", "things", filepath.Join(folder, "none"), "the folder of catalog things"},
 		"a path":     {"The name is that of a folder and a file of ours.", "../things", folder, "cannot name a catalog"},
 		"no name":    {"A catalog is asked for by name.", "", folder, "cannot name a catalog"},
@@ -53,8 +53,8 @@ func TestOpmReason(t *testing.T) {
 	}{
 		"a message": {"The message alone is what matters, with its lines.",
 			before + `time="2026-01-02T03:04:05Z" level=fatal msg="invalid package \"foo\":\n└── no image" cache=/x`, "invalid package \"foo\":\n└── no image"},
-		"no message": {"A panic is no message.", before + "panic: oh no\n", "its last words:\n  " + before + "  panic: oh no"},
-		"silence":    {"There may be no words at all.", "", "its last words:\n  "},
+		"no message": {"A panic is no message.", before + "panic: oh no\n", "the end of its output:\n  " + before + "  panic: oh no"},
+		"silence":    {"There may be no words at all.", "", "the end of its output:\n  "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -35,25 +35,25 @@ type pair struct{ cert, key []byte }
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the CA's key: %w", err)
+		return nil, fmt.Errorf("creating the CA's key: %w", err)
 	}
 	template, err := certificate(pkix.Name{CommonName: "devcluster"})
 	if err != nil {
-		return nil, fmt.Errorf("making the CA: %w", err)
+		return nil, fmt.Errorf("creating the CA: %w", err)
 	}
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("making the CA: %w", err)
+		return nil, fmt.Errorf("creating the CA: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("making the CA: %w", err)
+		return nil, fmt.Errorf("creating the CA: %w", err)
 	}
 	keyPEM, err := encodeKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("making the CA: %w", err)
+		return nil, fmt.Errorf("creating the CA: %w", err)
 	}
 	return &authority{cert: cert, key: key, files: pair{encode("CERTIFICATE", der), keyPEM}}, nil
 }
@@ -62,7 +62,7 @@ func newAuthority() (*authority, error) {
 func (a *authority) serving(name string, hosts ...string) (pair, error) {
 	template, err := certificate(pkix.Name{CommonName: name})
 	if err != nil {
-		return pair{}, fmt.Errorf("making the certificate of %s: %w", name, err)
+		return pair{}, fmt.Errorf("creating the certificate of %s: %w", name, err)
 	}
 	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {
@@ -79,7 +79,7 @@ func (a *authority) serving(name string, hosts ...string) (pair, error) {
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	template, err := certificate(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
-		return pair{}, fmt.Errorf("making the certificate of %s: %w", user, err)
+		return pair{}, fmt.Errorf("creating the certificate of %s: %w", user, err)
 	}
 	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(template)
@@ -89,15 +89,15 @@ func (a *authority) issue(template *x509.Certificate) (pair, error) {
 	name := template.Subject.CommonName
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, fmt.Errorf("making the key of %s: %w", name, err)
+		return pair{}, fmt.Errorf("creating the key of %s: %w", name, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return pair{}, fmt.Errorf("making the certificate of %s: %w", name, err)
+		return pair{}, fmt.Errorf("creating the certificate of %s: %w", name, err)
 	}
 	keyPEM, err := encodeKey(key)
 	if err != nil {
-		return pair{}, fmt.Errorf("making the key of %s: %w", name, err)
+		return pair{}, fmt.Errorf("creating the key of %s: %w", name, err)
 	}
 	return pair{encode("CERTIFICATE", der), keyPEM}, nil
 }
@@ -106,15 +106,15 @@ func (a *authority) issue(template *x509.Certificate) (pair, error) {
 func serviceAccountKeys() (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, fmt.Errorf("making the service account keys: %w", err)
+		return pair{}, fmt.Errorf("creating the service account keys: %w", err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
-		return pair{}, fmt.Errorf("making the service account keys: %w", err)
+		return pair{}, fmt.Errorf("creating the service account keys: %w", err)
 	}
 	private, err := encodeKey(key)
 	if err != nil {
-		return pair{}, fmt.Errorf("making the service account keys: %w", err)
+		return pair{}, fmt.Errorf("creating the service account keys: %w", err)
 	}
 	return pair{encode("PUBLIC KEY", public), private}, nil
 }

@@ -244,7 +244,7 @@ func (c *cluster) stopStrays() error {
 	if err := c.stopAll(); err != nil {
 		return err
 	}
-	c.printf("stopped what ran in %s, though the folder was gone", c.dir)
+	c.printf("stopped the processes of %s, whose folder was deleted", c.dir)
 	return nil
 }
 
@@ -254,7 +254,7 @@ func (c *cluster) status(ctx context.Context) error {
 		return err
 	}
 	if !c.dir.marked() || c.load() != nil || len(c.state.Processes) == 0 {
-		c.printf("not running: there is no cluster in %s", c.dir)
+		c.printf("not running: no cluster in %s", c.dir)
 		return errNotHealthy
 	}
 	c.printf("nodes       %s\nkubeconfig  %s", c.state.Tier, c.dir.path("kubeconfig"))

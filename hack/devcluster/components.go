@@ -77,7 +77,7 @@ func chooseTier(nodes string, olm, argocd bool) (string, error) {
 	name := nodes
 	switch {
 	case nodes != "none" && nodes != "fake" && nodes != "real":
-		return "", fmt.Errorf("--nodes=%s: there is no such tier, use none, fake or real", nodes)
+		return "", fmt.Errorf("--nodes=%s: unknown tier, use none, fake or real", nodes)
 	case olm && nodes == "none":
 		return "", errors.New("--olm with --nodes=none: no Deployment would ever be available and no ClusterServiceVersion succeed, use --nodes=fake")
 	case olm && nodes == "real":

@@ -82,8 +82,8 @@ func TestChooseTier(t *testing.T) {
 		"real with OLM": {reason: "OLM comes on top.", nodes: "real", olm: true, want: realWithOLM},
 		"Argo CD":       {reason: "It needs no nodes.", nodes: "none", argocd: true, want: "none and Argo CD"},
 		"all of it":     {reason: "Everything can run together.", nodes: "real", olm: true, argocd: true, want: realWithOLM + andArgo},
-		"nothing":       {reason: "No tier is no tier.", fails: "no such tier"},
-		"our own name":  {reason: "What --olm makes of a tier is not for --nodes.", nodes: withOLM, fails: "no such tier"},
+		"nothing":       {reason: "No tier is no tier.", fails: "unknown tier"},
+		"our own name":  {reason: "What --olm makes of a tier is not for --nodes.", nodes: withOLM, fails: "unknown tier"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

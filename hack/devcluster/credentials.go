@@ -33,7 +33,7 @@ var users = []struct {
 // network is that of the real node, or the zero value without one.
 func writeCredentials(dir folder, server string, network node.Network) error {
 	if err := os.MkdirAll(dir.path("pki"), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the certificates: %w", err)
+		return fmt.Errorf("creating the folder of the certificates: %w", err)
 	}
 	ca, err := newAuthority()
 	if err != nil {

@@ -39,7 +39,7 @@ func (f folder) check() error {
 	case err != nil:
 		return fmt.Errorf("reading the cluster's folder: %w", err)
 	case len(entries) > 0 && !f.marked():
-		return fmt.Errorf("%s is not a devcluster's folder and not empty: it is left alone, name another with --dir", f)
+		return fmt.Errorf("%s is not empty and not a folder of devcluster: name another with --dir", f)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (f folder) lock(ctx context.Context, create bool, waiting func()) (func(), 
 	for {
 		if create {
 			if err := os.MkdirAll(string(f), 0o700); err != nil {
-				return nil, fmt.Errorf("making the cluster's folder: %w", err)
+				return nil, fmt.Errorf("creating the cluster's folder: %w", err)
 			}
 		}
 		dir, err := os.Open(string(f))

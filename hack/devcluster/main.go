@@ -51,7 +51,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.PersistentFlags().StringVar(&root, "root", "", "the repository's root (default: the parent of the bin folder this program lies in)")
+	cmd.PersistentFlags().StringVar(&root, "root", "", "the repository's root (default: the parent of the bin folder of this program)")
 
 	for _, sub := range []*cobra.Command{
 		upCommand(&root, &dir), downCommand(&root, &dir), statusCommand(&root, &dir), catalogCommand(&root, &dir), fakeNodeCommand(&root, &dir),
@@ -69,7 +69,7 @@ func buildCommand(root *string) *cobra.Command {
 	var nodes string
 	cmd := &cobra.Command{
 		Use:       "build [binary]...",
-		Short:     "Build the control plane's binaries into bin/controlplane; what is up to date stays",
+		Short:     "Build the control plane's binaries into bin/controlplane, except those that are up to date",
 		ValidArgs: recipeNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := findRoot(*root)
@@ -90,7 +90,7 @@ func buildCommand(root *string) *cobra.Command {
 				extras = append(extras, forNodes)
 			}
 			if len(extras) > 0 && len(names) > 0 {
-				return errors.New("--olm, --argocd and --nodes=real build all that is needed: leave them out, or name no binary")
+				return errors.New("--olm, --argocd and --nodes=real build all required binaries: leave them out, or name no binary")
 			}
 			if len(extras) > 0 {
 				names = recipesFor(extras...)
@@ -98,10 +98,10 @@ func buildCommand(root *string) *cobra.Command {
 			return newWorkshop(found, cmd.OutOrStdout()).build(cmd.Context(), names, true)
 		},
 	}
-	cmd.Flags().BoolVar(&olm, "olm", false, "build what up --olm and catalog need, too: olm, catalog and opm")
-	cmd.Flags().BoolVar(&argocd, "argocd", false, "build what up --argocd needs, too")
+	cmd.Flags().BoolVar(&olm, "olm", false, "also build the binaries for up --olm and catalog: olm, catalog and opm")
+	cmd.Flags().BoolVar(&argocd, "argocd", false, "also build the binaries for up --argocd")
 	cmd.Flags().StringVar(&nodes, "nodes", "fake",
-		"real: build what up --nodes=real needs, too: kubelet, kube-proxy, coredns and pause, and with --olm what OLM runs in pods")
+		"real: also build the binaries for up --nodes=real: kubelet, kube-proxy, coredns and pause, and with --olm those that OLM runs in pods")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build only these, the same as naming them as arguments")
 	return cmd
 }
@@ -175,7 +175,7 @@ func downCommand(root, dir *string) *cobra.Command {
 func statusCommand(root, dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Say what runs; exits 0 if all is healthy, 3 if not",
+		Short: "Print the running components; exits 0 if all are healthy, 3 if not",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := locate(*root, *dir, cmd.OutOrStdout())
@@ -193,8 +193,8 @@ func catalogCommand(root, dir *string) *cobra.Command {
 		Use:   "catalog NAME FOLDER",
 		Short: "Serve a file-based catalog; returns when it is served",
 		Long: `Serve the file-based catalog in FOLDER with opm, beside a control plane that is up, and print its address: a
-CatalogSource names it in spec.address. Called again with the same NAME it serves what FOLDER holds now, at the same
-address; what opm cannot read leaves the old content served. The address is also in catalogs/NAME/address in the
+CatalogSource names it in spec.address. Called again with the same NAME it serves the current content of FOLDER, at the same
+address; if opm cannot read the new content, the old one is still served. The address is also in catalogs/NAME/address in the
 cluster's folder. "devcluster down" stops it.`,
 		Example: `  devcluster catalog --dir=bin/try things ./catalog
   devcluster catalog --dir=bin/try --stop things`,
@@ -241,7 +241,7 @@ func findRoot(named string) (string, error) {
 	if root == "" {
 		self, err := os.Executable()
 		if err != nil {
-			return "", fmt.Errorf("finding the repository from this program's place: %w", err)
+			return "", fmt.Errorf("finding the repository from the path of this program: %w", err)
 		}
 		if resolved, err := filepath.EvalSymlinks(self); err == nil {
 			self = resolved

@@ -161,7 +161,7 @@ func (c *cluster) apply(ctx context.Context, manifest []byte) ([]string, error) 
 		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
 			return names, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("reading what to apply: %w", err)
+			return nil, fmt.Errorf("reading the objects to apply: %w", err)
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind()) // all kinds that are applied have a regular plural
 		_, err := c.dynamic.Resource(resource).Namespace(object.GetNamespace()).

@@ -33,7 +33,7 @@ func pushPause(ctx context.Context, c *cluster) error {
 func pushPrograms(ctx context.Context, c *cluster, reference, folder string, programs ...string) error {
 	image, err := imageOf(c.shop.bin, folder, programs...)
 	if err != nil {
-		return fmt.Errorf("making the image %s: %w", reference, err)
+		return fmt.Errorf("building the image %s: %w", reference, err)
 	}
 	return push(ctx, reference, image)
 }

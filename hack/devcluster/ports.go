@@ -27,7 +27,7 @@ func freePorts(n int) ([]int, error) {
 func checkFree(port int) error {
 	listener, err := net.Listen("tcp4", address(port))
 	if err != nil {
-		return fmt.Errorf("port %d cannot be had (choose another with --port, or leave it out): %w", port, err)
+		return fmt.Errorf("port %d is not available (choose another with --port, or leave it out): %w", port, err)
 	}
 	return listener.Close()
 }

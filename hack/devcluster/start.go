@@ -143,7 +143,7 @@ func (c *cluster) prepare(tierName string, port int) error {
 		return err
 	}
 	if err := os.MkdirAll(c.dir.path("logs"), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the logs: %w", err)
+		return fmt.Errorf("creating the folder of the logs: %w", err)
 	}
 	if err := writeCredentials(c.dir, c.url(apiServer.name), c.network()); err != nil {
 		return err

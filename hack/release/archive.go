@@ -26,7 +26,7 @@ func fromScratch(o options, architecture string, files []byte, config v1.Config)
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil },
 		tarball.WithMediaType(types.OCILayer))
 	if err != nil {
-		return nil, fmt.Errorf("making a layer: %w", err)
+		return nil, fmt.Errorf("creating a layer: %w", err)
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	made := v1.Time{Time: o.created}
@@ -47,7 +47,7 @@ func fromScratch(o options, architecture string, files []byte, config v1.Config)
 func archive(o options, title string, of mutate.Appendable) error {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
-		return fmt.Errorf("making a folder for the layout: %w", err)
+		return fmt.Errorf("creating a folder for the layout: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // of no use afterwards
 	path, err := layout.Write(dir, empty.Index)

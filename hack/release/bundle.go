@@ -38,7 +38,7 @@ func onlyCatalog(_ context.Context, o options) error {
 func bundleTo(o options, manager string) (string, error) {
 	dir, err := os.MkdirTemp("", "bundle")
 	if err != nil {
-		return "", fmt.Errorf("making a folder for the bundle: %w", err)
+		return "", fmt.Errorf("creating a folder for the bundle: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()                          // of no use afterwards
 	for _, part := range []string{"manifests", "metadata", "tests"} { // as bundle.Dockerfile does
@@ -52,7 +52,7 @@ func bundleTo(o options, manager string) (string, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "metadata", "annotations.yaml"))
 	if err != nil {
-		return "", fmt.Errorf("reading the metadata of the bundle (`make bundle` makes it): %w", err)
+		return "", fmt.Errorf("reading the metadata of the bundle (`make bundle` creates it): %w", err)
 	}
 	var metadata struct{ Annotations map[string]string }
 	if err := yaml.Unmarshal(text, &metadata); err != nil {
@@ -69,7 +69,7 @@ func bundleTo(o options, manager string) (string, error) {
 func catalogTo(o options, manager, bundle string) error {
 	half, err := os.MkdirTemp("", "catalog")
 	if err != nil {
-		return fmt.Errorf("making a folder for the catalog: %w", err)
+		return fmt.Errorf("creating a folder for the catalog: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(half) }() // of no use afterwards
 	dir := filepath.Join(half, "catalog")

@@ -59,7 +59,7 @@ func (t target) file() string {
 func buildCommandLine(ctx context.Context, o options, t target) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the command line: %w", err)
+		return nil, fmt.Errorf("creating a folder for the command line: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // of no use afterwards
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",

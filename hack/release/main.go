@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("clearing %s: %w", o.out, err)
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return fmt.Errorf("making %s: %w", o.out, err)
+		return fmt.Errorf("creating %s: %w", o.out, err)
 	}
 	steps := map[string]func(context.Context, options) error{
 		"": release, "manager": onlyManager, "bundle": onlyBundle, "catalog": onlyCatalog,

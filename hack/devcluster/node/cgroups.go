@@ -34,7 +34,7 @@ var needed = map[bool][]string{
 func hierarchies() ([]hierarchy, error) {
 	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("reading what is mounted: %w", err)
+		return nil, fmt.Errorf("reading the mounts: %w", err)
 	}
 	found := parseHierarchies(string(mountinfo))
 	for i, h := range found {

@@ -88,7 +88,7 @@ func mounts(data string, visible []string) error {
 	for target, sub := range own {
 		source := filepath.Join(data, sub)
 		if err := os.MkdirAll(source, 0o755); err != nil {
-			return fmt.Errorf("making the node's %s: %w", target, err)
+			return fmt.Errorf("creating the node's %s: %w", target, err)
 		}
 		file, err := os.OpenFile(source, unix.O_PATH, 0)
 		if err != nil {
@@ -131,11 +131,11 @@ func bindResolver(own string) error {
 			target = filepath.Join("/etc", link)
 		}
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return fmt.Errorf("making the folder of the node's resolv.conf: %w", err)
+			return fmt.Errorf("creating the folder of the node's resolv.conf: %w", err)
 		}
 		file, err := os.OpenFile(target, os.O_CREATE|os.O_RDONLY, 0o644)
 		if err != nil {
-			return fmt.Errorf("making the node's resolv.conf: %w", err)
+			return fmt.Errorf("creating the node's resolv.conf: %w", err)
 		}
 		_ = file.Close() // nothing was written
 	}
@@ -147,7 +147,7 @@ func sysfs(data string) error {
 	const cgroups = "/sys/fs/cgroup"
 	aside := filepath.Join(data, "cgroup")
 	if err := os.MkdirAll(aside, 0o755); err != nil {
-		return fmt.Errorf("making a folder for the node's cgroups: %w", err)
+		return fmt.Errorf("creating a folder for the node's cgroups: %w", err)
 	}
 	if err := mount(cgroups, aside, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
@@ -168,7 +168,7 @@ func reveal(path string, file *os.File) error {
 		return nil
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return fmt.Errorf("making %s in the node: %w", path, err)
+		return fmt.Errorf("creating %s in the node: %w", path, err)
 	}
 	return bind(file, path)
 }
@@ -195,7 +195,7 @@ func settings(data string) error {
 	}
 	folder := filepath.Join(data, "sys")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("making the node's settings: %w", err)
+		return fmt.Errorf("creating the node's settings: %w", err)
 	}
 	for name, value := range kernelSettings {
 		target := "/proc/sys/" + name
@@ -204,7 +204,7 @@ func settings(data string) error {
 		}
 		file := filepath.Join(folder, strings.ReplaceAll(name, "/", "."))
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
-			return fmt.Errorf("making the node's settings: %w", err)
+			return fmt.Errorf("creating the node's settings: %w", err)
 		}
 		if err := mount(file, target, "", unix.MS_BIND, ""); err != nil {
 			return err
