@@ -123,7 +123,7 @@ func (n Namespace) takenOver(plan *olm.InstallPlan, sub *v1alpha1.Subscription) 
 // An Automatic one does if the namespace has gated Subscriptions and no other Manual ones: a single Manual Subscription
 // makes OLM require approval for every plan of the namespace, and no other controller or user would approve this one.
 func (n Namespace) delegated(plan *olm.InstallPlan) bool {
-	var asks, byGate, byPerson bool
+	var referred, byGate, byPerson bool
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
 		refers := sub.Status.InstallPlanRef != nil && sub.Status.InstallPlanRef.Name == plan.Name
@@ -132,9 +132,9 @@ func (n Namespace) delegated(plan *olm.InstallPlan) bool {
 		if sub.IsGated() && refers {
 			return n.current(plan)
 		}
-		asks = asks || refers
+		referred = referred || refers
 	}
-	return asks && byGate && !byPerson && n.current(plan)
+	return referred && byGate && !byPerson && n.current(plan)
 }
 
 // current reports whether every ClusterServiceVersion in a plan is still the target of a Subscription, or of one that
@@ -142,10 +142,10 @@ func (n Namespace) delegated(plan *olm.InstallPlan) bool {
 func (n Namespace) current(plan *olm.InstallPlan) bool {
 	for _, name := range plan.Spec.ClusterServiceVersionNames {
 		target := slices.ContainsFunc(n.Subscriptions, func(sub v1alpha1.Subscription) bool { return sub.Status.CurrentCSV == name })
-		brings := slices.ContainsFunc(plan.Status.Plan, func(s *olm.Step) bool {
+		createsSubscription := slices.ContainsFunc(plan.Status.Plan, func(s *olm.Step) bool {
 			return s.Resolving == name && s.Resource.Kind == v1alpha1.SubscriptionKind
 		})
-		if !target && !brings {
+		if !target && !createsSubscription {
 			return false
 		}
 	}
@@ -165,7 +165,7 @@ func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
-	if running == nil || !Begun(running) {
+	if running == nil || !MayHaveRun(running) {
 		return out
 	}
 	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
@@ -175,8 +175,8 @@ func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	return out
 }
 
-// Begun reports whether a ClusterServiceVersion has run, or may have: OLM keeps only so many phases.
-func Begun(csv *v1alpha1.ClusterServiceVersion) bool {
+// MayHaveRun reports whether a ClusterServiceVersion has run, or may have: OLM keeps only so many phases.
+func MayHaveRun(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csvchain.Ran(csv) || len(csv.Status.Conditions) >= historyOfOLM
 }
 

@@ -120,7 +120,7 @@ func (in Inputs) gate() gate.Decision {
 func (in Inputs) running() string {
 	installed := in.Subscription.Status.InstalledCSV
 	switch csv := csvchain.Running(in.CSVs, installed); {
-	case csv != nil && Begun(csv):
+	case csv != nil && MayHaveRun(csv):
 		return csv.Name
 	case csv == nil:
 		return installed
@@ -279,8 +279,8 @@ func (in Inputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.S
 
 // gateWithoutEffect returns the condition that the label for the approval gate is set without effect, or nil.
 func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
-	asks := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
-	if !asks || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+	optedIn := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
+	if !optedIn || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
 	}
 	return &v1alpha1.SubscriptionCondition{
@@ -291,11 +291,11 @@ func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1
 }
 
 // Changed reports whether two lists of conditions differ in ours, and whether at most in messages.
-func Changed(before, after []v1alpha1.SubscriptionCondition) (differ, words bool) {
+func Changed(before, after []v1alpha1.SubscriptionCondition) (differ, onlyMessages bool) {
 	find := func(list []v1alpha1.SubscriptionCondition, t v1alpha1.SubscriptionConditionType) v1alpha1.SubscriptionCondition {
 		return (&v1alpha1.SubscriptionStatus{Conditions: list}).GetCondition(t)
 	}
-	words = true
+	onlyMessages = true
 	for _, t := range ownTypes {
 		a, b := find(before, t), find(after, t)
 		if a.Status != b.Status || a.Reason != b.Reason {
@@ -303,5 +303,5 @@ func Changed(before, after []v1alpha1.SubscriptionCondition) (differ, words bool
 		}
 		differ = differ || a.Message != b.Message
 	}
-	return differ, words
+	return differ, onlyMessages
 }

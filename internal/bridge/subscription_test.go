@@ -649,7 +649,7 @@ func TestChange(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := "nothing"
-			if differ, words := Changed(tc.before, tc.after); differ && words {
+			if differ, onlyMessages := Changed(tc.before, tc.after); differ && onlyMessages {
 				got = "words"
 			} else if differ {
 				got = "news"

@@ -238,8 +238,8 @@ func (g *gatherer) log(ctx context.Context, pod *corev1.Pod, container string, l
 // summary returns how many objects of each kind were written.
 func (g *gatherer) summary() string {
 	var out []string
-	for _, what := range slices.Sorted(maps.Keys(g.counts)) {
-		out = append(out, fmt.Sprintf("%d %s", g.counts[what], what))
+	for _, resource := range slices.Sorted(maps.Keys(g.counts)) {
+		out = append(out, fmt.Sprintf("%d %s", g.counts[resource], resource))
 	}
 	if len(out) == 0 {
 		return "nothing found"

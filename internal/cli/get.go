@@ -285,22 +285,22 @@ func asObject(op inventory.Operator) unstructured.Unstructured {
 	if len(blockers) > 0 {
 		object["blockers"] = blockers
 	}
-	shown(object)
+	sanitize(object)
 	return unstructured.Unstructured{Object: object}
 }
 
-// shown makes each text in a value safe to show. YAML cannot represent some of the others.
-func shown(value any) any {
+// sanitize makes each text in a value safe to show. YAML cannot represent some of the others.
+func sanitize(value any) any {
 	switch v := value.(type) {
 	case string:
 		return messages.Line(v)
 	case []any:
 		for i := range v {
-			v[i] = shown(v[i])
+			v[i] = sanitize(v[i])
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = shown(v[key])
+			v[key] = sanitize(v[key])
 		}
 	}
 	return value

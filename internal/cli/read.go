@@ -50,7 +50,7 @@ func scheme() (*runtime.Scheme, error) {
 
 // kind is a kind to read, and the function that keeps each page.
 type kind struct {
-	what     string // as messages and inventory.Cluster name it
+	name     string // as messages and inventory.Cluster name it
 	list     func() client.ObjectList
 	selector string
 	cluster  bool // whether it is cluster-scoped
@@ -98,7 +98,7 @@ func kindsIn(out *inventory.Cluster) []kind {
 		}},
 		{"ClusterServiceVersions", func() client.ObjectList { return &v1alpha1.ClusterServiceVersionList{} }, notCopied, false, func(l client.ObjectList) {
 			for i := range l.(*v1alpha1.ClusterServiceVersionList).Items {
-				out.ClusterServiceVersions = append(out.ClusterServiceVersions, inBrief(&l.(*v1alpha1.ClusterServiceVersionList).Items[i]))
+				out.ClusterServiceVersions = append(out.ClusterServiceVersions, trimmed(&l.(*v1alpha1.ClusterServiceVersionList).Items[i]))
 			}
 		}},
 		{"InstallPlans", func() client.ObjectList { return &olm.InstallPlanList{} }, "", false, func(l client.ObjectList) {
@@ -160,9 +160,9 @@ func readAll(ctx context.Context, c lister, kinds []kind, namespace string) (unr
 		case i == 0 && apierrors.IsForbidden(err):
 			return nil, fmt.Errorf("listing Subscriptions: %w", err) // nothing can be shown without them
 		case isUnread(err):
-			unread = append(unread, kinds[i].what)
+			unread = append(unread, kinds[i].name)
 		default:
-			return nil, fmt.Errorf("listing %s: %w", kinds[i].what, err)
+			return nil, fmt.Errorf("listing %s: %w", kinds[i].name, err)
 		}
 	}
 	slices.Sort(unread)
@@ -200,8 +200,8 @@ func selecting(text string) client.ListOption {
 	return client.MatchingLabelsSelector{Selector: selector}
 }
 
-// inBrief returns the parts of a ClusterServiceVersion that are printed.
-func inBrief(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
+// trimmed returns the parts of a ClusterServiceVersion that are printed.
+func trimmed(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
 	out := v1alpha1.ClusterServiceVersion{ObjectMeta: csv.ObjectMeta, Status: csv.Status}
 	out.ManagedFields, out.Status.RequirementStatus = nil, nil
 	out.Annotations = map[string]string{}

@@ -246,7 +246,7 @@ func (in Inputs) liveObjection() *Hold {
 		return nil
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
 		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true, Cause: fmt.Sprintf(
-			"%s, but its custom resources do not allow the update%s", in.unaware(), messages.Quote(upgradeable.Message))}
+			"%s, but its custom resources do not allow the update%s", in.whyUnreported(), messages.Quote(upgradeable.Message))}
 	case synced != nil && synced.Status != metav1.ConditionTrue:
 		return notRead("the custom resources of %s cannot be read now%s", in.subject(), messages.Quote(synced.Message))
 	default:
@@ -262,8 +262,8 @@ func (in Inputs) subject() string {
 	return "Probe " + nameOf(in.Probe)
 }
 
-// unaware states why no Probe reports the state of the custom resources.
-func (in Inputs) unaware() string {
+// whyUnreported states why no Probe reports what custom resources report.
+func (in Inputs) whyUnreported() string {
 	if in.Uninstalled {
 		return nameOf(in.Running) + " was uninstalled"
 	}

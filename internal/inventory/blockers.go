@@ -96,9 +96,9 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	return distinct(out)
 }
 
-// holdThatFails returns the Subscription whose update OLM holds, if that makes the resolution of the whole namespace fail:
-// OLM then has two versions of an operator installed, of which a Subscription wants one.
-func (n *namespace) holdThatFails(message string) *v1alpha1.Subscription {
+// blockingSubscription returns the Subscription whose update OLM holds, if that makes the resolution of the whole namespace
+// fail: OLM then has two versions of an operator installed, of which a Subscription wants one.
+func (n *namespace) blockingSubscription(message string) *v1alpha1.Subscription {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
 		if target := sub.Status.CurrentCSV; n.HeldByOLM(sub).Held && strings.Contains(message, target) {
@@ -118,7 +118,7 @@ func brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) Bloc
 // while it holds an update in it, and for up to 15 minutes after an update.
 func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace) []Blocker {
 	out := Blocker{Impact: Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c)}
-	if by := n.holdThatFails(c.Message); by != nil {
+	if by := n.blockingSubscription(c.Message); by != nil {
 		if by.Name == sub.Name {
 			return nil // the hold is its blocker
 		}

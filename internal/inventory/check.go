@@ -32,7 +32,7 @@ func Check(c Cluster) []Operator {
 			continue
 		}
 		op.Blockers = append(op.Blockers, n.wouldHold(csv, op)...)
-		if b := keepsCluster(csv, next); b != nil {
+		if b := maxOpenShiftBlocker(csv, next); b != nil {
 			op.Blockers = append(op.Blockers, *b)
 		}
 	}
@@ -104,9 +104,9 @@ const (
 	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
 )
 
-// keepsCluster returns the blocker of an operator that does not support the next minor version of OpenShift, or nil. Like
-// OLM, it assumes that an operator with an invalid property supports no version.
-func keepsCluster(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Blocker {
+// maxOpenShiftBlocker returns the blocker of an operator that does not support the next minor version of OpenShift; nil if it
+// does. Like OLM, it takes a property that is invalid for one that supports none.
+func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Blocker {
 	if next == nil {
 		return nil
 	}

@@ -358,7 +358,7 @@ func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion, n *namespace) {
 
 // upgradeable reports whether the gate would let a ClusterServiceVersion be replaced, according to the existing objects.
 func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.ConditionStatus {
-	if csv == nil || !bridge.Begun(csv) && csv.Status.Phase != olm.CSVPhaseSucceeded && csv.Status.Phase != olm.CSVPhaseFailed {
+	if csv == nil || !bridge.MayHaveRun(csv) && csv.Status.Phase != olm.CSVPhaseSucceeded && csv.Status.Phase != olm.CSVPhaseFailed {
 		return metav1.ConditionUnknown
 	}
 	held := n.nextUpdate(csv).Held

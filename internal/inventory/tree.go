@@ -209,9 +209,9 @@ func stateOf(conditions []metav1.Condition, conditionType string) (state, messag
 	return state, c.Message
 }
 
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -14,8 +14,8 @@ const (
 	// mostChurn is how long writes by OLM may delay ours.
 	mostChurn = 30 * time.Second
 
-	// restForWords is the minimum time between a write and one that only changes messages.
-	restForWords = 30 * time.Second
+	// messageInterval is the minimum time between a write and one that only changes messages.
+	messageInterval = 30 * time.Second
 )
 
 // history is the in-memory record of a Subscription. Losing it delays a write.
@@ -28,13 +28,13 @@ type history struct {
 	wrote    time.Time // when we last wrote
 }
 
-// due returns when to write a change. words is true if only messages change.
-func (h history) due(words bool) time.Time {
+// due returns when to write a change. onlyMessages is true if only messages change.
+func (h history) due(onlyMessages bool) time.Time {
 	out := h.at.Add(restAfterOLM)
 	if latest := h.wanting.Add(mostChurn); latest.Before(out) {
 		out = latest
 	}
-	if earliest := h.wrote.Add(restForWords); words && earliest.After(out) {
+	if earliest := h.wrote.Add(messageInterval); onlyMessages && earliest.After(out) {
 		return earliest
 	}
 	return out

@@ -8,10 +8,10 @@ import (
 func TestDue(t *testing.T) {
 	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
 	cases := map[string]struct {
-		reason string
-		h      history
-		words  bool
-		want   int64
+		reason       string
+		h            history
+		onlyMessages bool
+		want         int64
 	}{
 		"AfterOLM":     {"OLM has to have left it alone for a while, or it overwrites what we write.", history{at: at(1000), wanting: at(1000)}, false, 1002},
 		"AtRest":       {"Where it has there is nothing to wait for.", history{at: at(900), wanting: at(1000)}, false, 902},
@@ -25,7 +25,7 @@ func TestDue(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.h.due(tc.words).Unix(); got != tc.want {
+			if got := tc.h.due(tc.onlyMessages).Unix(); got != tc.want {
 				t.Errorf("%s\nit is due at %d, want %d", tc.reason, got, tc.want)
 			}
 		})

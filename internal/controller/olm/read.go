@@ -52,9 +52,9 @@ func (v view) read(ctx context.Context, namespace, identity string) (bridge.Name
 		return out, err
 	}
 	subs, probes, conditions := &v1alpha1.SubscriptionList{}, &v1alpha1.ProbeList{}, &operatorsv2.OperatorConditionList{}
-	for what, list := range map[string]client.ObjectList{"Subscriptions": subs, "Probes": probes, "OperatorConditions": conditions} {
+	for name, list := range map[string]client.ObjectList{"Subscriptions": subs, "Probes": probes, "OperatorConditions": conditions} {
 		if err := v.from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return out, fmt.Errorf("listing the %s of namespace %s: %w", what, namespace, err)
+			return out, fmt.Errorf("listing the %s of namespace %s: %w", name, namespace, err)
 		}
 	}
 	out.Subscriptions = subs.Items
@@ -83,7 +83,7 @@ func (v view) declared(ctx context.Context, namespace string, out *bridge.Namesp
 	}
 	for name, csv := range out.CSVs {
 		switch record := known[name]; {
-		case !bridge.Begun(csv):
+		case !bridge.MayHaveRun(csv):
 		case record != nil:
 			out.OptedIn[name], out.Own[name] = len(record.Resources) > 0, append([]v1alpha1.ProbeResource{}, record.Resources...)
 		default:

@@ -60,7 +60,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	if sub.ResourceVersion == h.replaced {
 		return reconcile.Result{}, nil // the cache does not have our write yet; its event enqueues the Subscription
 	}
-	differ, words := bridge.Changed(sub.Status.Conditions, desired)
+	differ, onlyMessages := bridge.Changed(sub.Status.Conditions, desired)
 	if !differ {
 		h.wanting = time.Time{}
 		r.histories.Store(client.ObjectKeyFromObject(sub), h)
@@ -70,7 +70,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 		h.wanting = in.Now.Time
 	}
 	r.histories.Store(client.ObjectKeyFromObject(sub), h)
-	if wait := h.due(words).Sub(in.Now.Time); wait > 0 {
+	if wait := h.due(onlyMessages).Sub(in.Now.Time); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return apply.Requeue(reconcile.Result{}, r.write(ctx, sub, desired, h))
