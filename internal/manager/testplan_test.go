@@ -109,7 +109,7 @@ func TestInvalidAnnotation(t *testing.T) {
 	name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1"}
 	p := awaitProbe(t, cluster, name, "Synced=False/InvalidExpression", "Upgradeable=True/NoResources")
 	checkEqual(t, "message", `Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition bads.invalid.example.com `+
-		`is no expression: position 10: expected a condition type, found "&&"`, message(p, v1alpha1.ConditionSynced))
+		`is not a valid expression: position 10: expected a condition type, found "&&"`, message(p, v1alpha1.ConditionSynced))
 
 	annotate(t, "bads.invalid.example.com", "Ready && Done")
 	p = awaitProbe(t, cluster, name, "Synced=True/Synced")
@@ -162,7 +162,7 @@ func TestBadInput(t *testing.T) {
 		p := userProbe(namespace, "forbidden", v1alpha1.ProbeResource{Name: "foos.forbidden.example.com", Upgradeable: "!Migrating"})
 		cluster.Create(t, p)
 		p = awaitProbe(t, cluster, key(p), "Synced=False/Forbidden", "Upgradeable=Unknown/NotRead")
-		checkEqual(t, "message", "Service account "+namespace+"/foo-operator may not list and watch foos.forbidden.example.com in all namespaces: grant it that",
+		checkEqual(t, "message", "Service account "+namespace+"/foo-operator may not list and watch foos.forbidden.example.com in all namespaces: grant it these permissions",
 			message(p, v1alpha1.ConditionSynced))
 		if p.Status.Summary != nil {
 			t.Errorf("summary of what was never read: %+v", p.Status.Summary)
@@ -248,7 +248,7 @@ func TestAdmission(t *testing.T) {
 	}{
 		"NilSpec": {"An operator may keep the status all by itself.", nil, ""},
 		"Both": {"Two names for one thing are one too many.", resource(v1alpha1.ProbeResource{Name: "a.b", Resource: "c.d"}),
-			"two spellings of one field"},
+			"the same field: set only one"},
 		"Neither": {"Something must be named.", resource(v1alpha1.ProbeResource{Upgradeable: "A"}), "name is required"},
 		"Pod":     {"A pod of its own may read.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationPod}, ""},
 		"OperatorPod": {"But not for an operator that writes the status.",
@@ -258,12 +258,12 @@ func TestAdmission(t *testing.T) {
 			&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b"}}}, "probeResources must be empty"},
 		"UnknownManager": {"Only the two of the enhancement.", &v1alpha1.ProbeSpec{Manager: "somebody"}, "Unsupported value"},
 		"Dangling": {"An expression ends with a condition type.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "A &&"}),
-			"upgradeable is no expression"},
-		"Unbalanced":   {"Parentheses pair.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "(A || B"}), "parentheses do not pair"},
-		"ImportantAnd": {"Important only knows ||.", resource(v1alpha1.ProbeResource{Name: "a.b", Important: "A && B"}), "important is no expression"},
+			"upgradeable is not a valid expression"},
+		"Unbalanced":   {"Parentheses pair.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "(A || B"}), "parentheses are unbalanced"},
+		"ImportantAnd": {"Important only knows ||.", resource(v1alpha1.ProbeResource{Name: "a.b", Important: "A && B"}), "important is not a valid expression"},
 		"EvenIfAnnotated": {"Expressions are validated whichever manager owns the spec.",
 			&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b", Upgradeable: "A B"}}},
-			"upgradeable is no expression"},
+			"upgradeable is not a valid expression"},
 		"Qualified": {"Domains and parentheses are fine.",
 			resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "!x.example.com/Migrating && (A || !B)", Important: "C||x.y/D"}), ""},
 	}

@@ -57,8 +57,8 @@ const (
 )
 
 // ProbeSpec defines which custom resources determine the status of an operator, and how to evaluate their conditions.
-// +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty where manager is operator: the operator writes the status itself"
-// +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod where manager is operator: there is nothing to read"
+// +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty if manager is operator: the operator writes the status itself"
+// +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod if manager is operator: there is nothing to read"
 type ProbeSpec struct {
 	// Manager defines the owner of this Probe. If omitted, its author owns the spec and operator-status writes the
 	// status.
@@ -102,10 +102,10 @@ type ProbeSpec struct {
 // The validation rules accept exactly the expressions that internal/expression parses: every token is in a valid
 // position, and parentheses pair and nest no deeper than eight.
 // +kubebuilder:validation:XValidation:rule="has(self.name) || has(self.resource)",message="name is required: the name of a CustomResourceDefinition, such as foos.example.com"
-// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.resource) || self.name == self.resource",message="name and resource are two spellings of one field: give one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || (self.upgradeable + '&&').matches('^([\\\\s!(]*([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9][\\\\s)]*(&&|[|][|]))+$')",message="upgradeable is no expression: join condition types (CamelCase or foo.example.com/CamelCase) with && and ||, negate with !, group with parentheses, as in \"!Migrating && (Ready || example.com/Done)\""
-// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || self.upgradeable.matches('^[^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*$')",message="upgradeable is no expression: its parentheses do not pair, or nest deeper than 8"
-// +kubebuilder:validation:XValidation:rule="!has(self.important) || (self.important + '||').matches('^(\\\\s*([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\\\\s*[|][|])+$')",message="important is no expression: it may only join condition types (CamelCase or foo.example.com/CamelCase) with ||, as in \"BadConnectivity || UnhealthyDatabase\""
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.resource) || self.name == self.resource",message="name and resource are the same field: set only one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || (self.upgradeable + '&&').matches('^([\\\\s!(]*([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9][\\\\s)]*(&&|[|][|]))+$')",message="upgradeable is not a valid expression: join condition types (CamelCase or foo.example.com/CamelCase) with && and ||, negate with !, group with parentheses, as in \"!Migrating && (Ready || example.com/Done)\""
+// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || self.upgradeable.matches('^[^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*$')",message="upgradeable is not a valid expression: its parentheses are unbalanced, or nested deeper than 8"
+// +kubebuilder:validation:XValidation:rule="!has(self.important) || (self.important + '||').matches('^(\\\\s*([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\\\\s*[|][|])+$')",message="important is not a valid expression: it may only join condition types (CamelCase or foo.example.com/CamelCase) with ||, as in \"BadConnectivity || UnhealthyDatabase\""
 type ProbeResource struct {
 	// Name of the CustomResourceDefinition, `<plural>.<group>`, or of an API group that contains exactly one.
 	// +optional

@@ -65,7 +65,7 @@ const (
 )
 
 // PlatformOperatorSpec defines which operator to install, and how. Only the name of the package is required.
-// +kubebuilder:validation:XValidation:rule="has(self.namespace) == has(oldSelf.namespace)",message="namespace cannot be changed, since the operator would be removed and installed anew: create another PlatformOperator"
+// +kubebuilder:validation:XValidation:rule="has(self.namespace) == has(oldSelf.namespace)",message="namespace cannot be changed, since the operator would be removed and reinstalled: create another PlatformOperator"
 type PlatformOperatorSpec struct {
 	// Package is the operator to install.
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Package"
@@ -77,7 +77,7 @@ type PlatformOperatorSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="namespace cannot be changed, since the operator would be removed and installed anew: create another PlatformOperator"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="namespace cannot be changed, since the operator would be removed and reinstalled: create another PlatformOperator"
 	Namespace string `json:"namespace,omitempty"`
 
 	// Approval of updates. Automatic, the default, installs updates as soon as the running operator allows them; Manual
@@ -133,7 +133,7 @@ type Package struct {
 	// Name of the package.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="package.name cannot be changed, since another operator would take the place of the one that runs: create another PlatformOperator, and delete this one"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="package.name cannot be changed, since another operator would replace the running one: create another PlatformOperator, and delete this one"
 	Name string `json:"name"`
 
 	// Channel to follow. Defaults to the default channel of the package.
@@ -165,7 +165,7 @@ type CatalogReference struct {
 }
 
 // Resource is an object that belongs to the operator.
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['namespace', 'operatorgroup', 'subscription'])",message="namespace, operatorgroup and subscription are the names of what is composed anyway"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['namespace', 'operatorgroup', 'subscription'])",message="namespace, operatorgroup and subscription are reserved names"
 // +kubebuilder:validation:XValidation:rule="has(self.manifest.metadata.name) && size(self.manifest.metadata.name) > 0",message="manifest.metadata.name is required"
 type Resource struct {
 	// Name of the entry, which identifies it in `status.resources`.
@@ -351,7 +351,7 @@ type ResourceStatus struct {
 // +kubebuilder:printcolumn:name="Upgradeable",type=string,JSONPath=`.status.conditions[?(@.type=="Upgradeable")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:validation:XValidation:rule="has(self.spec.namespace) || size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",message="spec.namespace is required where the name cannot be that of a namespace: without dots, and 63 characters at most"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.namespace) || size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",message="spec.namespace is required if the name is not valid for a namespace: without dots, at most 63 characters"
 type PlatformOperator struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

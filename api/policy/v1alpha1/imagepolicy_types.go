@@ -80,7 +80,7 @@ type CosignAuthority struct {
 
 	// Key is the public key of the authority in PEM form, as in cosign.pub: ECDSA, RSA or Ed25519.
 	// +kubebuilder:validation:MaxLength=8192
-	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN PUBLIC KEY-----')",message="the key has to be a public key in PEM form, which begins with -----BEGIN PUBLIC KEY-----"
+	// +kubebuilder:validation:XValidation:rule="self.contains('-----BEGIN PUBLIC KEY-----')",message="the key must be a public key in PEM format, starting with -----BEGIN PUBLIC KEY-----"
 	Key string `json:"key"`
 }
 
