@@ -17,7 +17,7 @@ const (
 	// maxMessage is the maximum length of the message for each of them, in characters.
 	maxMessage = 300
 
-	nothingThere = "There are no PlatformOperators"
+	nothingThere = "No PlatformOperator exists"
 )
 
 // waiting returns a message with the number of PlatformOperators that are waited for, and why each of them takes time.
@@ -47,7 +47,7 @@ func (g group) list(why func(operator) string) string {
 func (o operator) whyMoving() string {
 	switch {
 	case o.absent:
-		return o.name + " is part of the release and does not exist"
+		return o.name + " is part of the release, but does not exist"
 	case o.failsNow():
 		return o.whyFailing()
 	case o.installed.status == "":
@@ -62,7 +62,7 @@ func (o operator) whyMoving() string {
 
 // whyFailing is the same during and between failures, so a PlatformOperator that flaps changes no message.
 func (o operator) whyFailing() string {
-	return sentence(o.name, o.failingReason, o.failingMessage, "does not report why")
+	return sentence(o.name, o.failingReason, o.failingMessage, "is failing and reports no message")
 }
 
 // whyNotUpgradeable omits the blocking custom resources: readers of the ClusterOperator may not be allowed to see them.

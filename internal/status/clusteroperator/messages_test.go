@@ -80,11 +80,11 @@ func TestWholeStatus(t *testing.T) {
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "True", past, "PlatformOperatorsInstalled",
-						"Every PlatformOperator had been installed once; see Progressing for those that no longer are"),
+						"Every PlatformOperator has been installed once; see Progressing for those that no longer are"),
 					condition("Progressing", "True", seconds, "PlatformOperatorsUpdating",
 						"Waiting for 1 of 2 PlatformOperators: bar is not installed"),
 					condition("Degraded", "True", seconds, "PlatformOperatorsFailing",
-						"Failing for 2m or longer: foo does not report why"),
+						"Failing for 2m or longer: foo is failing and reports no message"),
 					condition("EvaluationConditionsDetected", "True", past, "a::b", "anything"),
 					condition("Upgradeable", "False", past, "AdminSaysNo", "Ask Kim first"),
 				},
@@ -100,7 +100,7 @@ func TestWholeStatus(t *testing.T) {
 				Conditions: []configv1.ClusterOperatorStatusCondition{
 					condition("Available", "True", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed"),
 					condition("Progressing", "False", past, "PlatformOperatorsInstalled", "Every PlatformOperator is installed, and none is being updated"),
-					condition("Degraded", "False", past, "AsExpected", "No PlatformOperator has been failing for as long as 2m"),
+					condition("Degraded", "False", past, "AsExpected", "No PlatformOperator has been failing for 2m"),
 				},
 				Versions:       later.Versions,
 				RelatedObjects: related("foo"),
@@ -111,9 +111,9 @@ func TestWholeStatus(t *testing.T) {
 			in:     Inputs{Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
-					condition("Available", "True", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
-					condition("Progressing", "False", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
-					condition("Degraded", "False", seconds, "NoPlatformOperators", "There are no PlatformOperators"),
+					condition("Available", "True", seconds, "NoPlatformOperators", "No PlatformOperator exists"),
+					condition("Progressing", "False", seconds, "NoPlatformOperators", "No PlatformOperator exists"),
+					condition("Degraded", "False", seconds, "NoPlatformOperators", "No PlatformOperator exists"),
 				},
 				Versions:       later.Versions,
 				RelatedObjects: related(""),

@@ -26,17 +26,17 @@ func TestRelease(t *testing.T) {
 		"none, at first": {
 			reason:  "A platform of nothing is installed at once: the installation of a cluster does not wait for it.",
 			current: first, release: "1.0.0", want: none,
-			words: "There are no PlatformOperators",
+			words: "No PlatformOperator exists",
 		},
 		"none, later": {
 			reason:  "And stays so.",
 			current: later, release: "1.0.0", want: none,
-			words: "There are no PlatformOperators",
+			words: "No PlatformOperator exists",
 		},
 		"the next, none": {
 			reason:  "There is no PlatformOperator to wait for.",
 			current: later, release: "2.0.0", want: strings.Replace(none, "1.0.0", "2.0.0", 1),
-			words: "There are no PlatformOperators",
+			words: "No PlatformOperator exists",
 		},
 		"the next, all installed": {
 			reason:    "PlatformOperators do not come with the release: that all are installed is all there is to wait for.",
@@ -50,7 +50,7 @@ func TestRelease(t *testing.T) {
 			current:   later,
 			operators: []platformv1alpha1.PlatformOperator{healthy("foo"), missing}, release: "2.0.0",
 			want: "Available=True/PlatformOperatorsInstalled Progressing=True/ReleaseUpdating Degraded=False/AsExpected version=1.0.0",
-			words: "On the way from release 1.0.0 to 2.0.0. Waiting for 1 of 2 PlatformOperators: " +
+			words: "Updating from release 1.0.0 to 2.0.0. Waiting for 1 of 2 PlatformOperators: " +
 				"bar (Installing): Waiting for InstallPlan bar/install-1 to be complete",
 		},
 		"the next, one updating": {
@@ -58,28 +58,28 @@ func TestRelease(t *testing.T) {
 			current:   later,
 			operators: []platformv1alpha1.PlatformOperator{healthy("bar", withCondition("Progressing", "True/"+beingMoved))}, release: "2.0.0",
 			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/ReleaseUpdating Degraded=False/AsExpected version=1.0.0",
-			words: "On the way from release 1.0.0 to 2.0.0. Waiting for 1 of 1 PlatformOperators: bar (Updating): bar.v2 is being installed",
+			words: "Updating from release 1.0.0 to 2.0.0. Waiting for 1 of 1 PlatformOperators: bar (Updating): bar.v2 is being installed",
 		},
 		"the next, one changed": {
 			reason:    "What a changed spec leads to is not known yet.",
 			current:   later,
 			operators: []platformv1alpha1.PlatformOperator{healthy("bar", func(p *platformv1alpha1.PlatformOperator) { p.Generation++ })}, release: "2.0.0",
 			want:  "Available=True/PlatformOperatorsInstalled Progressing=True/ReleaseUpdating Degraded=False/AsExpected version=1.0.0",
-			words: "On the way from release 1.0.0 to 2.0.0. Waiting for 1 of 1 PlatformOperators: bar has changed and has not been reconciled since",
+			words: "Updating from release 1.0.0 to 2.0.0. Waiting for 1 of 1 PlatformOperators: bar has changed and has not been reconciled since",
 		},
 		"the next, ahead": {
 			reason:  "The Cluster Version Operator has not come to this component: it may have yet to apply another PlatformOperator.",
 			current: later, ahead: true,
 			operators: []platformv1alpha1.PlatformOperator{healthy("bar")}, release: "2.0.0",
 			want:  "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled Degraded=False/AsExpected version=1.0.0",
-			words: "Every PlatformOperator is installed, and none is being updated. Release 2.0.0 is reported once the Cluster Version Operator waits for this",
+			words: "Every PlatformOperator is installed, and none is being updated. Release 2.0.0 is reported once the Cluster Version Operator waits for this ClusterOperator",
 		},
 		"the next, ahead, at first": {
 			reason:  "A ClusterOperator that is created meanwhile reports the release that was completed.",
 			current: first, ahead: true,
 			operators: []platformv1alpha1.PlatformOperator{healthy("bar")}, release: "2.0.0",
 			want:  "Available=True/PlatformOperatorsInstalled Progressing=False/PlatformOperatorsInstalled Degraded=False/AsExpected version=1.0.0",
-			words: "Every PlatformOperator is installed, and none is being updated. Release 2.0.0 is reported once the Cluster Version Operator waits for this",
+			words: "Every PlatformOperator is installed, and none is being updated. Release 2.0.0 is reported once the Cluster Version Operator waits for this ClusterOperator",
 		},
 		"not known, at first": {
 			reason:    "Without a version there is nothing to remember the installation by.",
@@ -138,17 +138,17 @@ func TestFirstInstallation(t *testing.T) {
 		"precreated": {
 			reason:  "The Cluster Version Operator creates the object, and what the release names is not there yet.",
 			current: related("foo", "bar"), want: waits,
-			words: "Waiting for 2 of 2 PlatformOperators: bar is part of the release and does not exist; foo is part of the release and does not exist",
+			words: "Waiting for 2 of 2 PlatformOperators: bar is part of the release, but does not exist; foo is part of the release, but does not exist",
 		},
 		"precreated, long ago": {
 			reason:  "However long it takes.",
 			current: related("foo"), age: time.Hour, want: waits,
-			words: "Waiting for 1 of 1 PlatformOperators: foo is part of the release and does not exist",
+			words: "Waiting for 1 of 1 PlatformOperators: foo is part of the release, but does not exist",
 		},
 		"some are there": {
 			reason:  "One that has installed does not stand for those that are to come.",
 			current: related("foo", "bar"), operators: []platformv1alpha1.PlatformOperator{healthy("foo")}, want: waits,
-			words: "Waiting for 1 of 2 PlatformOperators: bar is part of the release and does not exist",
+			words: "Waiting for 1 of 2 PlatformOperators: bar is part of the release, but does not exist",
 		},
 		"all are there": {
 			reason:  "What the release names is installed.",
@@ -163,7 +163,7 @@ func TestFirstInstallation(t *testing.T) {
 		"being deleted": {
 			reason:  "One that is being deleted is not there.",
 			current: related("foo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", deleting)}, want: waits,
-			words: "Waiting for 1 of 1 PlatformOperators: foo is part of the release and does not exist",
+			words: "Waiting for 1 of 1 PlatformOperators: foo is part of the release, but does not exist",
 		},
 		"withdrawn": {
 			reason:  "The version was written before the last of them was applied: it is withdrawn, and Available with it.",
@@ -177,7 +177,7 @@ func TestFirstInstallation(t *testing.T) {
 		},
 		"unnamed, later": {
 			reason:  "Nothing came, so nothing is expected.",
-			current: related(""), age: 30 * time.Second, want: none, words: "There are no PlatformOperators",
+			current: related(""), age: 30 * time.Second, want: none, words: "No PlatformOperator exists",
 		},
 		"unnamed, one there": {
 			reason:  "One that is there is waited for, and nothing else.",

@@ -242,7 +242,7 @@ func available(p platform, out *configv1.ClusterOperatorStatus) {
 		c.reason, c.message = platformv1alpha1.ClusterReasonInstalled, "Every PlatformOperator is installed"
 	default:
 		c.reason = platformv1alpha1.ClusterReasonInstalled
-		c.message = "Every PlatformOperator had been installed once; see Progressing for those that no longer are"
+		c.message = "Every PlatformOperator has been installed once; see Progressing for those that no longer are"
 	}
 	p.set(out, configv1.OperatorAvailable, c)
 }
@@ -255,7 +255,7 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 		c.reason, c.message = platformv1alpha1.ClusterReasonInstalling, p.waiting(p.moving, "")
 	case p.moving.size > 0 && p.Release != "" && p.Release != v.Version:
 		c.reason = platformv1alpha1.ClusterReasonRelease
-		c.message = fmt.Sprintf("On the way from release %s to %s. %s", v.Version, p.Release, p.waiting(p.moving, ""))
+		c.message = fmt.Sprintf("Updating from release %s to %s. %s", v.Version, p.Release, p.waiting(p.moving, ""))
 	case p.moving.size > 0:
 		c.reason, c.message = platformv1alpha1.ClusterReasonUpdating, p.waiting(p.moving, "")
 	case len(p.names) == 0:
@@ -265,7 +265,7 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 			"Every PlatformOperator is installed, and none is being updated"}
 	}
 	if v := written(out); c.status == metav1.ConditionFalse && p.Release != "" && p.Release != v.Version {
-		c.message += fmt.Sprintf(". Release %s is reported once the Cluster Version Operator waits for this", p.Release)
+		c.message += fmt.Sprintf(". Release %s is reported once the Cluster Version Operator waits for this ClusterOperator", p.Release)
 	}
 	p.set(out, configv1.OperatorProgressing, c)
 }
@@ -276,7 +276,7 @@ func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 		return
 	}
 	c := condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonAsExpected,
-		"No PlatformOperator has been failing for as long as " + duration.HumanDuration(p.DegradedInertia)}
+		"No PlatformOperator has been failing for " + duration.HumanDuration(p.DegradedInertia)}
 	switch {
 	case p.failing.size > 0:
 		c = condition{metav1.ConditionTrue, platformv1alpha1.ClusterReasonFailing,
@@ -310,13 +310,13 @@ func upgradeable(p platform, out *configv1.ClusterOperatorStatus) {
 	switch {
 	case p.holding.size > 0:
 		p.set(out, configv1.OperatorUpgradeable, condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonNotUpgradeable,
-			"Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
+			"Minor updates of the cluster are held until each of these PlatformOperators is Upgradeable or no longer holds them " +
 				"(spec.holdClusterUpdates): " + p.holding.list(operator.whyNotUpgradeable)})
 	case i < 0 && !p.asked:
 	case i >= 0 && !isOurs(out.Conditions[i]):
 	default:
 		p.set(out, configv1.OperatorUpgradeable, condition{metav1.ConditionTrue, platformv1alpha1.ClusterReasonUpgradeable,
-			"No PlatformOperator has minor updates of the cluster wait for it"})
+			"No PlatformOperator holds minor updates of the cluster"})
 	}
 }
 

@@ -71,7 +71,7 @@ func TestCompute(t *testing.T) {
 			first:  installing + fine, later: moving + fine + release,
 			words: texts{
 				"Progressing": "bar (PackageNotFound): There is no package bar in catalog olm/operators",
-				"Degraded":    "No PlatformOperator has been failing for as long as 2m",
+				"Degraded":    "No PlatformOperator has been failing for 2m",
 			},
 		},
 		"pending": {
@@ -108,7 +108,7 @@ func TestCompute(t *testing.T) {
 			words: texts{
 				"Available":   "Every PlatformOperator is installed",
 				"Progressing": "Every PlatformOperator is installed, and none is being updated",
-				"Degraded":    "No PlatformOperator has been failing for as long as 2m",
+				"Degraded":    "No PlatformOperator has been failing for 2m",
 			},
 		},
 		"installed and failing": {

@@ -33,7 +33,7 @@ func TestUpgradeable(t *testing.T) {
 		"asks, and is upgradeable": {
 			reason:  "The answer is there as soon as one asks.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds), healthy("bar", busy)},
-			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
 		"asks, and is not": {
 			reason:  "The message is all that the admin is shown: who, why, and what ends it.",
@@ -42,28 +42,28 @@ func TestUpgradeable(t *testing.T) {
 				healthy("foo", holds, busy), healthy("bar", busy), healthy("ape", holds, withCondition("Upgradeable", "False/")), healthy("zoo", holds),
 			},
 			want: no,
-			words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
+			words: "Minor updates of the cluster are held until each of these PlatformOperators is Upgradeable or no longer holds them " +
 				"(spec.holdClusterUpdates): ape is not upgradeable; foo (NotUpgradeable), as its condition Upgradeable explains",
 		},
 		"asks, and nobody knows": {
 			reason:  "What is not known does not block.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, withCondition("Upgradeable", "Unknown/NoProbe"))},
-			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
 		"asks, and has no status": {
 			reason:  "Nor does what has not been reconciled yet.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, unread)},
-			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
 		"asks no more": {
 			reason:  "The hold ends when no PlatformOperator asks for it.",
 			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
-			want: yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
 		"the last that asked is gone": {
 			reason:  "So it does when the last one that asked is deleted.",
 			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"),
-			want:    yes, words: "No PlatformOperator has minor updates of the cluster wait for it",
+			want:    yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
 		"somebody else holds": {
 			reason:  "The condition of another writer is kept while no PlatformOperator asks to hold updates.",
@@ -78,7 +78,7 @@ func TestUpgradeable(t *testing.T) {
 		"somebody else allows, and ours does not": {
 			reason:  "Upgradeable=True of another writer does not end the hold of a PlatformOperator.",
 			current: upgradeable("True", "AsExpected"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, busy)},
-			want: no, words: "Minor updates of the cluster wait until each of these PlatformOperators is Upgradeable, or asks for that no more " +
+			want: no, words: "Minor updates of the cluster are held until each of these PlatformOperators is Upgradeable or no longer holds them " +
 				"(spec.holdClusterUpdates): foo (NotUpgradeable), as its condition Upgradeable explains",
 		},
 	} {

@@ -83,12 +83,12 @@ func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 	switch {
 	case s.NamespaceReserved:
 		return &condition.Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
-			"Nothing is made in namespace %s, which is reserved: set another in spec.namespace, or remove it from --reserved-namespaces of the manager",
+			"Nothing is created in namespace %s, which is reserved: set another in spec.namespace, or remove it from --reserved-namespaces of the manager",
 			namespace)}
 	case s.NamespaceOfOthers != nil && op.Spec.Namespace == "":
 		taken := Conflict{s.NamespaceOfOthers}
 		return &condition.Problem{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
-			"%s. To install the operator beside what is in it: name it in spec.namespace", taken.Message(op.Name))}
+			"%s. To use the existing namespace: name it in spec.namespace", taken.Message(op.Name))}
 	}
 	return nil
 }

@@ -77,8 +77,8 @@ func TestDeletingForbidden(t *testing.T) {
 		policy v1alpha1.DeletionPolicy
 		want   string
 	}{
-		"Delete": {v1alpha1.DeletionDelete, "Waiting until these are gone: ConfigMap foo/x. ConfigMap foo/x: it may not"},
-		"Orphan": {v1alpha1.DeletionOrphan, "Waiting until these are let go: ConfigMap foo/x. ConfigMap foo/x: it may not"},
+		"Delete": {v1alpha1.DeletionDelete, "Waiting until these are deleted: ConfigMap foo/x. ConfigMap foo/x: it may not"},
+		"Orphan": {v1alpha1.DeletionOrphan, "Waiting until these are released: ConfigMap foo/x. ConfigMap foo/x: it may not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Deleting(builder.PlatformOperator(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = tc.policy }), []Object{o}, metav1.Now())

@@ -75,16 +75,16 @@ func (in Inputs) unobserved() *condition.Problem {
 		return nil
 	case len(in.Observed.Candidates) > 1:
 		return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionAmbiguous, Message: fmt.Sprintf(
-			"There are %d Subscriptions to package %s: %s. Create the PlatformOperator with the spec.namespace, or set the spec.package.catalog, of one of them",
+			"%d Subscriptions to package %s exist: %s. To select one, set spec.package.catalog, or recreate the PlatformOperator with spec.namespace",
 			len(in.Observed.Candidates), pkg, messages.List(in.Observed.Candidates, maxNamed, ", "))}
 	}
-	message := fmt.Sprintf("There is no Subscription to package %s to observe", pkg)
+	message := fmt.Sprintf("No Subscription to package %s found", pkg)
 	if in.Observed.Namespace != "" {
 		message += " in namespace " + in.Observed.Namespace
 	}
 	if len(in.Observed.Others) > 0 {
-		message += fmt.Sprintf(". Of another namespace or catalog are %s: to observe one of them, set spec.package.catalog to its catalog, "+
-			"or create the PlatformOperator anew with its spec.namespace", messages.List(in.Observed.Others, maxNamed, ", "))
+		message += fmt.Sprintf(". Those of another namespace or catalog are %s: to observe one of them, set spec.package.catalog to its catalog, "+
+			"or recreate the PlatformOperator with its namespace in spec.namespace", messages.List(in.Observed.Others, maxNamed, ", "))
 	}
 	return &condition.Problem{Reason: v1alpha1.ReasonSubscriptionNotFound, Message: message}
 }

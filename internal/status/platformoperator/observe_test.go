@@ -45,7 +45,7 @@ func TestObserve(t *testing.T) {
 	}{
 		"None": {
 			reason: "There is none.", op: builder.PlatformOperator(),
-			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe",
+			problem: "SubscriptionNotFound: No Subscription to package foo found",
 		},
 		"Global": {
 			reason: "A catalog for all namespaces is an admin's, and so is what it offers.",
@@ -54,8 +54,8 @@ func TestObserve(t *testing.T) {
 		"OnlyTenants": {
 			reason: "A tenant's catalog can offer anything as package foo.",
 			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{tenants},
-			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe. Of another namespace or catalog are tenant/foo: " +
-				"to observe one of them, set spec.package.catalog to its catalog, or create the PlatformOperator anew with its spec.namespace",
+			problem: "SubscriptionNotFound: No Subscription to package foo found. Those of another namespace or catalog are tenant/foo: " +
+				"to observe one of them, set spec.package.catalog to its catalog, or recreate the PlatformOperator with its namespace in spec.namespace",
 		},
 		"NamedCatalog": {
 			reason: "Unless that is the one that is declared.",
@@ -75,14 +75,14 @@ func TestObserve(t *testing.T) {
 			reason: "Unless another is declared.",
 			op:     builder.PlatformOperator(in("tenant"), named(v1alpha1.CatalogReference{Name: "operators"})),
 			subs:   []operatorsv1alpha1.Subscription{tenants},
-			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe in namespace tenant. Of another namespace or catalog are tenant/foo: " +
-				"to observe one of them, set spec.package.catalog to its catalog, or create the PlatformOperator anew with its spec.namespace",
+			problem: "SubscriptionNotFound: No Subscription to package foo found in namespace tenant. Those of another namespace or catalog are tenant/foo: " +
+				"to observe one of them, set spec.package.catalog to its catalog, or recreate the PlatformOperator with its namespace in spec.namespace",
 		},
 		"Two": {
 			reason: "It is not known which is meant.",
 			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{real, other},
-			problem: "SubscriptionAmbiguous: There are 2 Subscriptions to package foo: other/foo, real/foo. Create the PlatformOperator with the " +
-				"spec.namespace, or set the spec.package.catalog, of one of them",
+			problem: "SubscriptionAmbiguous: 2 Subscriptions to package foo exist: other/foo, real/foo. To select one, " +
+				"set spec.package.catalog, or recreate the PlatformOperator with spec.namespace",
 		},
 		"Settled": {
 			reason: "What has been observed is not made ambiguous by another.",
@@ -91,8 +91,8 @@ func TestObserve(t *testing.T) {
 		"SettledAndGone": {
 			reason: "Nor replaced by it.",
 			op:     builder.PlatformOperator(has("real")), subs: []operatorsv1alpha1.Subscription{other},
-			problem: "SubscriptionNotFound: There is no Subscription to package foo to observe in namespace real. Of another namespace or catalog are other/foo: " +
-				"to observe one of them, set spec.package.catalog to its catalog, or create the PlatformOperator anew with its spec.namespace",
+			problem: "SubscriptionNotFound: No Subscription to package foo found in namespace real. Those of another namespace or catalog are other/foo: " +
+				"to observe one of them, set spec.package.catalog to its catalog, or recreate the PlatformOperator with its namespace in spec.namespace",
 		},
 		"Specless": {
 			reason: "One without a spec is for nothing.",

@@ -23,12 +23,12 @@ func TestOnDeletion(t *testing.T) {
 	}{
 		"Not yet": {
 			"An operator that has not run has no custom resources.", beginning(),
-			"Uninstalls the operator and deletes namespace foo, once there are no volume claims, workloads, Secrets or ConfigMaps of users' in namespace foo",
+			"Uninstalls the operator and deletes namespace foo, once there are no volume claims, workloads, Secrets or ConfigMaps of users in namespace foo",
 		},
 		"Runs": {
 			"Its custom resources are waited for.", runs(owning),
 			"Uninstalls foo.v1 and deletes namespace foo, once there are no custom resources of bars.example.com, foos.example.com, " +
-				"or volume claims, workloads, Secrets or ConfigMaps of users' in namespace foo",
+				"or volume claims, workloads, Secrets or ConfigMaps of users in namespace foo",
 		},
 		"Namespace stays": {
 			"A namespace that it did not make stays, with what is in it.", runs(owning, unowned),

@@ -18,7 +18,7 @@ func ParseReserved(list string) (Reserved, error) {
 			continue
 		}
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, fmt.Errorf("%q is no pattern of names, such as kube-*: %w", pattern, err)
+			return nil, fmt.Errorf("%q is not a valid pattern of names, such as kube-*: %w", pattern, err)
 		}
 		out = append(out, pattern)
 	}

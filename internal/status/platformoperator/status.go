@@ -151,9 +151,9 @@ func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1a
 			problems = append(problems, o.Problem.Message)
 		}
 	}
-	until := "gone"
+	until := "deleted"
 	if op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
-		until = "let go"
+		until = "released"
 	}
 	message := fmt.Sprintf("Waiting until these are %s: %s", until, strings.Join(titles, ", "))
 	return leavingBecause(op, v1alpha1.ReasonDeleting, strings.Join(append([]string{message}, problems...), ". "), now)
@@ -229,7 +229,7 @@ func onDeletion(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Entry == EntryNamespace && o.Live != nil }) {
 		namespace := in.Operator.GetNamespaceToInstallIn()
 		does += " and deletes namespace " + namespace
-		until = strings.TrimPrefix(until+", or volume claims, workloads, Secrets or ConfigMaps of users' in namespace "+namespace, ", or ")
+		until = strings.TrimPrefix(until+", or volume claims, workloads, Secrets or ConfigMaps of users in namespace "+namespace, ", or ")
 	}
 	out.OnDeletion = does
 	if until != "" {
@@ -244,7 +244,7 @@ func synced(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 		Reason: v1alpha1.ReasonSynced, Message: "Every object exists as declared",
 	}
 	if in.Observes() {
-		c.Reason, c.Message = v1alpha1.ReasonObserveOnly, "Nothing is made or changed, since managementPolicy is Observe"
+		c.Reason, c.Message = v1alpha1.ReasonObserveOnly, "Nothing is created or changed, since managementPolicy is Observe"
 	}
 	if problem := in.unsynced(); problem != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problem.Reason, problem.Message
@@ -279,12 +279,12 @@ func (in Inputs) unsynced() *condition.Problem {
 
 // duplicate returns a Problem that names the other PlatformOperators for the package.
 func (in Inputs) duplicate() *condition.Problem {
-	message := fmt.Sprintf("Package %s is also that of PlatformOperator %s: delete all but one. ",
+	message := fmt.Sprintf("Package %s is also installed by PlatformOperator %s: delete all but one. ",
 		in.Operator.Spec.Package.Name, strings.Join(in.Duplicates, ", "))
 	if in.Yields {
-		message += "Nothing is made for this one, which is younger"
+		message += "This one is newer and is ignored"
 	} else {
-		message += "This one is the oldest, and goes on"
+		message += "This one is the oldest and stays active"
 	}
 	return &condition.Problem{Reason: v1alpha1.ReasonDuplicatePackage, Message: message}
 }
@@ -429,12 +429,12 @@ func (in Inputs) operatorTrouble() *condition.Problem {
 		return in.Barred
 	case in.NoOLM:
 		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound,
-			Message: "The cluster has no Subscriptions: install an OLM, or the loops of operator-status (kubectl apply -k config/lifecycle)"}
+			Message: "The cluster does not serve Subscriptions: install OLM, or the built-in loops of operator-status (kubectl apply -k config/lifecycle)"}
 	case in.Observes() && in.Subscription == nil:
 		return in.unobserved()
 	case in.modesUnsupported():
 		return &condition.Problem{Reason: v1alpha1.ReasonInstallModesUnsupported, Message: fmt.Sprintf(
-			"The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace %s that fits its install modes, "+
+			"The operator supports neither install mode AllNamespaces nor OwnNamespace: create an OperatorGroup in namespace %s that fits its install modes, "+
 				"and name the namespace in spec.namespace", in.Operator.GetNamespaceToInstallIn())}
 	case in.Subscription == nil:
 		return nil

@@ -343,7 +343,7 @@ func installRows() map[string]statusRow {
 		refused   = `InstallPlan foo/install-1 for foo.v1 failed: Role foo/foo: forbidden. Once that is put right, delete the InstallPlan`
 		rollout   = "ClusterServiceVersion foo/foo.v1 is Failed (InstallCheckFailed): Deployment foo is not available"
 		approve   = "InstallPlan foo/install-1 for foo.v1 is waiting for a user to approve it: kubectl patch installplan -n foo install-1"
-		neither   = "The operator can watch neither all namespaces nor its own: create an OperatorGroup in namespace foo that fits " +
+		neither   = "The operator supports neither install mode AllNamespaces nor OwnNamespace: create an OperatorGroup in namespace foo that fits " +
 			"its install modes, and name the namespace in spec.namespace"
 	)
 	failed := func(reason, message string, changes ...given) statusRow {
@@ -901,9 +901,9 @@ func observeRows() map[string]statusRow {
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionNotFound",
 			messages: map[string]string{
-				"Synced":    "Nothing is made or changed, since managementPolicy is Observe",
-				"Ready":     "The operator is not ready (SubscriptionNotFound): There is no Subscription to package foo to observe",
-				"Installed": "There is no Subscription to package foo to observe",
+				"Synced":    "Nothing is created or changed, since managementPolicy is Observe",
+				"Ready":     "The operator is not ready (SubscriptionNotFound): No Subscription to package foo found",
+				"Installed": "No Subscription to package foo found",
 			},
 		},
 		"One": {
@@ -927,8 +927,8 @@ func observeRows() map[string]statusRow {
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionAmbiguous",
 			messages: map[string]string{
-				"Installed": "There are 2 Subscriptions to package foo: foo/foo, other/foo. Create the PlatformOperator with the " +
-					"spec.namespace, or set the spec.package.catalog, of one of them",
+				"Installed": "2 Subscriptions to package foo exist: foo/foo, other/foo. To select one, " +
+					"set spec.package.catalog, or recreate the PlatformOperator with spec.namespace",
 			},
 		},
 		"Regressed": {
@@ -961,21 +961,21 @@ func observeRows() map[string]statusRow {
 func othersRows() map[string]statusRow {
 	duplicates := func(names ...string) given { return func(in *Inputs) { in.Duplicates = names } }
 	yields := func(in *Inputs) { in.Yields = true }
-	younger := "Package foo is also that of PlatformOperator bar: delete all but one. Nothing is made for this one, which is younger"
+	younger := "Package foo is also installed by PlatformOperator bar: delete all but one. This one is newer and is ignored"
 	noOLM := func(in *Inputs) { in.NoOLM = true }
 	lacksKinds := func(in *Inputs) {
 		problem("operatorgroup", "KindNotFound", "OperatorGroup foo/foo: the cluster does not serve the kind")(in)
 		problem("subscription", "KindNotFound", "Subscription foo/foo: the cluster does not serve the kind")(in)
 	}
-	const install = "The cluster has no Subscriptions: install an OLM, or the loops of operator-status " +
+	const install = "The cluster does not serve Subscriptions: install OLM, or the built-in loops of operator-status " +
 		"(kubectl apply -k config/lifecycle)"
 	return map[string]statusRow{
 		"Older": {
 			reason: "The oldest PlatformOperator continues, and reports the others.",
 			in:     runs(duplicates("bar", "baz")),
 			want:   how("Synced=False/DuplicatePackage"), version: "1.0.0", resources: whole(""),
-			messages: map[string]string{"Synced": "Package foo is also that of PlatformOperator bar, baz: delete all but one. " +
-				"This one is the oldest, and goes on"},
+			messages: map[string]string{"Synced": "Package foo is also installed by PlatformOperator bar, baz: delete all but one. " +
+				"This one is the oldest and stays active"},
 		},
 		"OlderInstalling": {
 			reason: "Also while it is being installed.",
@@ -1533,7 +1533,7 @@ func TestDeleting(t *testing.T) {
 			got := Deleting(op, left[:2], metav1.NewTime(before.Now.Add(time.Minute)))
 			for _, conditionType := range []string{"Synced", "Ready"} {
 				c := meta.FindStatusCondition(got.Conditions, conditionType)
-				want := "False/Deleting: Waiting until these are gone: Namespace foo, OperatorGroup foo/foo"
+				want := "False/Deleting: Waiting until these are deleted: Namespace foo, OperatorGroup foo/foo"
 				if actual := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); actual != want {
 					t.Errorf("%s is %s; want %s", conditionType, actual, want)
 				}

@@ -60,6 +60,6 @@ func holding(in Inputs, _ findings, out *v1alpha1.ProbeStatus) {
 	in.Now = held.Since
 	set(in, out, metav1.Condition{
 		Type: v1alpha1.ConditionHolding, Status: metav1.ConditionTrue, Reason: held.Gate,
-		Message: fmt.Sprintf("Subscription %s waits with the update to %s: %s", held.Subscription, held.Target, upgradeable.Message),
+		Message: fmt.Sprintf("Subscription %s holds the update to %s: %s", held.Subscription, held.Target, upgradeable.Message),
 	})
 }

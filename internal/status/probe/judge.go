@@ -151,7 +151,7 @@ func Parse(spec v1alpha1.ProbeResource) (out Expressions, problems []condition.P
 		e, err := parse(text)
 		if err != nil {
 			problems = append(problems, condition.Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
-				"Field %s of probe resource %s is no expression: %v", field, spec.CRDName(), err)})
+				"Field %s of probe resource %s is not a valid expression: %v", field, spec.CRDName(), err)})
 		}
 		return e
 	}

@@ -122,8 +122,8 @@ func TestParseTellsProblems(t *testing.T) {
 	expressions, problems := Parse(v1alpha1.ProbeResource{Resource: "foos.example.com", Upgradeable: "A B", Important: "A || !B"})
 	want := []condition.Problem{
 		{Reason: v1alpha1.ReasonInvalidExpression,
-			Message: `Field upgradeable of probe resource foos.example.com is no expression: position 3: expected && or ||, found "B"`},
-		{Reason: v1alpha1.ReasonInvalidExpression, Message: "Field important of probe resource foos.example.com is no expression: position 6: " +
+			Message: `Field upgradeable of probe resource foos.example.com is not a valid expression: position 3: expected && or ||, found "B"`},
+		{Reason: v1alpha1.ReasonInvalidExpression, Message: "Field important of probe resource foos.example.com is not a valid expression: position 6: " +
 			"! is not allowed here, only condition types joined by ||"},
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {

@@ -356,7 +356,7 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	case f.stale:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonStale, "The custom resources may have changed since they were read"
 	case n.Total == 0:
-		c.Reason, c.Message = v1alpha1.ReasonNoResources, "There are no custom resources, so nothing holds the update"
+		c.Reason, c.Message = v1alpha1.ReasonNoResources, "No custom resource exists, so nothing holds the update"
 	case n.Unknown > 0:
 		c.Reason, c.Message = v1alpha1.ReasonSomeUnknown, fmt.Sprintf(
 			"Nothing holds the update; %d of %d custom resources cannot be judged, since their conditions are missing or Unknown", n.Unknown, n.Total)

@@ -90,7 +90,7 @@ func TestCompute(t *testing.T) {
 			reason: "Without custom resources nothing holds the update.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{})}},
 			conditions: []string{
-				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
+				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
 				"Synced=True/Synced: All resources of the Probe are being read",
 			},
@@ -263,7 +263,7 @@ func TestCompute(t *testing.T) {
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true,
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
 			conditions: []string{
-				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
+				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
 				"Synced=False/ResourceNotFound: It is gone",
 			},
@@ -432,7 +432,7 @@ func TestCompute(t *testing.T) {
 			reason: "GateConflict is True for as long as the operator sets the condition in its OperatorCondition itself.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{})}, GateConflict: "The operator sets it"},
 			conditions: []string{
-				"Upgradeable=True/NoResources: There are no custom resources, so nothing holds the update",
+				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
 				"Synced=True/Synced: All resources of the Probe are being read",
 				"GateConflict=True/SetByOperator: The operator sets it",
