@@ -115,7 +115,7 @@ func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.Probe
 		annotated = true
 		if _, err := a.parse(text); err != nil {
 			problems = append(problems, condition.Problem{Reason: v1alpha1.ReasonInvalidExpression, Message: fmt.Sprintf(
-				"Annotation %s of CustomResourceDefinition %s is no expression: %v", a.name, crd.Name, err)})
+				"Annotation %s of CustomResourceDefinition %s is not a valid expression: %v", a.name, crd.Name, err)})
 			continue
 		}
 		*a.field = text

@@ -504,8 +504,8 @@ func TestNotKnown(t *testing.T) {
 		},
 		"Forbidden": {
 			reason: "Nor is what the service account may not read: the message states what to grant.",
-			probe:  annotations(because("Forbidden", "Service account default/foo may not list and watch foos.example.com: grant it that"), upgradeable(unknown, "")),
-			held:   "ProbeNotRead", endedBy: "grant it that",
+			probe:  annotations(because("Forbidden", "Service account default/foo may not list and watch foos.example.com: grant it these permissions"), upgradeable(unknown, "")),
+			held:   "ProbeNotRead", endedBy: "grant it these permissions",
 		},
 		"ForbiddenSince": {
 			reason: "What was read until the right was taken away stands.",
@@ -558,7 +558,7 @@ func TestNotKnown(t *testing.T) {
 		},
 		"CRDUnserved": {
 			reason: "A kind that is not served has no custom resources.",
-			probe:  annotations(because("ResourceNotFound", "There is no CustomResourceDefinition foos.example.com"), upgradeable(yes, "")),
+			probe:  annotations(because("ResourceNotFound", "CustomResourceDefinition or API group foos.example.com not found"), upgradeable(yes, "")),
 		},
 		"InvalidExpression": {
 			reason: "An expression that cannot be parsed is unknown, and unknown does not hold.",

@@ -43,13 +43,13 @@ func FindCRD(ctx context.Context, c client.Reader, name string) (*apiextensions.
 	switch len(group) {
 	case 0:
 		return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
-			"There is no CustomResourceDefinition, and no API group, named %s", name)}, nil
+			"CustomResourceDefinition or API group %s not found", name)}, nil
 	case 1:
 		return usable(&group[0])
 	default:
 		first := slices.MinFunc(group, func(a, b apiextensions.CustomResourceDefinition) int { return cmp.Compare(a.Name, b.Name) })
 		return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceAmbiguous, Message: fmt.Sprintf(
-			"API group %s holds %d CustomResourceDefinitions: name one of them, such as %s", name, len(group), first.Name)}, nil
+			"API group %s has %d CustomResourceDefinitions: name one of them, such as %s", name, len(group), first.Name)}, nil
 	}
 }
 
@@ -58,7 +58,7 @@ func usable(crd *apiextensions.CustomResourceDefinition) (*apiextensions.CustomR
 		return crd, nil, nil
 	}
 	return nil, &condition.Problem{Reason: v1alpha1.ReasonResourceNotFound, Message: fmt.Sprintf(
-		"CustomResourceDefinition %s is there, but the API server does not serve it", crd.Name)}, nil
+		"CustomResourceDefinition %s exists, but the API server does not serve it", crd.Name)}, nil
 }
 
 // ServedVersion returns the version to read: the storage version if served, since it needs no conversion, otherwise the
@@ -124,7 +124,7 @@ func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
 		names = csv.ServiceAccounts()
 	default:
 		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
-			"There is no ClusterServiceVersion %s to take a service account from: set spec.serviceAccountName", probe.Name)}, nil
+			"ClusterServiceVersion %s, whose service account would be used, does not exist: set spec.serviceAccountName", probe.Name)}, nil
 	}
 	var out []types.NamespacedName
 	for _, name := range names {
@@ -155,7 +155,7 @@ func ReadProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
 		return nil
 	case s.Err == nil:
 		return &condition.Problem{Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf(
-			"The API server has not sent anything about %s to service account %s for some time, not even a bookmark: it is asked again", targetName(t), t.Identity)}
+			"The API server has sent nothing about %s to service account %s for some time, not even a bookmark: relisting", targetName(t), t.Identity)}
 	case apierrors.IsForbidden(s.Err):
 		return Forbidden(t)
 	case errors.Is(s.Err, watch.ErrTooManyTypes):
@@ -174,7 +174,7 @@ func ReadProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
 // Forbidden returns the Problem that an identity may not read a target.
 func Forbidden(t watch.Target) *condition.Problem {
 	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-		"Service account %s may not list and watch %s: grant it that", t.Identity, targetName(t))}
+		"Service account %s may not list and watch %s: grant it these permissions", t.Identity, targetName(t))}
 }
 
 // targetName names the resource and namespace of a target, for messages.

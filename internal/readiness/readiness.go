@@ -121,7 +121,7 @@ func problemOfCheck(c v1alpha1.ReadinessCheck) string {
 		}
 	case v1alpha1.CheckNonEmpty, v1alpha1.CheckMatchTrue, v1alpha1.CheckMatchFalse:
 	default:
-		return fmt.Sprintf("type is %s, which is none", shown(string(c.Type)))
+		return fmt.Sprintf("type is %s, which is not a valid type", shown(string(c.Type)))
 	}
 	return problemOfFieldPath(c.FieldPath)
 }
@@ -201,7 +201,7 @@ func byField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
 	case fieldpath.IsNotFound(err), err == nil && got == nil:
 		return notReady("", path+" is not set")
 	case err != nil:
-		return notReady("", fmt.Sprintf("There is no %s: %v", path, err))
+		return notReady("", fmt.Sprintf("%s cannot be read: %v", path, err))
 	}
 	var passes bool
 	var want string
@@ -253,7 +253,7 @@ func ofKind(o *unstructured.Unstructured) State {
 	}
 	switch {
 	case err != nil:
-		return notReady("", fmt.Sprintf("Its status cannot be read, so readinessChecks have to define when it is ready: %v", err))
+		return notReady("", fmt.Sprintf("Its status cannot be read, so readinessChecks must define its readiness: %v", err))
 	case res.Status == kstatus.CurrentStatus:
 		return State{Ready: true}
 	case known:

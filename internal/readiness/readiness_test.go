@@ -121,11 +121,11 @@ func fieldRows() map[string]readinessRow {
 		"NotAnObject": {
 			reason: "A field of another type than the path expects is reported, and may still change.",
 			o:      o, checks: builder.Checks(builder.NonEmpty("status.phase.name")),
-			want: unready("NotReady", "There is no status.phase.name: status.phase: not an object"),
+			want: unready("NotReady", "status.phase.name cannot be read: status.phase: not an object"),
 		},
 		"NotAList": {
 			reason: "Also if the path expects a list.", o: o, checks: builder.Checks(builder.NonEmpty("status.phase[0]")),
-			want: unready("NotReady", "There is no status.phase[0]: status.phase: not an array"),
+			want: unready("NotReady", "status.phase[0] cannot be read: status.phase: not an array"),
 		},
 
 		"MatchString": {
@@ -170,7 +170,7 @@ func fieldRows() map[string]readinessRow {
 		"MatchIntegerZero": {
 			reason: "0 can be looked for, and is not the same as nothing.", o: o,
 			checks: builder.Checks(builder.MatchInteger("status.ready.missing", 0)),
-			want:   unready("NotReady", "There is no status.ready.missing: status.ready: not an object"),
+			want:   unready("NotReady", "status.ready.missing cannot be read: status.ready: not an object"),
 		},
 		"MatchIntegerOther": {
 			reason: "Another integer is reported.", o: o, checks: builder.Checks(builder.MatchInteger("status.replicas", 5)),
@@ -309,7 +309,7 @@ func invalidRows() map[string]readinessRow {
 		"NoConditionType": invalid("Its type is missing.", builder.MatchCondition("", "True"), "matchCondition is missing"),
 		"NoConditionStatus": invalid("Its status is missing.", builder.MatchCondition("Ready", ""),
 			`matchCondition.status is "", and must be True, False or Unknown`),
-		"Type": invalid("There are seven types.", v1alpha1.ReadinessCheck{Type: "MatchCEL"}, `type is "MatchCEL", which is none`),
+		"Type": invalid("There are seven types.", v1alpha1.ReadinessCheck{Type: "MatchCEL"}, `type is "MatchCEL", which is not a valid type`),
 		"Later": {
 			reason: "An invalid check is reported before one that does not pass, since waiting does not fix it.",
 			o:      builder.Foo(""), checks: builder.Checks(builder.NonEmpty("status.phase"), builder.NonEmpty("status.")),
@@ -720,7 +720,7 @@ func clusterExtensionRows() map[string]readinessRow {
 
 // oddRows cover objects that no controller should write.
 func oddRows() map[string]readinessRow {
-	const unread = "Its status cannot be read, so readinessChecks have to define when it is ready: "
+	const unread = "Its status cannot be read, so readinessChecks must define its readiness: "
 	long := strings.Repeat("ä", 5000)
 	return map[string]readinessRow{
 		"StatusText": {

@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	in, err := r.inputs(ctx, co, now)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what ClusterOperator %s depends on: %w", co.Name, err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of ClusterOperator %s: %w", co.Name, err)
 	}
 	status, lasts := clusteroperatorstatus.Compute(in)
 	if !equality.Semantic.DeepEqual(status.Versions, co.Status.Versions) {
@@ -174,7 +174,7 @@ func onlyNamed(mgr ctrl.Manager, name string) (cache.Cache, error) {
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a cache of what is named %s: %w", name, err)
+		return nil, fmt.Errorf("creating the cache of objects named %s: %w", name, err)
 	}
 	return out, mgr.Add(out)
 }

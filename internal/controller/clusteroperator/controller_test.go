@@ -116,9 +116,9 @@ func TestController(t *testing.T) {
 	await(t, c, "operator=4.20.1", "Progressing=False/PlatformOperatorsInstalled")
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 2 PlatformOperators: foo (Installing): Waiting for foo.v2",
-		"Available=True/PlatformOperatorsInstalled: Every PlatformOperator had been installed once")
+		"Available=True/PlatformOperatorsInstalled: Every PlatformOperator has been installed once")
 	complete(t, c, version, configv1.PartialUpdate, "4.20.2")
-	await(t, c, "Progressing=True/ReleaseUpdating: On the way from release 4.20.1 to 4.20.2. Waiting for 1 of 2", "operator=4.20.1",
+	await(t, c, "Progressing=True/ReleaseUpdating: Updating from release 4.20.1 to 4.20.2. Waiting for 1 of 2", "operator=4.20.1",
 		"Available=True/PlatformOperatorsInstalled")
 
 	t.Log("the next process knows all that the last one did, and has nothing to write")

@@ -52,7 +52,7 @@ func TestInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2 PlatformOperators to be installed: "+
-		"bar is part of the release and does not exist")
+		"bar is part of the release, but does not exist")
 	c.Create(t, platformOperator("bar"))
 	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "bar.v1 is installed")
@@ -81,7 +81,7 @@ func TestInstallation(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), platformOperator("bar")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0", "On the way from release 1.0.0 to 2.0.0. Waiting for 1 of 2 PlatformOperators: baz")
+	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0", "Updating from release 1.0.0 to 2.0.0. Waiting for 1 of 2 PlatformOperators: baz")
 	if err := release.Check(current(t, c, co), false); err == nil {
 		t.Errorf("the update goes on without baz:\n%s", testcluster.Print(co))
 	}

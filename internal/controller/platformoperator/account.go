@@ -56,11 +56,11 @@ func (c composer) refuses(a actor, o *unstructured.Unstructured) *condition.Prob
 			"%s is not applied, since %s does not exist: create it, or name another in spec.serviceAccountName", platformoperatorstatus.Title(o), a.Identity)}
 	case a.Identity == c.Composer && o.GroupVersionKind().Group == rbacv1.GroupName:
 		return &condition.Problem{Reason: v1alpha1.ReasonServiceAccountRequired, Message: fmt.Sprintf(
-			"%s is not applied, since objects of RBAC are only applied as a service account that was chosen for it: name one that may in "+
+			"%s is not applied, since RBAC objects are only applied as an explicitly chosen service account: name one with the permissions in "+
 				"spec.serviceAccountName, or have a cluster admin start the manager with --default-resources-account", platformoperatorstatus.Title(o))}
 	case a.shared && c.Reserved.Has(namespace):
 		return &condition.Problem{Reason: v1alpha1.ReasonNamespaceReserved, Message: fmt.Sprintf(
-			"%s is not applied, since namespace %s is reserved: choose another, name an account that may in spec.serviceAccountName, "+
+			"%s is not applied, since namespace %s is reserved: choose another, name an account with the permissions in spec.serviceAccountName, "+
 				"or remove the namespace from --reserved-namespaces of the manager", platformoperatorstatus.Title(o), namespace)}
 	}
 	return nil
@@ -75,11 +75,12 @@ func (a actor) mayTouch(recorded types.UID, live metav1.Object) bool {
 func (a actor) permits() string {
 	switch {
 	case a.missing:
-		return fmt.Sprintf("It is done as the manager, since %s does not exist", a.Identity)
+		return fmt.Sprintf("The request was sent as the manager, since %s does not exist", a.Identity)
 	case a.shared:
-		return fmt.Sprintf("To allow it, label a ClusterRole that does with %s=true, or bind a role that does to %s", v1alpha1.LabelAggregateToCompose, a.Identity)
+		return fmt.Sprintf("To allow it, add label %s=true to a ClusterRole with the permission, or bind a role with it to %s",
+			v1alpha1.LabelAggregateToCompose, a.Identity)
 	}
-	return fmt.Sprintf("To allow it, bind a role that does to %s", a.Identity)
+	return fmt.Sprintf("To allow it, bind a role with the permission to %s", a.Identity)
 }
 
 // actor returns the actor that reads, applies and deletes the object of an entry in `status.resources`.

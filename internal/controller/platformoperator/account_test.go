@@ -130,15 +130,15 @@ func TestLacksRight(t *testing.T) {
 		want condition.Problem
 	}{
 		"Account": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
-			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, bind a role that does to service account foo/installer`}},
+			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, bind a role with the permission to service account foo/installer`}},
 		"Grants": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("it is attempting to grant RBAC permissions not currently held")),
 			condition.Problem{Reason: "Forbidden",
-				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: it is attempting to grant RBAC permissions not currently held. To allow it, bind a role that does to service account foo/installer`}},
+				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: it is attempting to grant RBAC permissions not currently held. To allow it, bind a role with the permission to service account foo/installer`}},
 		"Shared": {actor{Identity: account, shared: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot patch it")), condition.Problem{Reason: "Forbidden",
-			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, label a ClusterRole that does with operatorstatus.io/aggregate-to-compose=true, or bind a role that does to service account foo/installer`}},
+			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot patch it. To allow it, add label operatorstatus.io/aggregate-to-compose=true to a ClusterRole with the permission, or bind a role with it to service account foo/installer`}},
 		"Missing": {actor{Identity: account, missing: true}, apierrors.NewForbidden(of, "x", errors.New("User y cannot delete it")),
 			condition.Problem{Reason: "Forbidden",
-				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot delete it. It is done as the manager, since service account foo/installer does not exist`}},
+				Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: User y cannot delete it. The request was sent as the manager, since service account foo/installer does not exist`}},
 		"Quota": {actor{Identity: account}, apierrors.NewForbidden(of, "x", errors.New("exceeded quota")), condition.Problem{Reason: "ApplyFailed",
 			Message: `Role foo/x: roles.rbac.authorization.k8s.io "x" is forbidden: exceeded quota`}},
 	} {

@@ -170,7 +170,7 @@ func (c composer) remove(ctx context.Context, r v1alpha1.ResourceStatus) (*platf
 	uid := out.Live.GetUID()
 	if err := as.writer.Delete(ctx, out.Live, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		if out.Problem = problemOf(out.Live, as, err); out.Problem == nil {
-			return nil, fmt.Errorf("deleting %s, which is not wanted any more: %w", platformoperatorstatus.Title(out.Live), err)
+			return nil, fmt.Errorf("deleting %s, which is no longer desired: %w", platformoperatorstatus.Title(out.Live), err)
 		}
 	}
 	return out, nil
@@ -250,7 +250,7 @@ func (c composer) release(ctx context.Context, r v1alpha1.ResourceStatus) (*plat
 		return nil, nil
 	}
 	if out.Problem = problemOf(before, as, err); out.Problem == nil {
-		return nil, fmt.Errorf("letting go of %s: %w", platformoperatorstatus.Title(before), err)
+		return nil, fmt.Errorf("releasing %s: %w", platformoperatorstatus.Title(before), err)
 	}
 	out.Object, out.Live = before, before
 	return out, nil

@@ -77,6 +77,6 @@ func pauseAfter(writes int) time.Duration {
 type contestError struct{ object *unstructured.Unstructured }
 
 func (e *contestError) Error() string {
-	return fmt.Sprintf("%s: another client changes it after each write. Have only one of them write it: its managedFields name them",
+	return fmt.Sprintf("%s: another client changes it after each write. Let only one client write it: its managedFields name both",
 		platformoperatorstatus.Title(e.object))
 }

@@ -95,7 +95,7 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 	}
 	in, err := c.read(ctx)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what PlatformOperator %s depends on: %w", op.Name, err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of PlatformOperator %s: %w", op.Name, err)
 	}
 	if err := c.compose(ctx, &in); err != nil {
 		return reconcile.Result{}, fmt.Errorf("composing PlatformOperator %s: %w", op.Name, err)
@@ -269,7 +269,7 @@ func (c composer) applyOnce(ctx context.Context, d platformoperatorstatus.Desire
 	key := kind + " " + client.ObjectKeyFromObject(d.Object).String()
 	if other, twice := named[key]; twice {
 		return platformoperatorstatus.Object{Desired: d, Problem: &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf(
-			"%s is composed as %s already: remove one of them", platformoperatorstatus.Title(d.Object), other)}}, nil
+			"%s is already composed as %s: remove one of them", platformoperatorstatus.Title(d.Object), other)}}, nil
 	}
 	named[key] = d.Entry
 	return c.apply(ctx, d)
@@ -311,7 +311,7 @@ func (c composer) announce(ctx context.Context, desired []platformoperatorstatus
 		if !known(d) {
 			status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
 				Name: d.Entry, Reference: platformoperatorstatus.ReferenceTo(platformoperatorstatus.Object{Desired: d}), Reason: v1alpha1.ReasonCreating,
-				Message: "It is about to be made",
+				Message: "Not created yet",
 			})
 		}
 	}

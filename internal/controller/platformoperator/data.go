@@ -253,8 +253,8 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 	if d.unread != "" {
 		parts = append(parts, d.unread)
 	}
-	return fmt.Sprintf("Waiting for users to delete what would go with the operator, or be left without it: %s. To uninstall the operator anyway, and leave that: "+
-		"kubectl annotate platformoperator %s %s=true", strings.Join(parts, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
+	return fmt.Sprintf("Waiting for users to delete objects that would be deleted with the operator, or left without it: %s. "+
+		"To uninstall the operator anyway: kubectl annotate platformoperator %s %s=true", strings.Join(parts, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
 }
 
 // named joins the first few names, sorted.

@@ -87,8 +87,8 @@ func TestPages(t *testing.T) {
 }
 
 func TestDataMessage(t *testing.T) {
-	const anyway = ". To uninstall the operator anyway, and leave that: kubectl annotate platformoperator foo operatorstatus.io/delete-anyway=true"
-	const waiting = "Waiting for users to delete what would go with the operator, or be left without it: "
+	const anyway = ". To uninstall the operator anyway: kubectl annotate platformoperator foo operatorstatus.io/delete-anyway=true"
+	const waiting = "Waiting for users to delete objects that would be deleted with the operator, or left without it: "
 	var many []found
 	for i := range maxFound {
 		many = append(many, found{PartialObjectMetadata: partial("v1", "ConfigMap", "foo", fmt.Sprintf("c%02d", i))})

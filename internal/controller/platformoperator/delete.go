@@ -36,7 +36,7 @@ func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	}
 	left, err := c.dismantle(ctx)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("deleting what PlatformOperator %s consists of: %w", c.op.Name, err)
+		return reconcile.Result{}, fmt.Errorf("deleting the objects of PlatformOperator %s: %w", c.op.Name, err)
 	}
 	return c.end(ctx, left)
 }
@@ -59,7 +59,7 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	}
 	users, err := c.usersData(ctx)
 	if err != nil {
-		return false, reconcile.Result{}, fmt.Errorf("looking for what users have of PlatformOperator %s: %w", c.op.Name, err)
+		return false, reconcile.Result{}, fmt.Errorf("finding user data of PlatformOperator %s: %w", c.op.Name, err)
 	}
 	if users.none() {
 		c.departures.await(c.op.Name, nil)

@@ -87,7 +87,7 @@ func (d *departures) watch(ctx context.Context, op string, o *found) {
 		return
 	}
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Waiting for an object that blocks the deletion of a PlatformOperator", "platformOperator", op)
+		log.FromContext(ctx).Error(err, "Failed to watch an object that blocks the deletion of a PlatformOperator", "platformOperator", op)
 	}
 	d.mu.Lock()
 	delete(d.awaited, op)

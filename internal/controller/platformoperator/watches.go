@@ -46,10 +46,10 @@ func NewWatches(mgr ctrl.Manager) (*Watches, error) {
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a cache of what is composed: %w", err)
+		return nil, fmt.Errorf("creating the cache of composed objects: %w", err)
 	}
 	if err := mgr.Add(out.cache); err != nil {
-		return nil, fmt.Errorf("adding the cache of what is composed: %w", err)
+		return nil, fmt.Errorf("adding the cache of composed objects: %w", err)
 	}
 	out.handler = handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.PlatformOperator{}, handler.OnlyControllerOwner())
 	return out, nil
@@ -75,7 +75,7 @@ func (w *Watches) Start(ctx context.Context, kind schema.GroupVersionKind) {
 		err = w.controller.Watch(&source.Informer{Informer: informer, Handler: w.handler})
 	}
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Watching a composed kind", "kind", kind)
+		log.FromContext(ctx).Error(err, "Failed to watch a composed kind", "kind", kind)
 		return // the next object of the kind retries
 	}
 	w.started[kind] = informer
@@ -91,7 +91,7 @@ func (w *Watches) Stop(ctx context.Context, kinds ...schema.GroupVersionKind) {
 		}
 		delete(w.started, kind)
 		if err := w.cache.RemoveInformer(ctx, of(kind)); err != nil {
-			log.FromContext(ctx).Error(err, "Stopping the watch of a kind that is no longer served", "kind", kind)
+			log.FromContext(ctx).Error(err, "Failed to stop the watch of a kind that is no longer served", "kind", kind)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.Namespa
 				},
 			}}
 			if err := r.Client.Create(ctx, review); err != nil {
-				return false, fmt.Errorf("asking whether service account %s may %s %s: %w", account, verb, t.Resource.GroupResource(), err)
+				return false, fmt.Errorf("checking whether service account %s may %s %s: %w", account, verb, t.Resource.GroupResource(), err)
 			}
 			if !review.Status.Allowed {
 				return false, nil

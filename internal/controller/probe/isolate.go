@@ -67,7 +67,7 @@ func (r *StatusReconciler) isolate(ctx context.Context, probe *v1alpha1.Probe) (
 	}
 	in, plan, err := r.prepare(ctx, probe)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what Probe %s depends on: %w", client.ObjectKeyFromObject(probe), err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of Probe %s: %w", client.ObjectKeyFromObject(probe), err)
 	}
 	if in.Outdated {
 		return reconcile.Result{}, nil
@@ -108,7 +108,7 @@ func (r *StatusReconciler) keepPod(ctx context.Context, in probestatus.Inputs, p
 		return out, nil
 	case image == "":
 		out.Problem = &condition.Problem{Reason: v1alpha1.ReasonNoImage,
-			Message: "The manager runs outside a cluster, so that it does not know its image: set --probe-reader-image"}
+			Message: "The image of a manager outside a cluster is unknown: set --probe-reader-image"}
 		return out, nil
 	}
 	live, err := r.Pods.deployment(ctx, in.Probe)
@@ -191,20 +191,20 @@ func (r *StatusReconciler) forbidden(ctx context.Context, what string, probe *v1
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: probe.Namespace, Group: appsv1.GroupName, Resource: "deployments", Verb: "create"},
 	}}
 	if err := r.Client.Create(ctx, review); err != nil {
-		return nil, fmt.Errorf("asking for the manager's rights in namespace %s: %w", probe.Namespace, err)
+		return nil, fmt.Errorf("checking the manager's permissions in namespace %s: %w", probe.Namespace, err)
 	}
 	if review.Status.Allowed {
 		return refused(err), nil
 	}
 	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-		"The manager may not %s for Probes in namespace %[2]s: %[3]s. To permit it: kubectl create rolebinding operator-status-isolation "+
+		"The manager may not %s for Probes in namespace %[2]s: %[3]s. To allow it: kubectl create rolebinding operator-status-isolation "+
 			"--namespace=%[2]s --clusterrole=operator-status-isolation-role --serviceaccount=%[4]s:operator-status-controller-manager",
 		what, probe.Namespace, apierror.Message(err, maxQuoted), r.Pods.Namespace)}, nil
 }
 
 // refused returns the Problem that the API server rejects the pod of a Probe.
 func refused(err error) *condition.Problem {
-	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "The pod of the Probe is refused: " + apierror.Message(err, maxQuoted)}
+	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "The API server rejected the pod of the Probe: " + apierror.Message(err, maxQuoted)}
 }
 
 // account returns the name of the service account that reads all resources of the plan, or "".
@@ -226,7 +226,7 @@ func (p plan) noIdentity() *condition.Problem {
 			}
 		}
 	}
-	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "There is nothing to read: no resource of the Probe exists"}
+	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "Nothing to read: no resource of the Probe exists"}
 }
 
 // watch starts the watch on the Deployments of readers, in a cache of its own: that of the manager has only the
@@ -241,7 +241,7 @@ func (p *Pods) watch(mgr ctrl.Manager, c controller.Controller) error {
 		DefaultLabelSelector: labels.NewSelector().Add(*exists),
 	})
 	if err != nil {
-		return fmt.Errorf("making a cache: %w", err)
+		return fmt.Errorf("creating the cache of Deployments: %w", err)
 	}
 	if err := mgr.Add(p.deployments); err != nil {
 		return err

@@ -6,7 +6,7 @@ var (
 	budgetUsed = prometheus.NewDesc("operator_status_probe_watches",
 		"Watches that Probes need, each counted for every Probe that shares it.", nil, nil)
 	budgetLimit = prometheus.NewDesc("operator_status_probe_watches_limit",
-		"Watches that all Probes together may need. A Probe beyond it reports TooManyWatches.", nil, nil)
+		"Maximum number of watches of all Probes. A Probe that would exceed it reports TooManyWatches.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

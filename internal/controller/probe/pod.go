@@ -51,7 +51,7 @@ func NewPodReader(config *rest.Config, identity, planText string, log logr.Logge
 	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), meta.RESTScopeNamespace)
 	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	out := &PodReader{
 		identity: identity, plan: plan, client: c, engine: watch.New(config, log.WithName("watch")), log: log,
@@ -84,7 +84,7 @@ func (r *PodReader) Run(ctx context.Context) error {
 		in.Resources = plan.resources(subs, refused)
 		if err := r.report(ctx, in); err != nil {
 			r.current.Store(false)
-			r.log.Error(err, "Updating the status of the Probe")
+			r.log.Error(err, "Failed to update the status of the Probe")
 			r.queue.AddRateLimited(key)
 		} else {
 			r.queue.Forget(key)

@@ -62,15 +62,15 @@ func (r *readings) overdraws(probe types.NamespacedName, wanted int) *condition.
 			beside += len(subs)
 		}
 	}
-	const remedy = "have it name fewer resources, or its OperatorGroup target fewer namespaces, or all of them, which takes one watch a resource"
+	const remedy = "name fewer resources, or have the OperatorGroup target fewer namespaces, or all of them, which takes one watch per resource"
 	switch {
 	case beside+wanted > r.budget.namespace:
 		return &condition.Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
-			"Reading the custom resources would take %d watches, and %d of the %d for the Probes of a namespace are left: %s",
+			"Reading the custom resources would take %d watches, but only %d of the %d for the Probes of a namespace are left: %s",
 			wanted, max(r.budget.namespace-beside, 0), r.budget.namespace, remedy)}
 	case all+wanted > r.budget.all:
 		return &condition.Problem{Reason: v1alpha1.ReasonTooManyWatches, Message: fmt.Sprintf(
-			"Reading the custom resources would take %d watches, and %d of the %d for all Probes are left: %s",
+			"Reading the custom resources would take %d watches, but only %d of the %d for all Probes are left: %s",
 			wanted, max(r.budget.all-all, 0), r.budget.all, remedy)}
 	}
 	return nil

@@ -34,10 +34,10 @@ func TestOverdraws(t *testing.T) {
 	}{
 		"First":          {"What fits is read.", 0, 0, 0, 10, ""},
 		"Own":            {"What it has already it need not have twice.", 10, 0, 0, 10, ""},
-		"TooMany":        {"One that wants more than a namespace has is not read.", 0, 0, 0, 11, "11 watches, and 10 of the 10 for the Probes of a namespace"},
-		"Beside":         {"Those of a namespace share.", 0, 6, 0, 5, "5 watches, and 4 of the 10 for the Probes of a namespace"},
+		"TooMany":        {"One that wants more than a namespace has is not read.", 0, 0, 0, 11, "11 watches, but only 10 of the 10 for the Probes of a namespace"},
+		"Beside":         {"Those of a namespace share.", 0, 6, 0, 5, "5 watches, but only 4 of the 10 for the Probes of a namespace"},
 		"OtherNamespace": {"Others' do not matter there.", 0, 0, 10, 10, ""},
-		"All":            {"But all have to fit.", 0, 0, 18, 3, "3 watches, and 2 of the 20 for all Probes"},
+		"All":            {"But all have to fit.", 0, 0, 18, 3, "3 watches, but only 2 of the 20 for all Probes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			probe := types.NamespacedName{Namespace: "default", Name: "foo"}

@@ -207,7 +207,7 @@ func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) er
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		return nil
 	}
-	return fmt.Errorf("%s Probe %s, as CRD annotations ask: %w", what, client.ObjectKeyFromObject(probe), err)
+	return fmt.Errorf("%s Probe %s to match the CRD annotations: %w", what, client.ObjectKeyFromObject(probe), err)
 }
 
 // SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition that it owns,

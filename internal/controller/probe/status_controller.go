@@ -139,7 +139,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	in, err := r.read(ctx, probe)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading what Probe %s depends on: %w", request, err)
+		return reconcile.Result{}, fmt.Errorf("reading the inputs of Probe %s: %w", request, err)
 	}
 	if pending(in) {
 		return reconcile.Result{}, nil
@@ -265,7 +265,8 @@ func (r *StatusReconciler) differences(csv *v1alpha1.ClusterServiceVersion, reco
 		return ""
 	}
 	const most = 5
-	return fmt.Sprintf("Since %s was installed, %s. It keeps what it was installed with. To have it take over what is there now: kubectl delete configmap -n %s %s",
+	return fmt.Sprintf("Annotations have changed since %s was installed: %s. Its Probe keeps the annotations from the installation. "+
+		"To use the current ones: kubectl delete configmap -n %s %s",
 		csv.Name, messages.List(found, most, "; "), r.OptIns.Namespace, optin.Name(record.Of))
 }
 
@@ -282,7 +283,7 @@ func (r *StatusReconciler) gateConflict(ctx context.Context, key types.Namespace
 	if c == nil || v1alpha1.IsGateReason(c.Reason) {
 		return "", nil
 	}
-	return fmt.Sprintf("The operator sets Upgradeable=%s (%s) in OperatorCondition %s itself: that stays, and this Probe has no effect there",
+	return fmt.Sprintf("The operator sets Upgradeable=%s (%s) in OperatorCondition %s itself, which overrides this Probe",
 		c.Status, c.Reason, condition.Name), nil
 }
 
@@ -413,7 +414,7 @@ func (r *StatusReconciler) targeting(ctx context.Context, namespace client.Objec
 	}
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the OperatorGroups that may select a namespace")
+		log.FromContext(ctx).Error(err, "Failed to list the OperatorGroups that may select a namespace")
 		return out
 	}
 	for i := range list.Items {
