@@ -140,7 +140,7 @@ func parse() (logr.Logger, error) {
 // readProbe reads the custom resources of one Probe. Its last error is the pod's termination message.
 func readProbe() error {
 	identity := flag.String("identity", "", "Identity of this reader, for the status of the Probe.")
-	plan := flag.String("plan", "", "What to read, as the manager wrote it.")
+	plan := flag.String("plan", "", "Resources, expressions and namespaces to read, as JSON from the manager.")
 	health := flag.String("health-probe-bind-address", ":8081", "Address of the /healthz and /readyz endpoints; 0 disables them.")
 	logger, err := parse()
 	if err != nil {

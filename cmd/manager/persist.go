@@ -40,7 +40,7 @@ func persist(ctx context.Context, log logr.Logger, healthAddress string, run fun
 		return err
 	}
 	pause := nextPause(os.Getenv(variablePause), time.Since(began))
-	log.Error(err, "The API server failed: the manager starts again", "after", pause.String())
+	log.Error(err, "The API server failed, restarting the manager", "after", pause.String())
 	serve(ctx, healthAddress, pause)
 	if ctx.Err() != nil {
 		return nil // it was asked to end
@@ -69,7 +69,7 @@ func serve(ctx context.Context, address string, during time.Duration) {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 		mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "the API server failed: waiting to start again", http.StatusServiceUnavailable)
+			http.Error(w, "the API server failed: waiting to restart", http.StatusServiceUnavailable)
 		})
 		server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Second}
 		go func() { _ = server.ListenAndServe() }() // without it, the kubelet restarts the container

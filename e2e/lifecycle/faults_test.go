@@ -352,7 +352,7 @@ func TestStartWithoutAPIServer(t *testing.T) {
 	v1 := testcatalog.Foo{Name: "patient", Version: "1.0.0"}
 	s := newStage(t, "patient", publish(t, v1))
 	sub := s.subscribe(t, "patient")
-	manager.AwaitLog(t, "The API server failed: the manager starts again", func() {})
+	manager.AwaitLog(t, "The API server failed, restarting the manager", func() {})
 
 	for _, c := range clients {
 		c.Mend()

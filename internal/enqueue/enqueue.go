@@ -18,7 +18,7 @@ func Listed[O client.Object](ctx context.Context, c client.Reader, list client.O
 	options ...client.ListOption,
 ) []reconcile.Request {
 	if err := c.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the objects that an event concerns", "list", fmt.Sprintf("%T", list))
+		log.FromContext(ctx).Error(err, "Failed to list the objects to enqueue", "list", fmt.Sprintf("%T", list))
 		return nil
 	}
 	var out []reconcile.Request

@@ -43,7 +43,7 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 func (d decoder) try(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (o runtime.Object, kind *schema.GroupVersionKind, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("its type does not take it: %v", r)
+			err = fmt.Errorf("decoding panicked: %v", r)
 		}
 	}()
 	return d.Decoder.Decode(data, defaults, into)

@@ -102,7 +102,7 @@ func (s source) client(version schema.GroupVersion) (rest.Interface, error) {
 	config.NegotiatedSerializer = oneByOne{serializer.WithoutConversionCodecFactory{CodecFactory: s.codecs}}
 	out, err := rest.RESTClientForConfigAndClient(config, s.http)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", version, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", version, err)
 	}
 	return out, nil
 }

@@ -127,7 +127,7 @@ func TestOneByOne(t *testing.T) {
 	for e := range recorder.Events {
 		got = append(got, e)
 	}
-	if len(got) != 4 || !strings.Contains(got[0], "Warning Undecodable It cannot be decoded") {
+	if len(got) != 4 || !strings.Contains(got[0], "Warning Undecodable The object cannot be decoded") {
 		t.Errorf("Events: %q", got)
 	}
 }

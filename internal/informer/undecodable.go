@@ -30,7 +30,7 @@ func NewUndecodable(registry prometheus.Registerer) (*Undecodable, error) {
 		kinds: map[schema.GroupVersionKind]map[types.UID]string{},
 		count: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "operator_status_undecodable_objects",
-			Help: "Objects that do not fit the Go type of their kind, and are not regarded.",
+			Help: "Objects that cannot be decoded and are ignored.",
 		}, []string{"group", "kind"}),
 	}
 	return out, registry.Register(out.count)
@@ -48,7 +48,7 @@ func (u *Undecodable) add(kind schema.GroupVersionKind, o *undecodable) {
 	u.publish(kind)
 	if !known {
 		u.Recorder.Eventf(&o.PartialObjectMetadata, nil, corev1.EventTypeWarning, v1alpha1.EventUndecodable, v1alpha1.EventActionRead,
-			"It cannot be decoded, and is not regarded until it is corrected: %s", apierror.Message(o.why, maxMessage))
+			"The object cannot be decoded and is ignored until it is corrected: %s", apierror.Message(o.why, maxMessage))
 	}
 }
 

@@ -30,7 +30,7 @@ func (a *accounts) own() (client.WithWatch, error) { return a.connect(a.config) 
 func (a *accounts) installer(account types.NamespacedName) (client.Client, error) {
 	out, err := a.watching(account)
 	if err != nil {
-		return nil, fmt.Errorf("as which the OperatorGroup has operators installed: %w", err)
+		return nil, fmt.Errorf("connecting as the OperatorGroup's service account: %w", err)
 	}
 	return out, nil
 }
@@ -51,7 +51,7 @@ func (a *accounts) watching(account types.NamespacedName) (client.WithWatch, err
 	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(account.Namespace, account.Name)}
 	out, err := a.connect(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client that acts as service account %s: %w", account, err)
+		return nil, fmt.Errorf("creating a client that acts as service account %s: %w", account, err)
 	}
 	a.byName.Store(account, out)
 	return out, nil

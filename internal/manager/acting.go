@@ -66,7 +66,7 @@ func asLifecycle(ctx context.Context, mgr ctrl.Manager, o Options, newCache cach
 		c.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mgr.GetRESTMapper(), nil }
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client that acts as %s: %w", config.Impersonate.UserName, err)
+		return nil, fmt.Errorf("creating a client that acts as %s: %w", config.Impersonate.UserName, err)
 	}
 	if err := mgr.Add(other); err != nil {
 		return nil, fmt.Errorf("adding the cache of %s: %w", config.Impersonate.UserName, err)

@@ -16,7 +16,7 @@ import (
 const writesFor = 10 * time.Second
 
 // errNotLeader is the error of a write that is not sent.
-var errNotLeader = errors.New("this manager may not be the leader any more: it does not write until it has renewed its lease")
+var errNotLeader = errors.New("this manager may no longer be the leader: it does not write until it has renewed its lease")
 
 // fence keeps a manager that has lost its lease from writing. Leader election alone does not: a process that was stopped for
 // a while, with its node or its container, continues where it was, before it notices that another leader has taken over.

@@ -45,7 +45,7 @@ func leaderLock(config *rest.Config, namespace, name, identity string) (resource
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for leader election: %w", err)
+		return nil, fmt.Errorf("creating a client for leader election: %w", err)
 	}
 	return resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, clients.CoreV1(), clients.CoordinationV1(),
 		resourcelock.ResourceLockConfig{Identity: identity})
@@ -75,7 +75,7 @@ func ownNamespace() (string, error) {
 	}
 	text, err := os.ReadFile(inClusterNamespace)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", errors.New("the manager runs outside a cluster, so that it has no namespace of its own: set --leader-election-namespace")
+		return "", errors.New("the manager runs outside a cluster, so it has no namespace of its own: set --leader-election-namespace")
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the manager's own namespace: %w", err)

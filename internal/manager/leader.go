@@ -30,17 +30,17 @@ func AwaitLeader(ctx context.Context, reader client.Reader, namespace string, co
 		case err != nil:
 			last = err.Error()
 		case ptr.Deref(lease.Spec.HolderIdentity, "") == "":
-			last = "no manager holds it"
+			last = "no manager holds the Lease"
 		case expired(lease, time.Now()):
 			last = fmt.Sprintf("%s has not renewed it since %s", *lease.Spec.HolderIdentity, lease.Spec.RenewTime.UTC().Format(time.RFC3339))
 		default:
-			fmt.Fprintf(out, "Lease %s: %s leads since %s\n", key, *lease.Spec.HolderIdentity, lease.Spec.AcquireTime.UTC().Format(time.RFC3339))
+			fmt.Fprintf(out, "Lease %s: %s has been the leader since %s\n", key, *lease.Spec.HolderIdentity, lease.Spec.AcquireTime.UTC().Format(time.RFC3339))
 			return true, nil
 		}
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for a manager to lead by Lease %s: %s: see the logs of the Deployments in namespace %s", key, last, namespace)
+		return fmt.Errorf("waiting for a manager to acquire Lease %s: %s: see the logs of the Deployments in namespace %s", key, last, namespace)
 	}
 	return nil
 }

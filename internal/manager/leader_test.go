@@ -26,11 +26,11 @@ func TestAwaitLeader(t *testing.T) {
 		controllers Controllers
 		want        string
 	}{
-		"Leads":     {"A manager that renews its Lease leads.", lease(leaseName, "pod_1", time.Second), ControllersAll, "system/operator-status: pod_1 leads since"},
-		"Status":    {"It is the same for the part that reports statuses.", lease(leaseName, "pod_1", time.Second), ControllersStatus, "pod_1 leads since"},
-		"Lifecycle": {"The loops have their own.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersLifecycle, "pod_2 leads since"},
+		"Leads":     {"A manager that renews its Lease leads.", lease(leaseName, "pod_1", time.Second), ControllersAll, "system/operator-status: pod_1 has been the leader since"},
+		"Status":    {"It is the same for the part that reports statuses.", lease(leaseName, "pod_1", time.Second), ControllersStatus, "pod_1 has been the leader since"},
+		"Lifecycle": {"The loops have their own.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersLifecycle, "pod_2 has been the leader since"},
 		"Other":     {"That of the loops shows nothing about the other.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersAll, `"operator-status" not found`},
-		"Released":  {"A manager that ends gives the Lease back.", lease(leaseName, "", time.Second), ControllersAll, "no manager holds it"},
+		"Released":  {"A manager that ends gives the Lease back.", lease(leaseName, "", time.Second), ControllersAll, "no manager holds the Lease"},
 		"Expired":   {"One that was killed does not.", lease(leaseName, "pod_1", time.Minute), ControllersAll, "pod_1 has not renewed it since"},
 	}
 	for name, tc := range cases {
@@ -44,7 +44,7 @@ func TestAwaitLeader(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if !strings.Contains(got, tc.want) || (err == nil) != strings.Contains(tc.want, "leads") {
+			if !strings.Contains(got, tc.want) || (err == nil) != strings.Contains(tc.want, "leader since") {
 				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})

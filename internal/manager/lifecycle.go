@@ -71,11 +71,11 @@ func (l *loops) start(ctx context.Context) error {
 	c, reader, global := mgr.GetClient(), mgr.GetAPIReader(), l.options.GlobalCatalogNamespace
 	asks, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
-		return fmt.Errorf("making a discovery client: %w", err)
+		return fmt.Errorf("creating a discovery client: %w", err)
 	}
 	kubernetes, err := asks.ServerVersion()
 	if err != nil {
-		return fmt.Errorf("asking the API server for its version: %w", err)
+		return fmt.Errorf("getting the version of the API server: %w", err)
 	}
 	contents := store.NewStore(global)
 	impersonate := l.accounts.installer

@@ -235,10 +235,10 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
 	var err error
 	if o.trust, err = apply.ParseTrust(o.TrustedCatalogs, o.GlobalCatalogNamespace); err != nil {
-		return nil, fmt.Errorf("reading which catalogs are trusted: %w", err)
+		return nil, fmt.Errorf("parsing the trusted catalogs: %w", err)
 	}
 	if o.allowed, err = store.ParseAllowed(o.CatalogAllowCIDR); err != nil {
-		return nil, fmt.Errorf("reading where catalogs may point: %w", err)
+		return nil, fmt.Errorf("parsing the addresses that catalogs may point to: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
@@ -285,7 +285,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 		LeaderElectionReleaseOnCancel:       true, // the process ends with the manager
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a manager: %w", err)
+		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
 	mgr := inPages{made}
 	undecodable.Recorder = mgr.GetEventRecorder(UserAgent)
@@ -324,7 +324,7 @@ func synced(of interface{ WaitForCacheSync(context.Context) bool }) healthz.Chec
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
 		if !of.WaitForCacheSync(ctx) {
-			return errors.New("still reading the cluster for the first time")
+			return errors.New("the caches have not synced yet")
 		}
 		return nil
 	}
@@ -334,7 +334,7 @@ func synced(of interface{ WaitForCacheSync(context.Context) bool }) healthz.Chec
 func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o Options, mode *lifecycle.Switch, newCache cache.NewCacheFunc,
 	identity string) error {
 	if err := mode.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("adding what decides who runs the loops: %w", err)
+		return fmt.Errorf("adding the lifecycle switch: %w", err)
 	}
 	installed, err := gateOnCRDs(ctx, mgr)
 	if err != nil {
@@ -461,7 +461,7 @@ func newOptIns(mgr ctrl.Manager, namespace string) (optIns, error) {
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
 	if err != nil {
-		return optIns{}, fmt.Errorf("making a cache of what operators declared: %w", err)
+		return optIns{}, fmt.Errorf("creating the cache of operators' declarations: %w", err)
 	}
 	return optIns{&optin.Store{Reader: records, Writer: mgr.GetClient(), Namespace: namespace}, records}, mgr.Add(records)
 }
@@ -517,7 +517,7 @@ func gateOnCRDs(ctx context.Context, mgr ctrl.Manager) (*crdGate, error) {
 func (g *crdGate) when(start func() error, kinds ...schema.GroupVersionKind) {
 	g.gate.Register(func() {
 		if err := g.startOnce(start, kinds); err != nil && g.ctx.Err() == nil {
-			g.failed <- fmt.Errorf("starting what waited for %s: %w", kinds[0].Kind, err)
+			g.failed <- fmt.Errorf("starting the controllers that need %s: %w", kinds[0].Kind, err)
 		}
 	}, kinds...)
 }

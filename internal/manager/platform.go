@@ -42,7 +42,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 	}
 	live, err := as.own()
 	if err != nil {
-		return fmt.Errorf("making a client for PlatformOperators: %w", err)
+		return fmt.Errorf("creating a client for PlatformOperators: %w", err)
 	}
 	reserved, err := platformoperatorstatus.ParseReserved(o.ReservedNamespaces)
 	if err != nil {
@@ -87,7 +87,7 @@ func addClusterOperator(mgr ctrl.Manager, installed *crdGate, inertia time.Durat
 func namespacedName(text string) (types.NamespacedName, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" {
-		return types.NamespacedName{}, fmt.Errorf("%q is no <namespace>/<name>", text)
+		return types.NamespacedName{}, fmt.Errorf("%q is not of the form <namespace>/<name>", text)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -25,7 +25,7 @@ func addTracing(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Opt
 	}
 	recorder := export.NewRecorder(mgr.GetAPIReader(), exporter, mgr.Elected(), log)
 	if err := mgr.Add(recorder); err != nil {
-		return fmt.Errorf("adding what exports traces: %w", err)
+		return fmt.Errorf("adding the trace recorder: %w", err)
 	}
 	installed.when(func() error {
 		informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.Subscription{}, cache.BlockUntilSynced(false))

@@ -157,7 +157,7 @@ func (c clients) as(identity types.NamespacedName) (rest.Interface, error) {
 	}
 	out, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for service account %s: %w", identity, err)
+		return nil, fmt.Errorf("creating a client for service account %s: %w", identity, err)
 	}
 	return out, nil
 }

@@ -157,7 +157,7 @@ func (s *source) review(now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil && min(s.silence(now), now-s.began) > silentFor {
-		s.log.Info("Reading everything again, since the API server sends nothing", "for", silentFor.String())
+		s.log.Info("Relisting, since the API server has sent nothing", "for", silentFor.String())
 		s.read(s.types)
 		s.began = now
 	}
