@@ -274,24 +274,24 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 			Message: fmt.Sprintf("%s: the cluster does not serve the kind %s", platformoperatorstatus.Title(o), o.GroupVersionKind())}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", platformoperatorstatus.Title(o))}
-	case lacksRight(err):
+	case lacksPermission(err):
 		return &condition.Problem{Reason: v1alpha1.ReasonForbidden,
 			Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted), as.permits())}
-	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !passes(err):
+	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !isTransient(err):
 		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted))}
 	}
 	return nil
 }
 
-// lacksRight reports whether RBAC denies a request. Quotas, admission policies and webhooks answer Forbidden, too.
-func lacksRight(err error) bool {
+// lacksPermission reports whether RBAC denies a request. Quotas, admission policies and webhooks answer Forbidden, too.
+func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) &&
 		(strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "attempting to grant RBAC permissions"))
 }
 
-// passes reports whether a client error may pass on retry.
-func passes(err error) bool {
+// isTransient reports whether a client error may pass on retry.
+func isTransient(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsUnauthorized(err)
 }

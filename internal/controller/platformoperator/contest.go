@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// readily is how often an object is written again at once after another client changed it.
-	readily = 3
+	// freeWrites is how often an object is written again at once after another client changed it.
+	freeWrites = 3
 
 	// longestContest is the longest interval between writes of an object that another client keeps changing.
 	longestContest = time.Minute
@@ -51,7 +51,7 @@ func (c *contests) write(o *unstructured.Unstructured, now time.Time) (may bool,
 		c.forget(now)
 		c.of[key] = contest{last.writes + 1, now}
 	}
-	if last.writes >= readily {
+	if last.writes >= freeWrites {
 		err = &contestError{o}
 	}
 	return may, err
@@ -67,10 +67,10 @@ func (c *contests) forget(now time.Time) {
 }
 
 func pauseAfter(writes int) time.Duration {
-	if writes < readily {
+	if writes < freeWrites {
 		return 0
 	}
-	return min(time.Second<<min(writes-readily, 10), longestContest)
+	return min(time.Second<<min(writes-freeWrites, 10), longestContest)
 }
 
 // contestError means that another client changes an object after each write.

@@ -186,10 +186,10 @@ func (c composer) candidates(ctx context.Context) ([]operatorsv1alpha1.Subscript
 	}), nil
 }
 
-// surroundings reads the existing objects that the composition depends on.
-func (c composer) surroundings(ctx context.Context, in *platformoperatorstatus.Inputs) (platformoperatorstatus.Surroundings, error) {
+// existing reads the existing objects that the composition depends on.
+func (c composer) existing(ctx context.Context, in *platformoperatorstatus.Inputs) (platformoperatorstatus.Existing, error) {
 	namespace := platformoperatorstatus.NewObject("v1", "Namespace", "", c.op.GetNamespaceToInstallIn())
-	out := platformoperatorstatus.Surroundings{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
+	out := platformoperatorstatus.Existing{DefaultCatalog: c.DefaultCatalog, NamespaceReserved: c.Reserved.Has(namespace.GetName())}
 	if usesNamespace(c.op) {
 		out.NamespaceOfOthers = namespace
 	} else {
@@ -235,15 +235,15 @@ func (c composer) compose(ctx context.Context, in *platformoperatorstatus.Inputs
 		in.Objects, err = c.kept(ctx)
 		return err
 	}
-	around, err := c.surroundings(ctx, in)
+	existing, err := c.existing(ctx, in)
 	if err != nil {
 		return err
 	}
-	if in.Barred = around.Bars(c.op); in.Barred != nil {
+	if in.Blocked = existing.BlockedBy(c.op); in.Blocked != nil {
 		in.Objects, err = c.kept(ctx)
 		return err
 	}
-	desired := platformoperatorstatus.Compose(c.op, around)
+	desired := platformoperatorstatus.Compose(c.op, existing)
 	if err := c.announce(ctx, desired); err != nil {
 		return err
 	}

@@ -46,8 +46,8 @@ type found struct {
 // maxFound is how many objects of a kind are collected in a namespace. One is enough to block the deletion.
 const maxFound = 20
 
-// keeps holds the kinds whose objects block the deletion of the namespace that they are in.
-var keeps = []schema.GroupVersionKind{
+// blockingKinds holds the kinds whose objects block the deletion of the namespace that they are in.
+var blockingKinds = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 	{Group: "apps", Version: "v1", Kind: "Deployment"},
@@ -87,8 +87,8 @@ func (c composer) contents(ctx context.Context, ref corev1.ObjectReference, out 
 	} else if live == nil {
 		return nil // it is not deleted
 	}
-	for _, kind := range keeps {
-		if err := c.look(ctx, kind, ref.Name, nil, out, isUsers); err != nil {
+	for _, kind := range blockingKinds {
+		if err := c.collect(ctx, kind, ref.Name, nil, out, isUsers); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 			}
 			seen[kind.CRD] = true
 			for _, namespace := range kind.Where(targets) {
-				if err := c.look(ctx, kind.GroupVersionKind, namespace, csv, out, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
+				if err := c.collect(ctx, kind.GroupVersionKind, namespace, csv, out, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
 					return err
 				}
 			}
@@ -158,9 +158,9 @@ func (c composer) operator(ctx context.Context,
 	return sub, out, nil
 }
 
-// look adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager cannot
+// collect adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager cannot
 // list them, look lists as the service accounts of the CSV, which may list the operator's own kinds.
-func (c composer) look(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data,
+func (c composer) collect(ctx context.Context, kind schema.GroupVersionKind, namespace string, csv *operatorsv1alpha1.ClusterServiceVersion, out *data,
 	counts func(*metav1.PartialObjectMetadata) bool) error {
 	readers := []client.WithWatch{c.Live}
 	if csv != nil {
@@ -222,11 +222,11 @@ func isUsers(o *metav1.PartialObjectMetadata) bool {
 		annotations["control-plane.alpha.kubernetes.io/leader"] != "":                  // a leader election lock
 		return false
 	}
-	return o.Kind != "ConfigMap" || !slices.Contains(furniture, o.GetName())
+	return o.Kind != "ConfigMap" || !slices.Contains(defaultConfigMaps, o.GetName())
 }
 
-// furniture holds the names of ConfigMaps that clusters create in every namespace.
-var furniture = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
+// defaultConfigMaps holds the names of ConfigMaps that clusters create in every namespace.
+var defaultConfigMaps = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
 
 // none reports whether nothing blocks the deletion.
 func (d data) none() bool { return len(d.found) == 0 && d.unread == "" }

@@ -68,7 +68,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (controller.Controller, 
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("platform-operator").
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Watches(&v1alpha1.PlatformOperator{}, r.itAndItsLike(), builder.WithPredicates(changed)).
+		Watches(&v1alpha1.PlatformOperator{}, r.enqueueSamePackage(), builder.WithPredicates(changed)).
 		Watches(&apiextensions.CustomResourceDefinition{}, r.kinds()).
 		WatchesRawSource(source.Func(r.departures.start)).
 		Build(r)
@@ -102,8 +102,8 @@ func (r *Reconciler) WatchOLM(mgr ctrl.Manager, c controller.Controller) error {
 	}))
 }
 
-// itAndItsLike enqueues a PlatformOperator and the others for its package, both the current and the previous one.
-func (r *Reconciler) itAndItsLike() handler.EventHandler {
+// enqueueSamePackage enqueues a PlatformOperator and the others for its package, both the current and the previous one.
+func (r *Reconciler) enqueueSamePackage() handler.EventHandler {
 	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object) {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		for _, request := range r.list(ctx, client.MatchingFields{IndexPackage: o.(*v1alpha1.PlatformOperator).Spec.Package.Name}) {

@@ -26,8 +26,8 @@ const (
 	EntrySubscription  = "subscription"
 )
 
-// Surroundings holds the existing objects that the composition depends on.
-type Surroundings struct {
+// Existing holds the existing objects that the composition depends on.
+type Existing struct {
 	// DefaultCatalog is the catalog of the packages whose PlatformOperator names none.
 	DefaultCatalog types.NamespacedName
 
@@ -57,7 +57,7 @@ type Desired struct {
 
 // Compose returns the objects that a PlatformOperator consists of. It is pure. It does not copy the PlatformOperator's
 // labels and annotations: a GitOps tool would take an object with its labels for one that it manages.
-func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
+func Compose(op *v1alpha1.PlatformOperator, existing Existing) []Desired {
 	if op.Spec.ManagementPolicy == v1alpha1.ManagementObserve {
 		return nil
 	}
@@ -67,18 +67,18 @@ func Compose(op *v1alpha1.PlatformOperator, around Surroundings) []Desired {
 			out = append(out, Desired{Entry: entry, Object: owned(op, o), Checks: checks})
 		}
 	}
-	add(EntryNamespace, nil, namespaceOf(op, around))
-	add(EntryOperatorGroup, nil, operatorGroupOf(op, around))
-	add(EntrySubscription, nil, subscriptionOf(op, around))
+	add(EntryNamespace, nil, namespaceOf(op, existing))
+	add(EntryOperatorGroup, nil, operatorGroupOf(op, existing))
+	add(EntrySubscription, nil, subscriptionOf(op, existing))
 	for _, r := range op.Spec.Resources {
 		add(r.Name, r.ReadinessChecks, resourceOf(r))
 	}
 	return out
 }
 
-// Bars returns why nothing may be created for a PlatformOperator, or nil. Any subject that administers the
+// BlockedBy returns why nothing may be created for a PlatformOperator, or nil. Any subject that administers the
 // namespace controls the operator's service accounts: with an OperatorGroup for all namespaces, the whole cluster.
-func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
+func (s Existing) BlockedBy(op *v1alpha1.PlatformOperator) *condition.Problem {
 	namespace := op.GetNamespaceToInstallIn()
 	switch {
 	case s.NamespaceReserved:
@@ -94,8 +94,8 @@ func (s Surroundings) Bars(op *v1alpha1.PlatformOperator) *condition.Problem {
 }
 
 // namespaceOf returns the Namespace to compose. It is nil if the spec names one of another owner, which is used as it is.
-func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
-	if op.Spec.Namespace != "" && around.NamespaceOfOthers != nil {
+func namespaceOf(op *v1alpha1.PlatformOperator, existing Existing) *unstructured.Unstructured {
+	if op.Spec.Namespace != "" && existing.NamespaceOfOthers != nil {
 		return nil
 	}
 	return NewObject("v1", "Namespace", "", op.GetNamespaceToInstallIn())
@@ -103,9 +103,9 @@ func namespaceOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructur
 
 // operatorGroupOf returns the OperatorGroup to compose: for all namespaces if the operator supports that, else for its
 // own. It is nil if the namespace has an OperatorGroup of another owner: a second one would stop every operator in it.
-func operatorGroupOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
+func operatorGroupOf(op *v1alpha1.PlatformOperator, existing Existing) *unstructured.Unstructured {
 	name := op.Name
-	for _, group := range sorted(op, around.Groups) {
+	for _, group := range sorted(op, existing.Groups) {
 		if !Controls(op, group) && !Consents(op, group) {
 			return nil
 		}
@@ -114,7 +114,7 @@ func operatorGroupOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstru
 	namespace := op.GetNamespaceToInstallIn()
 	out := NewObject(operatorsv1.GroupVersion.String(), "OperatorGroup", namespace, name)
 	out.Object["spec"] = map[string]any{}
-	if !supports(around.InstallModes, olm.InstallModeTypeAllNamespaces) && supports(around.InstallModes, olm.InstallModeTypeOwnNamespace) {
+	if !supports(existing.InstallModes, olm.InstallModeTypeAllNamespaces) && supports(existing.InstallModes, olm.InstallModeTypeOwnNamespace) {
 		out.Object["spec"] = map[string]any{"targetNamespaces": []any{namespace}}
 	}
 	return out
@@ -136,10 +136,10 @@ func catalogOf(op *v1alpha1.PlatformOperator, defaultCatalog types.NamespacedNam
 
 // subscriptionOf returns the Subscription to compose. It is always Manual: OLM would update an Automatic one without
 // evaluating the Probe. Unless spec.approval is Manual, the label lets operator-status approve, with OLM or without.
-func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstructured.Unstructured {
+func subscriptionOf(op *v1alpha1.PlatformOperator, existing Existing) *unstructured.Unstructured {
 	pkg := op.Spec.Package
-	catalog := catalogOf(op, around.DefaultCatalog)
-	out := NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.SubscriptionKind, op.GetNamespaceToInstallIn(), subscriptionName(op, around))
+	catalog := catalogOf(op, existing.DefaultCatalog)
+	out := NewObject(operatorsv1alpha1.GroupVersion.String(), operatorsv1alpha1.SubscriptionKind, op.GetNamespaceToInstallIn(), subscriptionName(op, existing))
 	if op.Spec.Approval != olm.ApprovalManual {
 		out.SetLabels(map[string]string{operatorsv1alpha1.LabelGate: operatorsv1alpha1.GateApproval})
 	}
@@ -164,8 +164,8 @@ func subscriptionOf(op *v1alpha1.PlatformOperator, around Surroundings) *unstruc
 
 // subscriptionName returns the name of an existing Subscription to the package, or else the PlatformOperator's. Its own
 // comes first, then one to adopt. One of another owner is a conflict: a second Subscription would interfere.
-func subscriptionName(op *v1alpha1.PlatformOperator, around Surroundings) string {
-	if subs := sorted(op, around.Subscriptions); len(subs) > 0 {
+func subscriptionName(op *v1alpha1.PlatformOperator, existing Existing) string {
+	if subs := sorted(op, existing.Subscriptions); len(subs) > 0 {
 		return subs[len(subs)-1].GetName()
 	}
 	return op.Name

@@ -21,7 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
-type around = func(*Surroundings)
+type existingChange = func(*Existing)
 
 // tracked adds the labels and annotations that Argo CD sets on an object that it syncs.
 func tracked(op *v1alpha1.PlatformOperator) {
@@ -53,9 +53,9 @@ func including(entries ...string) builder.Change {
 	}
 }
 
-// surrounded returns a cluster without any object of foo.
-func surrounded(changes ...around) Surroundings {
-	out := Surroundings{
+// existingWith returns a cluster without any object of foo.
+func existingWith(changes ...existingChange) Existing {
+	out := Existing{
 		DefaultCatalog: types.NamespacedName{Namespace: "global", Name: "operators"},
 	}
 	for _, change := range changes {
@@ -64,22 +64,22 @@ func surrounded(changes ...around) Surroundings {
 	return out
 }
 
-func namespaceOfOthers(s *Surroundings) {
+func namespaceOfOthers(s *Existing) {
 	s.NamespaceOfOthers = NewObject("v1", "Namespace", "", "foo")
 }
 
 // groups adds existing OperatorGroups, each as "name relation". With "of foo", PlatformOperator foo controls it; with
 // "for foo", foo may adopt it; without a relation, it belongs to another owner.
-func groups(those ...string) around {
-	return func(s *Surroundings) {
+func groups(those ...string) existingChange {
+	return func(s *Existing) {
 		for _, g := range those {
 			s.Groups = append(s.Groups, operatorsv1.OperatorGroup{ObjectMeta: belonging(g)})
 		}
 	}
 }
 
-func subscriptions(those ...string) around {
-	return func(s *Surroundings) {
+func subscriptions(those ...string) existingChange {
+	return func(s *Existing) {
 		for _, sub := range those {
 			s.Subscriptions = append(s.Subscriptions, operatorsv1alpha1.Subscription{
 				ObjectMeta: belonging(sub), Spec: &olm.SubscriptionSpec{Package: "foo"},
@@ -108,8 +108,8 @@ func belonging(words string) metav1.ObjectMeta {
 }
 
 // modes sets the install modes that the operator supports.
-func modes(supported ...olm.InstallModeType) around {
-	return func(s *Surroundings) {
+func modes(supported ...olm.InstallModeType) existingChange {
+	return func(s *Existing) {
 		for _, t := range []olm.InstallModeType{
 			olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeSingleNamespace, olm.InstallModeTypeMultiNamespace,
 			olm.InstallModeTypeAllNamespaces,
@@ -148,10 +148,10 @@ func outline(composed []Desired) []string {
 }
 
 type composeRow struct {
-	reason string
-	op     []builder.Change
-	around []around
-	want   []string
+	reason   string
+	op       []builder.Change
+	existing []existingChange
+	want     []string
 }
 
 func TestCompose(t *testing.T) {
@@ -160,7 +160,7 @@ func TestCompose(t *testing.T) {
 	} {
 		for name, tc := range rows {
 			t.Run(of+"/"+name, func(t *testing.T) {
-				op, s := builder.PlatformOperator(tc.op...), surrounded(tc.around...)
+				op, s := builder.PlatformOperator(tc.op...), existingWith(tc.existing...)
 				got := Compose(op, s)
 				if diff := cmp.Diff(tc.want, outline(got)); diff != "" {
 					t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
@@ -174,8 +174,8 @@ func TestCompose(t *testing.T) {
 				if diff := cmp.Diff(builder.PlatformOperator(tc.op...), op); diff != "" {
 					t.Errorf("the PlatformOperator, which may be the cache's, was changed:\n%s", diff)
 				}
-				if diff := cmp.Diff(surrounded(tc.around...), s); diff != "" {
-					t.Errorf("the surroundings, which may be the cache's, were changed:\n%s", diff)
+				if diff := cmp.Diff(existingWith(tc.existing...), s); diff != "" {
+					t.Errorf("the existing objects, which may be the cache's, were changed:\n%s", diff)
 				}
 				slices.Reverse(s.Groups)
 				slices.Reverse(s.Subscriptions)
@@ -286,13 +286,13 @@ func specRows() map[string]composeRow {
 		},
 		"NamespaceOfOthersNamed": {
 			reason: "One that is there is used as it is.",
-			op:     []builder.Change{builder.InNamespaceBar}, around: []around{namespaceOfOthers},
+			op:     []builder.Change{builder.InNamespaceBar}, existing: []existingChange{namespaceOfOthers},
 			want: elsewhere,
 		},
 		"NamespaceOfOthers": {
-			reason: "One that exists and is not named in the spec is a conflict, which is reported when it is applied.",
-			around: []around{namespaceOfOthers},
-			want:   []string{itsNamespace, itsGroup, itsSubscription},
+			reason:   "One that exists and is not named in the spec is a conflict, which is reported when it is applied.",
+			existing: []existingChange{namespaceOfOthers},
+			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Tracked": {
 			reason: "Labels and annotations stay where they are: Argo CD would take what bears them for its own, and delete it.",
@@ -325,65 +325,65 @@ func groupRows() map[string]composeRow {
 	none := []string{itsNamespace, itsSubscription}
 	return map[string]composeRow{
 		"AllModes": {
-			reason: "All namespaces come first.",
-			around: []around{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeAllNamespaces)},
-			want:   []string{itsNamespace, itsGroup, itsSubscription},
+			reason:   "All namespaces come first.",
+			existing: []existingChange{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeAllNamespaces)},
+			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"OwnNamespace": {
-			reason: "An operator that cannot look after all looks after its own.",
-			around: []around{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeMultiNamespace)},
-			want:   []string{itsNamespace, own, itsSubscription},
+			reason:   "An operator that cannot look after all looks after its own.",
+			existing: []existingChange{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeMultiNamespace)},
+			want:     []string{itsNamespace, own, itsSubscription},
 		},
 		"OwnNamespaceElsewhere": {
-			reason: "That is the one that it is installed in.",
-			op:     []builder.Change{builder.InNamespaceBar},
-			around: []around{modes(olm.InstallModeTypeOwnNamespace)},
+			reason:   "That is the one that it is installed in.",
+			op:       []builder.Change{builder.InNamespaceBar},
+			existing: []existingChange{modes(olm.InstallModeTypeOwnNamespace)},
 			want: []string{
 				`namespace: Namespace bar`, `operatorgroup: OperatorGroup bar/foo {"targetNamespaces":["bar"]}`,
 				strings.Replace(itsSubscription, "foo/foo", "bar/foo", 1),
 			},
 		},
 		"ModesUnknown": {
-			reason: "Before the operator exists its install modes are not known.",
-			around: []around{func(s *Surroundings) { s.InstallModes = []olm.InstallMode{} }},
-			want:   []string{itsNamespace, itsGroup, itsSubscription},
+			reason:   "Before the operator exists its install modes are not known.",
+			existing: []existingChange{func(s *Existing) { s.InstallModes = []olm.InstallMode{} }},
+			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"NeitherMode": {
-			reason: "An operator that supports neither needs target namespaces that only a user can choose: the status reports it.",
-			around: []around{modes(olm.InstallModeTypeSingleNamespace)},
-			want:   []string{itsNamespace, itsGroup, itsSubscription},
+			reason:   "An operator that supports neither needs target namespaces that only a user can choose: the status reports it.",
+			existing: []existingChange{modes(olm.InstallModeTypeSingleNamespace)},
+			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Ours": {
-			reason: "Our own stays.", around: []around{groups("foo of foo")}, want: group("foo"),
+			reason: "Our own stays.", existing: []existingChange{groups("foo of foo")}, want: group("foo"),
 		},
 		"OursAdopted": {
-			reason: "Also one that was adopted under another name.", around: []around{groups("theirs of foo, for foo")}, want: group("theirs"),
+			reason: "Also one that was adopted under another name.", existing: []existingChange{groups("theirs of foo, for foo")}, want: group("theirs"),
 		},
 		"Others": {
-			reason: "Beside somebody else's there is none of ours, since with two of them every operator of the namespace stops.",
-			around: []around{groups("theirs")}, want: none,
+			reason:   "Beside somebody else's there is none of ours, since with two of them every operator of the namespace stops.",
+			existing: []existingChange{groups("theirs")}, want: none,
 		},
 		"OthersOfOurName": {
-			reason: "Whatever its name.", around: []around{groups("foo")}, want: none,
+			reason: "Whatever its name.", existing: []existingChange{groups("foo")}, want: none,
 		},
 		"OursBesideOthers": {
-			reason: "Ours goes where another comes.", around: []around{groups("foo of foo", "theirs")}, want: none,
+			reason: "Ours goes where another comes.", existing: []existingChange{groups("foo of foo", "theirs")}, want: none,
 		},
 		"Consents": {
-			reason: "One whose owner lets us is taken over under its name.", around: []around{groups("theirs for foo")}, want: group("theirs"),
+			reason: "One whose owner lets us is taken over under its name.", existing: []existingChange{groups("theirs for foo")}, want: group("theirs"),
 		},
 		"ConsentsBesideOthers": {
-			reason: "But not beside one whose owner does not.", around: []around{groups("theirs for foo", "other")}, want: none,
+			reason: "But not beside one whose owner does not.", existing: []existingChange{groups("theirs for foo", "other")}, want: none,
 		},
 		"ConsentsToAnother": {
-			reason: "A consent is for the one that it names.", around: []around{groups("theirs for bar")}, want: none,
+			reason: "A consent is for the one that it names.", existing: []existingChange{groups("theirs for bar")}, want: none,
 		},
 		"ConsentsButControlled": {
-			reason: "What has a controller cannot be given away.", around: []around{groups("theirs of bar, for foo")}, want: none,
+			reason: "What has a controller cannot be given away.", existing: []existingChange{groups("theirs of bar, for foo")}, want: none,
 		},
 		"OursBesideConsenting": {
-			reason: "What is ours is not given up for one that could be.",
-			around: []around{groups("foo of foo", "a for foo")}, want: group("foo"),
+			reason:   "What is ours is not given up for one that could be.",
+			existing: []existingChange{groups("foo of foo", "a for foo")}, want: group("foo"),
 		},
 	}
 }
@@ -394,38 +394,38 @@ func subscriptionRows() map[string]composeRow {
 	}
 	return map[string]composeRow{
 		"Ours": {
-			reason: "Our own stays.", around: []around{subscriptions("foo of foo")}, want: named("foo"),
+			reason: "Our own stays.", existing: []existingChange{subscriptions("foo of foo")}, want: named("foo"),
 		},
 		"OursAdopted": {
-			reason: "Also one that was adopted under another name.",
-			around: []around{subscriptions("theirs of foo, for foo")}, want: named("theirs"),
+			reason:   "Also one that was adopted under another name.",
+			existing: []existingChange{subscriptions("theirs of foo, for foo")}, want: named("theirs"),
 		},
 		"Consents": {
-			reason: "One whose owner lets us is taken over under its name.",
-			around: []around{subscriptions("theirs for foo")}, want: named("theirs"),
+			reason:   "One whose owner lets us is taken over under its name.",
+			existing: []existingChange{subscriptions("theirs for foo")}, want: named("theirs"),
 		},
 		"OursBesideConsenting": {
-			reason: "But not where we have one.", around: []around{subscriptions("a for foo", "z of foo")}, want: named("z"),
+			reason: "But not where we have one.", existing: []existingChange{subscriptions("a for foo", "z of foo")}, want: named("z"),
 		},
 		"OursBesideOthers": {
-			reason: "Nor does somebody else's matter then.", around: []around{subscriptions("a", "foo of foo")}, want: named("foo"),
+			reason: "Nor does somebody else's matter then.", existing: []existingChange{subscriptions("a", "foo of foo")}, want: named("foo"),
 		},
 		"Others": {
-			reason: "Two Subscriptions to a package stop each other, so somebody else's is a conflict, which applying it states.",
-			around: []around{subscriptions("theirs")}, want: named("theirs"),
+			reason:   "Two Subscriptions to a package stop each other, so somebody else's is a conflict, which applying it states.",
+			existing: []existingChange{subscriptions("theirs")}, want: named("theirs"),
 		},
 		"OthersControlled": {
-			reason: "Also that of another PlatformOperator.", around: []around{subscriptions("theirs of bar, for foo")}, want: named("theirs"),
+			reason: "Also that of another PlatformOperator.", existing: []existingChange{subscriptions("theirs of bar, for foo")}, want: named("theirs"),
 		},
 		"ConsentsToAnother": {
-			reason: "A consent is for the one that it names.", around: []around{subscriptions("theirs for bar")}, want: named("theirs"),
+			reason: "A consent is for the one that it names.", existing: []existingChange{subscriptions("theirs for bar")}, want: named("theirs"),
 		},
 		"ConsentsBesideOthers": {
-			reason: "One whose owner lets us goes before one whose owner does not.",
-			around: []around{subscriptions("a", "z for foo")}, want: named("z"),
+			reason:   "One whose owner lets us goes before one whose owner does not.",
+			existing: []existingChange{subscriptions("a", "z for foo")}, want: named("z"),
 		},
 		"SeveralConsent": {
-			reason: "Of several it is always the same.", around: []around{subscriptions("b for foo", "a for foo")}, want: named("a"),
+			reason: "Of several it is always the same.", existing: []existingChange{subscriptions("b for foo", "a for foo")}, want: named("a"),
 		},
 	}
 }
@@ -507,7 +507,7 @@ func TestComposeResources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := builder.PlatformOperator(including("a", tc.manifest))
-			composed := Compose(op, surrounded())
+			composed := Compose(op, existingWith())
 			got := composed[len(composed)-1]
 			checkOwned(t, op, got.Object)
 			got.Object.SetOwnerReferences(nil)
@@ -534,7 +534,7 @@ func TestComposeWhole(t *testing.T) {
 		{Entry: "cr", Checks: builder.Checks(builder.NonEmpty("status.phase")), Object: builder.FromJSON(`{"apiVersion":"example.com/v1","kind":"Foo",
 			"metadata":{"name":"cr",` + metadata + `}}}`)},
 	}
-	if diff := cmp.Diff(want, Compose(op, surrounded())); diff != "" {
+	if diff := cmp.Diff(want, Compose(op, existingWith())); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
@@ -561,19 +561,19 @@ func TestLabel(t *testing.T) {
 func TestBars(t *testing.T) {
 	named := func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "foo" }
 	for name, tc := range map[string]struct {
-		reason string
-		op     []builder.Change
-		around []around
-		want   string
+		reason   string
+		op       []builder.Change
+		existing []existingChange
+		want     string
 	}{
 		"Own":      {"The namespace is its own, or will be.", nil, nil, ""},
-		"OfOthers": {"An existing namespace is a conflict if only the default names it.", nil, []around{namespaceOfOthers}, "Conflict"},
-		"Named":    {"A namespace that the spec names is used.", []builder.Change{named}, []around{namespaceOfOthers}, ""},
-		"Reserved": {"Unless the manager reserves it.", []builder.Change{named}, []around{reserved, namespaceOfOthers}, "NamespaceReserved"},
+		"OfOthers": {"An existing namespace is a conflict if only the default names it.", nil, []existingChange{namespaceOfOthers}, "Conflict"},
+		"Named":    {"A namespace that the spec names is used.", []builder.Change{named}, []existingChange{namespaceOfOthers}, ""},
+		"Reserved": {"Unless the manager reserves it.", []builder.Change{named}, []existingChange{reserved, namespaceOfOthers}, "NamespaceReserved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if problem := surrounded(tc.around...).Bars(builder.PlatformOperator(tc.op...)); problem != nil {
+			if problem := existingWith(tc.existing...).BlockedBy(builder.PlatformOperator(tc.op...)); problem != nil {
 				got = problem.Reason
 			}
 			if got != tc.want {
@@ -583,4 +583,4 @@ func TestBars(t *testing.T) {
 	}
 }
 
-func reserved(s *Surroundings) { s.NamespaceReserved = true }
+func reserved(s *Existing) { s.NamespaceReserved = true }

@@ -317,8 +317,8 @@ func TestComposeRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	for i := range uint64(rounds) {
-		generate := func() (*v1alpha1.PlatformOperator, Surroundings) {
-			return randomSurroundings(rand.New(rand.NewPCG(seed, i)))
+		generate := func() (*v1alpha1.PlatformOperator, Existing) {
+			return randomExisting(rand.New(rand.NewPCG(seed, i)))
 		}
 		op, s := generate()
 		got := Compose(op, s)
@@ -349,7 +349,7 @@ func TestComposeRandom(t *testing.T) {
 	}
 }
 
-func randomSurroundings(r *rand.Rand) (*v1alpha1.PlatformOperator, Surroundings) {
+func randomExisting(r *rand.Rand) (*v1alpha1.PlatformOperator, Existing) {
 	those := func() []string {
 		names := []string{"foo", "a", "b", "z"}
 		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -361,7 +361,7 @@ func randomSurroundings(r *rand.Rand) (*v1alpha1.PlatformOperator, Surroundings)
 	}
 	op := builder.PlatformOperator(pick(r, tracked, observing, builder.InNamespaceBar, approving(olm.ApprovalManual), configured(`{"env":[]}`)))
 	including("cr", pick(r, `{"apiVersion":"v1","kind":"Foo","metadata":{"name":"cr"}}`, `{}`, `[`, `null`))(op)
-	s := surrounded(groups(those()...), subscriptions(those()...))
+	s := existingWith(groups(those()...), subscriptions(those()...))
 	if oneIn(r, 2) {
 		namespaceOfOthers(&s)
 	}

@@ -64,7 +64,7 @@ func RefersTo(ref corev1.ObjectReference, o *unstructured.Unstructured) bool {
 
 // readiness returns whether an object is ready. The readiness of the Subscription is that of the operator.
 func (in Inputs) readiness(o Object) readiness.State {
-	if trouble := in.operatorTrouble(); o.Entry == EntrySubscription && (o.Problem == nil || in.early(o)) && trouble != nil {
+	if problem := in.operatorProblem(); o.Entry == EntrySubscription && (o.Problem == nil || in.early(o)) && problem != nil {
 		return in.operator()
 	}
 	if o.Problem != nil {
@@ -79,11 +79,11 @@ func (in Inputs) readiness(o Object) readiness.State {
 // operator returns whether the operator itself is ready.
 func (in Inputs) operator() readiness.State {
 	running := in.Running()
-	switch trouble := in.operatorTrouble(); {
-	case in.runsOn(trouble):
+	switch problem := in.operatorProblem(); {
+	case in.runsOn(problem):
 		return readiness.State{Ready: true}
-	case trouble != nil:
-		return readiness.State{Failing: true, Reason: trouble.Reason, Message: trouble.Message}
+	case problem != nil:
+		return readiness.State{Failing: true, Reason: problem.Reason, Message: problem.Message}
 	case running == nil:
 		return readiness.State{Reason: v1alpha1.ReasonInstalling, Message: in.waitingFor()}
 	}
@@ -95,10 +95,10 @@ func (in Inputs) operator() readiness.State {
 
 // runsOn reports whether the operator runs, even if its update has a problem. Until the PlatformOperator has been
 // Installed, any problem is one of the installation.
-func (in Inputs) runsOn(trouble *condition.Problem) bool {
+func (in Inputs) runsOn(problem *condition.Problem) bool {
 	running := in.Running()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
-	if running == nil || trouble != nil && (!was || slices.Contains(stopping, trouble.Reason)) {
+	if running == nil || problem != nil && (!was || slices.Contains(stopping, problem.Reason)) {
 		return false
 	}
 	return running.Status.Phase == olm.CSVPhaseSucceeded || in.replaced() && slices.Contains(yielding, running.Status.Phase)
@@ -122,20 +122,20 @@ func ready(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if running := in.Running(); running != nil {
 		c.Message = running.Name + " runs"
 	}
-	trouble := in.trouble()
-	if words, bad := in.unready(); len(words) > 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.unreadyReason(bad || trouble != nil), strings.Join(words, "; ")
+	problem := in.problem()
+	if reasons, bad := in.unready(); len(reasons) > 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, in.unreadyReason(bad || problem != nil), strings.Join(reasons, "; ")
 	}
-	if trouble != nil && !strings.Contains(c.Message, trouble.Message) {
-		c.Message += ", but: " + trouble.Message
+	if problem != nil && !strings.Contains(c.Message, problem.Message) {
+		c.Message += ", but: " + problem.Message
 	}
 	set(in, out, c)
 }
 
 // unready returns why each object is not ready, and whether any of them is failing.
-func (in Inputs) unready() (words []string, bad bool) {
+func (in Inputs) unready() (reasons []string, bad bool) {
 	report := func(title string, how readiness.State) {
-		words = append(words, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
+		reasons = append(reasons, fmt.Sprintf("%s is not ready (%s): %s", title, how.Reason, how.Message))
 		bad = bad || how.Failing
 	}
 	formatResources := false
@@ -150,7 +150,7 @@ func (in Inputs) unready() (words []string, bad bool) {
 			report("The operator", how)
 		}
 	}
-	return words, bad
+	return reasons, bad
 }
 
 // unreadyReason returns Degraded once an installed operator breaks, until all is ready again; else Failed or Creating.
@@ -187,7 +187,7 @@ func (in Inputs) regressed() bool {
 func failing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	now := in.Now
 	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
-	bad := in.trouble() != nil || c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
+	bad := in.problem() != nil || c.Status == metav1.ConditionFalse && (c.Reason == v1alpha1.ReasonFailed || c.Reason == v1alpha1.ReasonDegraded)
 	switch {
 	case !bad && out.FailingSince == nil, !bad && in.over(out):
 		out.FailingSince, out.QuietSince, out.FailingReason, out.FailingMessage = nil, nil, "", ""
@@ -209,7 +209,7 @@ func (in Inputs) over(out *v1alpha1.PlatformOperatorStatus) bool {
 
 // worst returns the problem to report as the cause: a failure first, then an object that is just not ready yet.
 func (in Inputs) worst() condition.Problem {
-	if p := in.trouble(); p != nil {
+	if p := in.problem(); p != nil {
 		return *p
 	}
 	worst := readiness.State{Ready: true}

@@ -53,8 +53,8 @@ type Inputs struct {
 	// Yields is true if one of the Duplicates is older: nothing is created for this one.
 	Yields bool
 
-	// Barred is why nothing is created or updated for it, or nil.
-	Barred *condition.Problem
+	// Blocked is why nothing is created or updated for it, or nil.
+	Blocked *condition.Problem
 
 	// NoOLM is true if the cluster has neither OLM nor the built-in loops of operator-status.
 	NoOLM bool
@@ -127,7 +127,7 @@ func (in Inputs) RetryAfter(status v1alpha1.PlatformOperatorStatus, quiet time.D
 	if slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Unwatched }) {
 		sooner(retry)
 	}
-	if in.Barred != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
+	if in.Blocked != nil || slices.ContainsFunc(in.Objects, func(o Object) bool { return o.Problem != nil }) {
 		sooner(BackOff(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced).LastTransitionTime, in.Now))
 	}
 	return out
@@ -257,8 +257,8 @@ func (in Inputs) unsynced() *condition.Problem {
 	if len(in.Duplicates) > 0 {
 		return in.duplicate()
 	}
-	if in.Barred != nil {
-		return in.Barred
+	if in.Blocked != nil {
+		return in.Blocked
 	}
 	var found *condition.Problem
 	var messages []string
@@ -293,13 +293,13 @@ func (in Inputs) duplicate() *condition.Problem {
 // a CSV that has run exists.
 func installed(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionInstalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling}
-	running, trouble := in.Running(), in.trouble()
+	running, problem := in.Running(), in.problem()
 	was := meta.IsStatusConditionTrue(in.Operator.Status.Conditions, v1alpha1.ConditionInstalled)
 	switch {
 	case running != nil && (was || meta.IsStatusConditionTrue(out.Conditions, v1alpha1.ConditionReady)):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonInstalled, running.Name+" is installed"
-	case trouble != nil:
-		c.Reason, c.Message = trouble.Reason, trouble.Message
+	case problem != nil:
+		c.Reason, c.Message = problem.Reason, problem.Message
 	case running == nil:
 		c.Message = in.waitingFor()
 	default:
@@ -404,29 +404,29 @@ func (in Inputs) replaced() bool {
 // updating reports whether an update is in progress, and not held.
 func (in Inputs) updating() bool { return in.replaced() && in.wait() == nil }
 
-// trouble returns the problem of the PlatformOperator, or nil.
-func (in Inputs) trouble() *condition.Problem {
+// problem returns the problem of the PlatformOperator, or nil.
+func (in Inputs) problem() *condition.Problem {
 	for _, o := range in.Objects {
 		if o.Problem != nil && !in.early(o) {
 			return o.Problem
 		}
 	}
-	return in.operatorTrouble()
+	return in.operatorProblem()
 }
 
 // early reports whether an object lacks a kind or a service account that the operator's installation may still create.
 func (in Inputs) early(o Object) bool {
-	brings := o.Problem.Reason == v1alpha1.ReasonKindNotFound || o.Problem.Reason == v1alpha1.ReasonServiceAccountMissing
-	return brings && in.Running() == nil
+	missingDependency := o.Problem.Reason == v1alpha1.ReasonKindNotFound || o.Problem.Reason == v1alpha1.ReasonServiceAccountMissing
+	return missingDependency && in.Running() == nil
 }
 
-// operatorTrouble returns the problem of the operator itself, or nil.
-func (in Inputs) operatorTrouble() *condition.Problem {
+// operatorProblem returns the problem of the operator itself, or nil.
+func (in Inputs) operatorProblem() *condition.Problem {
 	switch {
 	case in.Yields:
 		return in.duplicate()
-	case in.Barred != nil:
-		return in.Barred
+	case in.Blocked != nil:
+		return in.Blocked
 	case in.NoOLM:
 		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound,
 			Message: "The cluster does not serve Subscriptions: install OLM, or the built-in loops of operator-status (kubectl apply -k config/lifecycle)"}

@@ -40,7 +40,7 @@ type (
 // beginning returns the Inputs of foo once its objects exist, and nothing else has happened.
 func beginning(changes ...given) Inputs {
 	in := Inputs{Operator: builder.PlatformOperator(), DegradedInertia: 2 * time.Minute, Now: noon}
-	for _, d := range Compose(in.Operator, surrounded()) {
+	for _, d := range Compose(in.Operator, existingWith()) {
 		in.Objects = append(in.Objects, Object{Desired: d, Live: bearing(d.Object, types.UID("uid-"+d.Entry))})
 	}
 	return with(in, changes...)
@@ -128,7 +128,7 @@ func because(csv *clusterServiceVersion, reason olm.ConditionReason, message str
 }
 
 func supporting(csv *clusterServiceVersion, supported ...olm.InstallModeType) *clusterServiceVersion {
-	csv.Spec.InstallModes = surrounded(modes(supported...)).InstallModes
+	csv.Spec.InstallModes = existingWith(modes(supported...)).InstallModes
 	return csv
 }
 
@@ -821,7 +821,7 @@ func resourceRows() map[string]statusRow {
 		"NamespaceReserved": {
 			reason: "Where nothing may be made there is nothing to wait for.",
 			in: with(beginning(), func(in *Inputs) {
-				in.Objects, in.Barred = nil, &condition.Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
+				in.Objects, in.Blocked = nil, &condition.Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
 			}),
 			want: onItsWay("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
 				"UpToDate=False/SubscriptionNotFound"),
