@@ -41,8 +41,8 @@ func (r *StatusReconciler) targets(ctx context.Context, probe *v1alpha1.Probe, c
 // targets holds target namespaces: those that exist, or the empty one for all, and those that are missing.
 type targets struct{ existing, missing []string }
 
-// sortOut returns which target namespaces of a Probe exist. The Probe's own namespace always does.
-func (r *StatusReconciler) sortOut(ctx context.Context, probe *v1alpha1.Probe, namespaces []string) (out targets, err error) {
+// splitByExistence returns which target namespaces of a Probe exist. The Probe's own namespace always does.
+func (r *StatusReconciler) splitByExistence(ctx context.Context, probe *v1alpha1.Probe, namespaces []string) (out targets, err error) {
 	for _, name := range namespaces {
 		exists := name == metav1.NamespaceAll || name == probe.Namespace
 		if !exists {

@@ -80,7 +80,7 @@ func (r *StatusReconciler) isolate(ctx context.Context, probe *v1alpha1.Probe) (
 	if in.Pod.Account == "" || meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced) == nil {
 		status = probestatus.Compute(in) // no pod reports
 	}
-	r.reportBlind(probe, status, in.Now.Time)
+	r.reportReadFailure(probe, status, in.Now.Time)
 	result, err := r.write(ctx, probe, status, in.Now.Time)
 	if in.Pod.Problem != nil {
 		result.RequeueAfter = podRetry
@@ -186,7 +186,7 @@ func (r *StatusReconciler) deletePod(ctx context.Context, probe *v1alpha1.Probe)
 // forbidden returns the Problem that the manager lacks the ClusterRole of isolation in the namespace of a Probe, with
 // the command that grants it. If the manager has the ClusterRole, the Problem quotes the API server, which answers
 // the same to a request that a quota or a policy denies.
-func (r *StatusReconciler) forbidden(ctx context.Context, what string, probe *v1alpha1.Probe, err error) (*condition.Problem, error) {
+func (r *StatusReconciler) forbidden(ctx context.Context, action string, probe *v1alpha1.Probe, err error) (*condition.Problem, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: probe.Namespace, Group: appsv1.GroupName, Resource: "deployments", Verb: "create"},
 	}}
@@ -199,7 +199,7 @@ func (r *StatusReconciler) forbidden(ctx context.Context, what string, probe *v1
 	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 		"The manager may not %s for Probes in namespace %[2]s: %[3]s. To allow it: kubectl create rolebinding operator-status-isolation "+
 			"--namespace=%[2]s --clusterrole=operator-status-isolation-role --serviceaccount=%[4]s:operator-status-controller-manager",
-		what, probe.Namespace, apierror.Message(err, maxQuoted), r.Pods.Namespace)}, nil
+		action, probe.Namespace, apierror.Message(err, maxQuoted), r.Pods.Namespace)}, nil
 }
 
 // refused returns the Problem that the API server rejects the pod of a Probe.

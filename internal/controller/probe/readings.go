@@ -48,8 +48,8 @@ type budget struct{ namespace, all int }
 
 var watches = budget{namespace: 1000, all: 4000}
 
-// overdraws returns a Problem with reason TooManyWatches if the budget does not allow the Probe that many watches.
-func (r *readings) overdraws(probe types.NamespacedName, wanted int) *condition.Problem {
+// exceedsBudget returns a Problem with reason TooManyWatches if the budget does not allow the Probe that many watches.
+func (r *readings) exceedsBudget(probe types.NamespacedName, wanted int) *condition.Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	beside, all := 0, 0

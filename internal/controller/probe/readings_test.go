@@ -18,8 +18,8 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// TestOverdraws verifies that no Probe uses up the watches of others.
-func TestOverdraws(t *testing.T) {
+// TestExceedsBudget verifies that no Probe uses up the watches of others.
+func TestExceedsBudget(t *testing.T) {
 	kept := func(n int) map[reading]*watch.Subscription {
 		out := map[reading]*watch.Subscription{}
 		for i := range n {
@@ -46,7 +46,7 @@ func TestOverdraws(t *testing.T) {
 				{Namespace: "default", Name: "bar"}:   kept(tc.beside),
 				{Namespace: "elsewhere", Name: "foo"}: kept(tc.others),
 			}}
-			got := r.overdraws(probe, tc.want)
+			got := r.exceedsBudget(probe, tc.want)
 			if (got == nil) != (tc.message == "") || got != nil && (got.Reason != v1alpha1.ReasonTooManyWatches || !strings.Contains(got.Message, tc.message)) {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}

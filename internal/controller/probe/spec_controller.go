@@ -199,15 +199,15 @@ func annotated(probe *v1alpha1.Probe) bool {
 
 // done logs a change of a Probe. It ignores errors that only mean that the cache is stale: its next event enqueues
 // the Probe again.
-func done(ctx context.Context, what string, probe *v1alpha1.Probe, err error) error {
+func done(ctx context.Context, action string, probe *v1alpha1.Probe, err error) error {
 	switch {
 	case err == nil:
-		log.FromContext(ctx).Info("Updated Probe from CRD annotations", "by", what, "probe", client.ObjectKeyFromObject(probe))
+		log.FromContext(ctx).Info("Updated Probe from CRD annotations", "by", action, "probe", client.ObjectKeyFromObject(probe))
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		return nil
 	}
-	return fmt.Errorf("%s Probe %s to match the CRD annotations: %w", what, client.ObjectKeyFromObject(probe), err)
+	return fmt.Errorf("%s Probe %s to match the CRD annotations: %w", action, client.ObjectKeyFromObject(probe), err)
 }
 
 // SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition that it owns,

@@ -146,7 +146,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	in.Pod = left
 	status := probestatus.Compute(in)
-	r.reportBlind(probe, status, in.Now.Time)
+	r.reportReadFailure(probe, status, in.Now.Time)
 	result, err := r.write(ctx, probe, status, in.Now.Time)
 	if left != nil {
 		result.RequeueAfter = podRetry
@@ -180,7 +180,7 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (pro
 		return in, err
 	}
 	key, wanted := client.ObjectKeyFromObject(probe), plan.wanted()
-	if problem := r.readings.overdraws(key, len(wanted)); problem != nil {
+	if problem := r.readings.exceedsBudget(key, len(wanted)); problem != nil {
 		plan, wanted = plan.unread(*problem), nil
 	}
 	subs, refused, err := r.readings.keep(key, wanted)
@@ -218,7 +218,7 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 		return in, nil, err
 	}
 	in.Targets = operatorgroup.Hash(named)
-	targets, err := r.sortOut(ctx, probe, named)
+	targets, err := r.splitByExistence(ctx, probe, named)
 	if err != nil {
 		return in, nil, err
 	}
@@ -316,13 +316,13 @@ func (r *StatusReconciler) reportDifferences(probe *v1alpha1.Probe, status v1alp
 	}
 }
 
-// blindFor is how long a missing permission or service account may prevent reading before an Event reports it.
-const blindFor = 10 * time.Minute
+// readFailureDelay is how long a missing permission or service account may prevent reading before an Event reports it.
+const readFailureDelay = 10 * time.Minute
 
-// reportBlind emits one Event each time a Probe has been unable to read for blindFor.
-func (r *StatusReconciler) reportBlind(probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) {
-	c := blindness(status)
-	if c == nil || now.Sub(c.LastTransitionTime.Time) < blindFor {
+// reportReadFailure emits one Event each time a Probe has been unable to read for readFailureDelay.
+func (r *StatusReconciler) reportReadFailure(probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) {
+	c := readFailure(status)
+	if c == nil || now.Sub(c.LastTransitionTime.Time) < readFailureDelay {
 		return
 	}
 	since, loaded := r.blind.Swap(client.ObjectKeyFromObject(probe), c.LastTransitionTime.Unix())
@@ -331,8 +331,8 @@ func (r *StatusReconciler) reportBlind(probe *v1alpha1.Probe, status v1alpha1.Pr
 	}
 }
 
-// blindness returns the condition Synced of a Probe that lacks a permission or service account, otherwise nil.
-func blindness(status v1alpha1.ProbeStatus) *metav1.Condition {
+// readFailure returns the condition Synced of a Probe that lacks a permission or service account, otherwise nil.
+func readFailure(status v1alpha1.ProbeStatus) *metav1.Condition {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonForbidden && c.Reason != v1alpha1.ReasonNoIdentity {
 		return nil
@@ -348,13 +348,13 @@ func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 		(c.Reason == v1alpha1.ReasonTooManyWatches || c.Reason == v1alpha1.ReasonTooManyConditions) {
 		return time.Minute // another Probe may have freed some, which enqueues nothing
 	}
-	c := blindness(status)
+	c := readFailure(status)
 	if c == nil {
 		return 0
 	}
 	lasted := now.Sub(c.LastTransitionTime.Time)
 	if c.Reason == v1alpha1.ReasonNoIdentity {
-		return max(0, blindFor-lasted)
+		return max(0, readFailureDelay-lasted)
 	}
 	return min(max(lasted, time.Second), 30*time.Second)
 }

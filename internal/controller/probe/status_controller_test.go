@@ -91,7 +91,7 @@ func TestBlind(t *testing.T) {
 		{"And has just begun again.", 31 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
 	} {
 		now := start.Add(step.after)
-		r.reportBlind(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)
+		r.reportReadFailure(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)
 		got := len(recorder.Events)
 		for range got {
 			<-recorder.Events
