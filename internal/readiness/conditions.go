@@ -71,9 +71,9 @@ var troubles = map[string]bool{"Degraded": true, "Failed": true, "Reconciling": 
 // badNews returns the first condition, in the order of types, that reports a problem, or whose good news is outdated.
 func badNews(o *unstructured.Unstructured, types ...string) (objectCondition, bool) {
 	for _, t := range types {
-		c, there := objectConditionOf(o, t)
+		c, found := objectConditionOf(o, t)
 		isTrue := c.Status == metav1.ConditionTrue
-		if there && (isTrue == troubles[t] || isTrue && c.outdated) {
+		if found && (isTrue == troubles[t] || isTrue && c.outdated) {
 			return c, true
 		}
 	}
@@ -110,8 +110,8 @@ func stringIn(v any) string {
 	return s
 }
 
-// shown formats a value for a message.
-func shown(v any) string {
+// formatValue formats a value for a message.
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case string:
 		return strconv.Quote(messages.Clip(v, maxReadinessValue))

@@ -81,8 +81,8 @@ func hasFailed(reason, message string) State {
 	return State{Failing: true, Reason: ValidReason(reason, v1alpha1.ResourceFailing), Message: tidy(message)}
 }
 
-func outdated(what string) State {
-	return notReady("", what+" is of an earlier generation")
+func outdated(subject string) State {
+	return notReady("", subject+" is of an earlier generation")
 }
 
 func beingDeleted(o *unstructured.Unstructured) bool {
@@ -108,7 +108,7 @@ func problemOfCheck(c v1alpha1.ReadinessCheck) string {
 		case m == nil || m.Type == "":
 			return "matchCondition is missing"
 		case m.Status != metav1.ConditionTrue && m.Status != metav1.ConditionFalse && m.Status != metav1.ConditionUnknown:
-			return fmt.Sprintf("matchCondition.status is %s, and must be True, False or Unknown", shown(string(m.Status)))
+			return fmt.Sprintf("matchCondition.status is %s, and must be True, False or Unknown", formatValue(string(m.Status)))
 		}
 		return ""
 	case v1alpha1.CheckMatchString:
@@ -121,7 +121,7 @@ func problemOfCheck(c v1alpha1.ReadinessCheck) string {
 		}
 	case v1alpha1.CheckNonEmpty, v1alpha1.CheckMatchTrue, v1alpha1.CheckMatchFalse:
 	default:
-		return fmt.Sprintf("type is %s, which is not a valid type", shown(string(c.Type)))
+		return fmt.Sprintf("type is %s, which is not a valid type", formatValue(string(c.Type)))
 	}
 	return problemOfFieldPath(c.FieldPath)
 }
@@ -130,13 +130,13 @@ func problemOfFieldPath(path string) string {
 	segments, err := fieldpath.Parse(path)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("fieldPath is %s: %v", shown(path), err)
+		return fmt.Sprintf("fieldPath is %s: %v", formatValue(path), err)
 	case len(segments) == 0:
 		return "fieldPath is missing"
 	}
 	for _, s := range segments {
 		if s.Field == "*" {
-			return fmt.Sprintf("fieldPath is %s: with a wildcard it does not name one field", shown(path))
+			return fmt.Sprintf("fieldPath is %s: with a wildcard it does not name one field", formatValue(path))
 		}
 	}
 	return ""
@@ -173,11 +173,11 @@ func readsStatus(c v1alpha1.ReadinessCheck) bool {
 }
 
 func byCondition(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
-	got, there := objectConditionOf(o, c.MatchCondition.Type)
+	got, found := objectConditionOf(o, c.MatchCondition.Type)
 	switch {
-	case !there && c.MatchCondition.Status == metav1.ConditionUnknown:
+	case !found && c.MatchCondition.Status == metav1.ConditionUnknown:
 		return State{Ready: true} // an absent condition counts as Unknown
-	case !there:
+	case !found:
 		return notReady("", "Condition "+c.MatchCondition.Type+" is not set")
 	case got.outdated:
 		return outdated("Condition " + got.Type)
@@ -208,14 +208,14 @@ func byField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
 	switch c.Type {
 	case v1alpha1.CheckMatchString:
 		s, ok := got.(string)
-		passes, want = ok && s == c.MatchString, shown(c.MatchString)
+		passes, want = ok && s == c.MatchString, formatValue(c.MatchString)
 	case v1alpha1.CheckMatchInteger:
 		n, ok := integer(got)
-		passes, want = ok && n == *c.MatchInteger, shown(*c.MatchInteger)
+		passes, want = ok && n == *c.MatchInteger, formatValue(*c.MatchInteger)
 	case v1alpha1.CheckMatchTrue, v1alpha1.CheckMatchFalse:
 		b, ok := got.(bool)
 		expected := c.Type == v1alpha1.CheckMatchTrue
-		passes, want = ok && b == expected, shown(expected)
+		passes, want = ok && b == expected, formatValue(expected)
 	default: // NonEmpty
 		passes = true
 	}
@@ -225,7 +225,7 @@ func byField(o *unstructured.Unstructured, c v1alpha1.ReadinessCheck) State {
 	case o.GroupVersionKind().GroupKind() == secretKind: // a user who may read the status may not be allowed to read the Secret
 		return notReady("", fmt.Sprintf("%s is not %s", path, want))
 	default:
-		return notReady("", fmt.Sprintf("%s is %s, not %s", path, shown(got), want))
+		return notReady("", fmt.Sprintf("%s is %s, not %s", path, formatValue(got), want))
 	}
 }
 
@@ -241,13 +241,13 @@ func ofKind(o *unstructured.Unstructured) State {
 	known := kstatus.GetLegacyConditionsFn(o) != nil
 	switch {
 	case err == nil && res.Status == kstatus.FailedStatus:
-		if c, there := badNews(o, "Failed", "PodScheduled"); there && known && !c.outdated {
+		if c, found := badNews(o, "Failed", "PodScheduled"); found && known && !c.outdated {
 			return ofCondition(c, true) // of a Job or a Pod, for which kstatus has its own message
 		}
 		return hasFailed(messageOf(res))
 	case !known:
 		// kstatus evaluates Ready and Reconciling, but not the others, nor observedGeneration of a condition.
-		if c, there := badNews(o, "Degraded", "Reconciling", "Ready", "Available"); there {
+		if c, found := badNews(o, "Degraded", "Reconciling", "Ready", "Available"); found {
 			return ofCondition(c, c.Type == "Degraded")
 		}
 	}
@@ -257,18 +257,18 @@ func ofKind(o *unstructured.Unstructured) State {
 	case res.Status == kstatus.CurrentStatus:
 		return State{Ready: true}
 	case known:
-		return underWay(o, res)
+		return inProgress(o, res)
 	default:
 		return notReady("", cmp.Or(res.Message, "It is "+res.Status.String()))
 	}
 }
 
-// underWay returns the readiness of an object of a built-in kind that is not ready yet. It joins the message
+// inProgress returns the readiness of an object of a built-in kind that is not ready yet. It joins the message
 // of kstatus, which has counts, and that of the condition. The reasons of kstatus are omitted: nothing else uses them.
-func underWay(o *unstructured.Unstructured, res *kstatus.Result) State {
-	c, there := badNews(o, "Reconciling", "ReplicaFailure", "PodScheduled", "Progressing", "Available", "Ready")
+func inProgress(o *unstructured.Unstructured, res *kstatus.Result) State {
+	c, found := badNews(o, "Reconciling", "ReplicaFailure", "PodScheduled", "Progressing", "Available", "Ready")
 	switch {
-	case !there || c.outdated:
+	case !found || c.outdated:
 		return notReady("", res.Message)
 	case c.Message == "" || c.Message == res.Message:
 		return notReady(c.Reason, res.Message)
@@ -280,17 +280,17 @@ func underWay(o *unstructured.Unstructured, res *kstatus.Result) State {
 // ofClusterExtension evaluates the conditions of a ClusterExtension of OLM v1. It is done if Progressing has
 // reason Succeeded and is True or, in newer versions, False. Other False are final; reason Retrying reports an error.
 func ofClusterExtension(o *unstructured.Unstructured) State {
-	progressing, there := objectConditionOf(o, "Progressing")
+	progressing, found := objectConditionOf(o, "Progressing")
 	installed, known := objectConditionOf(o, "Installed")
 	done := progressing.Status != metav1.ConditionUnknown && progressing.Reason == "Succeeded" && !progressing.outdated
 	switch {
-	case there && !done:
+	case found && !done:
 		return ofCondition(progressing, progressing.Status == metav1.ConditionFalse || progressing.Reason == "Retrying")
 	case !known:
 		return notReady("", "Condition Installed is not set")
 	case installed.outdated || installed.Status != metav1.ConditionTrue:
 		return ofCondition(installed, false)
-	case !there:
+	case !found:
 		return notReady("", "Condition Progressing is not set")
 	}
 	return State{Ready: true}
@@ -306,11 +306,11 @@ func computeKind(o *unstructured.Unstructured) (res *kstatus.Result, err error) 
 	if status := o.Object["status"]; status != nil {
 		fields, ok := status.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("status is %s, not an object", shown(status))
+			return nil, fmt.Errorf("status is %s, not an object", formatValue(status))
 		}
 		if conditions := fields["conditions"]; conditions != nil {
 			if _, ok := conditions.([]any); !ok {
-				return nil, fmt.Errorf("status.conditions is %s, not a list", shown(conditions))
+				return nil, fmt.Errorf("status.conditions is %s, not a list", formatValue(conditions))
 			}
 		}
 	}

@@ -312,7 +312,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		for _, initial := range []*whole{nil, {Object: noMeta}} {
+		for _, initial := range []*objectBatch{nil, {Object: noMeta}} {
 			t.Run(fmt.Sprintf("%s/initial=%t", name, initial != nil), func(t *testing.T) {
 				text := `{"type":"ERROR","object":` + tc.object + `}`
 				s := &eventStream{decoder: decoderOf(strings.NewReader(text), askedNumbers()), initial: initial}
@@ -438,10 +438,10 @@ func TestDecodeInitial(t *testing.T) {
 	text := event("ADDED", "a", "True") + event("ADDED", "b", "True") + bookmark + event("ADDED", "c", "False") +
 		event("MODIFIED", "b", "Unknown") + event("DELETED", "a", "True") + event("DELETED", "z", "True") + end +
 		event("DELETED", "c", "False")
-	s := &eventStream{decoder: decoderOf(strings.NewReader(text), askedNumbers()), initial: &whole{Object: noMeta}}
+	s := &eventStream{decoder: decoderOf(strings.NewReader(text), askedNumbers()), initial: &objectBatch{Object: noMeta}}
 
 	kind, o, err := s.Decode()
-	w, ok := o.(*whole)
+	w, ok := o.(*objectBatch)
 	if err != nil || kind != apiwatch.Added || !ok {
 		t.Fatalf("want the list as one object that is added, got %v %T %v", kind, o, err)
 	}

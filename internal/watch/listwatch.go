@@ -52,7 +52,7 @@ func (l listWatch) list(ctx context.Context, options metav1.ListOptions) (*page,
 	if err != nil {
 		return nil, err
 	}
-	return &page{ListMeta: meta, Items: []whole{{Object: noMeta, contents: objects}}}, nil
+	return &page{ListMeta: meta, Items: []objectBatch{{Object: noMeta, contents: objects}}}, nil
 }
 
 // WatchWithContext watches the target's objects.
@@ -68,7 +68,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	}
 	events := &eventStream{decoder: newDecoder(body, l.types, l.heard), body: body}
 	if initial {
-		events.initial = &whole{Object: noMeta, streamed: true}
+		events.initial = &objectBatch{Object: noMeta, streamed: true}
 	} else {
 		l.worked()
 	}
@@ -114,7 +114,7 @@ type eventStream struct {
 	body    io.ReadCloser
 
 	// initial collects the initial list until it is complete. end is the bookmark that ends it.
-	initial *whole
+	initial *objectBatch
 	end     *object
 }
 

@@ -63,7 +63,7 @@ func (s script) delete(name string)             { _ = s.Delete(s.object(name, ""
 
 // replace replaces all objects, in that many pages.
 func (s script) replace(pages int, objects map[string]string) {
-	lists := make([]whole, pages)
+	lists := make([]objectBatch, pages)
 	i := 0
 	for name, conditions := range objects {
 		o := s.object(name, conditions)

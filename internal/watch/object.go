@@ -72,26 +72,26 @@ func (c *contents) merge(d contents) {
 	}
 }
 
-// whole holds all objects of an initial list, or of one page. The Reflector gets them as one object, because it buffers
+// objectBatch holds all objects of an initial list, or of one page. The Reflector gets them as one object, because it buffers
 // separate objects until the list is complete, which takes several times the memory of contents.
-type whole struct {
+type objectBatch struct {
 	metav1.Object
 	contents
 	streamed bool // whether it is from a watch, which then continues
 }
 
-func (w *whole) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-func (w *whole) DeepCopyObject() runtime.Object   { c := *w; return &c }
+func (w *objectBatch) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (w *objectBatch) DeepCopyObject() runtime.Object   { c := *w; return &c }
 
 // page is a list response.
 type page struct {
 	metav1.TypeMeta
 	metav1.ListMeta
-	Items []whole
+	Items []objectBatch
 }
 
 func (p *page) DeepCopyObject() runtime.Object {
 	c := *p
-	c.Items = append([]whole(nil), p.Items...)
+	c.Items = append([]objectBatch(nil), p.Items...)
 	return &c
 }

@@ -224,7 +224,7 @@ func (r reading) Replace(items []any, _ string) error {
 	all := contents{objects: map[string]uint32{}}
 	streamed := false
 	for _, item := range items {
-		w := item.(*whole)
+		w := item.(*objectBatch)
 		streamed = w.streamed
 		if len(all.objects) == 0 && w.objects != nil {
 			all = w.contents

@@ -317,11 +317,11 @@ func (sub *Subscription) moved(s *source, key string, before, after state) {
 	if before.listed() {
 		sub.unlist(sub.entry(key, before.bits))
 	}
-	shown := false
+	isListed := false
 	if after.listed() {
-		shown = sub.list(sub.entry(key, after.bits))
+		isListed = sub.list(sub.entry(key, after.bits))
 	}
-	held := shown && after.has(blocks) && !before.has(blocks)
+	held := isListed && after.has(blocks) && !before.has(blocks)
 	sub.request.Notify(held || !sub.counts.sameKind(counts))
 }
 

@@ -112,7 +112,7 @@ func TestController(t *testing.T) {
 	complete(t, c, version, configv1.PartialUpdate, "4.20.1")
 	await(t, c, "operator=4.20.0", "Progressing=False/PlatformOperatorsInstalled: Every PlatformOperator is installed, and none is being updated. "+
 		"Release 4.20.1 is reported once")
-	tells(t, c, version, "Working towards 4.20.1: 5 of 9 done (55% complete), waiting on platform-operators")
+	reportProgress(t, c, version, "Working towards 4.20.1: 5 of 9 done (55% complete), waiting on platform-operators")
 	await(t, c, "operator=4.20.1", "Progressing=False/PlatformOperatorsInstalled")
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
 	await(t, c, "Progressing=True/PlatformOperatorsUpdating: Waiting for 1 of 2 PlatformOperators: foo (Installing): Waiting for foo.v2",
@@ -137,7 +137,7 @@ func TestController(t *testing.T) {
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v2 is installed")
 	})
-	tells(t, c, version, "Working towards 4.20.2: 5 of 9 done (55% complete), waiting on platform-operators")
+	reportProgress(t, c, version, "Working towards 4.20.2: 5 of 9 done (55% complete), waiting on platform-operators")
 	await(t, c, "operator=4.20.2", "Progressing=False/PlatformOperatorsInstalled")
 
 	t.Log("a platform of nothing is well, and the object may go and come again")

@@ -92,7 +92,7 @@ func TestInstallation(t *testing.T) {
 	if err := release.Check(current(t, c, co), false); err == nil {
 		t.Errorf("the update goes on before it waits here:\n%s", testcluster.Print(co))
 	}
-	tells(t, c, version, "Working towards 2.0.0: 7 of 9 done (77% complete), waiting on platform-operators")
+	reportProgress(t, c, version, "Working towards 2.0.0: 7 of 9 done (77% complete), waiting on platform-operators")
 	await(t, c, "operator=2.0.0", "Progressing=False/PlatformOperatorsInstalled")
 	if err := release.Check(current(t, c, co), false); err != nil {
 		t.Errorf("the update goes on waiting: %v", err)
@@ -163,11 +163,11 @@ func complete(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVer
 	}
 	version.Status.Desired = configv1.Release{Version: release, Image: entry.Image}
 	version.Status.VersionHash = "hash"
-	tells(t, c, version, "Working towards "+release+": 1 of 9 done (11% complete)")
+	reportProgress(t, c, version, "Working towards "+release+": 1 of 9 done (11% complete)")
 }
 
-// tells records the progress of the Cluster Version Operator in the ClusterVersion.
-func tells(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersion, progress string) {
+// reportProgress records the progress of the Cluster Version Operator in the ClusterVersion.
+func reportProgress(t testing.TB, c *testcluster.Cluster, version *configv1.ClusterVersion, progress string) {
 	t.Helper()
 	version.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{
 		Type: configv1.OperatorProgressing, Status: configv1.ConditionTrue, Message: progress, LastTransitionTime: metav1.Now(),

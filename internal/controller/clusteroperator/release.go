@@ -66,8 +66,8 @@ func reached(status *configv1.ClusterVersionStatus, release string) bool {
 		return true
 	}
 	return slices.ContainsFunc(status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
-		tells := c.Type == configv1.OperatorProgressing || c.Type == clusterVersionFailing
-		return tells && c.Status == configv1.ConditionTrue && slices.Contains(strings.FieldsFunc(c.Message, outsideName), singleton.Name)
+		reports := c.Type == configv1.OperatorProgressing || c.Type == clusterVersionFailing
+		return reports && c.Status == configv1.ConditionTrue && slices.Contains(strings.FieldsFunc(c.Message, outsideName), singleton.Name)
 	})
 }
 

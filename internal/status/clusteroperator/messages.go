@@ -17,18 +17,18 @@ const (
 	// maxMessage is the maximum length of the message for each of them, in characters.
 	maxMessage = 300
 
-	nothingThere = "No PlatformOperator exists"
+	noPlatformOperators = "No PlatformOperator exists"
 )
 
 // waiting returns a message with the number of PlatformOperators that are waited for, and why each of them takes time.
-func (p platform) waiting(whom group, what string) string {
+func (p platform) waiting(waitedFor group, suffix string) string {
 	switch {
 	case p.settles:
 		return "Waiting for the PlatformOperators of the release to be created"
-	case whom.size == 0:
+	case waitedFor.size == 0:
 		return "Waiting for the release of the cluster to be known"
 	}
-	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", whom.size, len(p.names), what, whom.list(operator.whyMoving))
+	return fmt.Sprintf("Waiting for %d of %d PlatformOperators%s: %s", waitedFor.size, len(p.names), suffix, waitedFor.list(operator.whyMoving))
 }
 
 // list joins the results of why for the named PlatformOperators, and the number of those not named.

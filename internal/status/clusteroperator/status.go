@@ -78,7 +78,7 @@ func Compute(in Inputs) (configv1.ClusterOperatorStatus, time.Duration) {
 	if left := in.untilRelated(); left > 0 {
 		return *out, left
 	}
-	p := look(in)
+	p := summarize(in)
 	if left := p.untilDescribed(out); left > 0 {
 		p.described = true
 		if p.lasts == 0 || left < p.lasts {
@@ -129,8 +129,8 @@ func (in Inputs) expected() []string {
 	return out
 }
 
-// look groups the PlatformOperators in one pass. It ignores those that are being deleted.
-func look(in Inputs) platform {
+// summarize groups the PlatformOperators in one pass. It ignores those that are being deleted.
+func summarize(in Inputs) platform {
 	p := platform{Inputs: in, names: make([]string, 0, len(in.Operators))}
 	for i := range in.Operators {
 		o := read(&in.Operators[i])
@@ -237,7 +237,7 @@ func available(p platform, out *configv1.ClusterOperatorStatus) {
 	case written(out) == nil:
 		c = condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonInstalling, p.waiting(p.missing, " to be installed")}
 	case len(p.names) == 0:
-		c.reason, c.message = platformv1alpha1.ClusterReasonNone, nothingThere
+		c.reason, c.message = platformv1alpha1.ClusterReasonNone, noPlatformOperators
 	case p.missing.size == 0:
 		c.reason, c.message = platformv1alpha1.ClusterReasonInstalled, "Every PlatformOperator is installed"
 	default:
@@ -259,7 +259,7 @@ func progressing(p platform, out *configv1.ClusterOperatorStatus) {
 	case p.moving.size > 0:
 		c.reason, c.message = platformv1alpha1.ClusterReasonUpdating, p.waiting(p.moving, "")
 	case len(p.names) == 0:
-		c = condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonNone, nothingThere}
+		c = condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonNone, noPlatformOperators}
 	default:
 		c = condition{metav1.ConditionFalse, platformv1alpha1.ClusterReasonInstalled,
 			"Every PlatformOperator is installed, and none is being updated"}
@@ -282,14 +282,14 @@ func degraded(p platform, out *configv1.ClusterOperatorStatus) {
 		c = condition{metav1.ConditionTrue, platformv1alpha1.ClusterReasonFailing,
 			"Failing for " + duration.HumanDuration(p.DegradedInertia) + " or longer: " + p.failing.list(operator.whyFailing)}
 	case len(p.names) == 0:
-		c.reason, c.message = platformv1alpha1.ClusterReasonNone, nothingThere
+		c.reason, c.message = platformv1alpha1.ClusterReasonNone, noPlatformOperators
 	}
 	p.set(out, configv1.OperatorDegraded, c)
 }
 
 // Failing returns the names of the PlatformOperators that make the ClusterOperator Degraded, as far as a message names
 // them.
-func Failing(in Inputs) string { return look(in).failing.list(operator.itsName) }
+func Failing(in Inputs) string { return summarize(in).failing.list(operator.itsName) }
 
 // untilDescribed returns how long the message of Degraded stays as it is; zero or less if it may be written.
 func (p platform) untilDescribed(out *configv1.ClusterOperatorStatus) time.Duration {
