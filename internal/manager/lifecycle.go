@@ -61,7 +61,7 @@ func (l *loops) start(ctx context.Context) error {
 		return nil //nolint:nilerr // the manager ended before it was ever ours to run them
 	}
 	done()
-	around := func(r reconcile.Reconciler) reconcile.Reconciler {
+	onlyInMode := func(r reconcile.Reconciler) reconcile.Reconciler {
 		return l.mode.While(lifecycle.Builtin, lifecycle.TolerateTerminating(r))
 	}
 	mgr, err := asLifecycle(ctx, l.mgr, l.options, l.newCache)
@@ -69,11 +69,11 @@ func (l *loops) start(ctx context.Context) error {
 		return err
 	}
 	c, reader, global := mgr.GetClient(), mgr.GetAPIReader(), l.options.GlobalCatalogNamespace
-	asks, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	kubernetes, err := asks.ServerVersion()
+	kubernetes, err := discoveryClient.ServerVersion()
 	if err != nil {
 		return fmt.Errorf("getting the version of the API server: %w", err)
 	}
@@ -84,7 +84,7 @@ func (l *loops) start(ctx context.Context) error {
 	if reach.APIServer, err = apiServerAddresses(ctx, mgr.GetConfig(), reader); err != nil {
 		return err
 	}
-	catalogs := &store.Reconciler{Store: contents, Dir: l.options.CatalogDir, Reach: reach, Discovery: asks}
+	catalogs := &store.Reconciler{Store: contents, Dir: l.options.CatalogDir, Reach: reach, Discovery: discoveryClient}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
 	recorder := mgr.GetEventRecorder(UserAgent)
 	resolved, err := metrics.NewResolution(registry.Registry)
@@ -97,22 +97,22 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	rights := apply.NewRights(mgr)
 	plans := &installplan.Reconciler{
-		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Kubernetes: asks, Records: records, Trust: l.options.trust, Rights: rights,
+		Client: c, Reader: reader, As: impersonate, Catalogs: contents, Kubernetes: discoveryClient, Records: records, Trust: l.options.trust, Rights: rights,
 		OptIns: &optin.Store{Reader: reader, Writer: c, Namespace: l.options.Namespace},
 		Live:   liveReads(mgr, l.options), ProbeReader: l.probeReader, HideForeignNames: l.options.HideForeignNames, Recorder: recorder, Now: time.Now,
 	}
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Records: records, Trust: l.options.trust, Rights: rights,
-		Recorder: recorder, Kubernetes: *kubernetes, Discovery: asks, Now: time.Now,
+		Recorder: recorder, Kubernetes: *kubernetes, Discovery: discoveryClient, Now: time.Now,
 	}
 	for _, setup := range []func() error{
-		func() error { return catalogs.SetupWithManager(mgr, around) },
+		func() error { return catalogs.SetupWithManager(mgr, onlyInMode) },
 		func() error { return catalogs.Seed(ctx) },
-		func() error { return subscriptions.SetupWithManager(mgr, around) },
-		func() error { return plans.SetupWithManager(mgr, contents.Changes, around) },
-		func() error { return groups.SetupWithManager(mgr, around) },
-		func() error { return csvs.SetupWithManager(ctx, mgr, around) },
+		func() error { return subscriptions.SetupWithManager(mgr, onlyInMode) },
+		func() error { return plans.SetupWithManager(mgr, contents.Changes, onlyInMode) },
+		func() error { return groups.SetupWithManager(mgr, onlyInMode) },
+		func() error { return csvs.SetupWithManager(ctx, mgr, onlyInMode) },
 	} {
 		if err := setup(); err != nil {
 			return fmt.Errorf("adding the built-in loops: %w", err)

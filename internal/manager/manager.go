@@ -243,7 +243,7 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	config = rest.CopyConfig(config)
 	config.UserAgent = UserAgent
 	config.QPS = -1 // API priority and fairness limits enough
-	config.Wrap(impatient)
+	config.Wrap(withTimeout)
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -431,15 +431,15 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 
 // addBridges adds the controllers for OLM's Subscriptions and InstallPlans, which act while OLM runs the loops.
 func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store) error {
-	around := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
+	onlyInMode := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
 	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, OptIns: optIns, Now: time.Now}
-	if err := subscriptions.SetupWithManager(mgr, around); err != nil {
+	if err := subscriptions.SetupWithManager(mgr, onlyInMode); err != nil {
 		return fmt.Errorf("adding the bridge to OLM's Subscriptions: %w", err)
 	}
 	approvals := &olm.ApprovalReconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), OptIns: optIns, Live: liveReads(mgr, o), Identity: identity, Recorder: mgr.GetEventRecorder(UserAgent),
 	}
-	if err := approvals.SetupWithManager(mgr, around); err != nil {
+	if err := approvals.SetupWithManager(mgr, onlyInMode); err != nil {
 		return fmt.Errorf("adding the approval gate: %w", err)
 	}
 	return nil

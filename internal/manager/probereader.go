@@ -25,7 +25,7 @@ const ReaderAgent = "operator-status-probe-reader"
 // and /readyz while the status of the Probe reflects the last reading.
 func ReadProbe(ctx context.Context, config *rest.Config, log logr.Logger, identity, plan, healthAddress string) error {
 	config = rest.CopyConfig(config)
-	config.Wrap(impatient)
+	config.Wrap(withTimeout)
 	config.UserAgent = ReaderAgent
 	reader, err := probe.NewPodReader(config, identity, plan, log)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 // requestTimeout is how long a request may take that is no watch. The API server gives up after as long, too.
 const requestTimeout = time.Minute
 
-// impatient returns a transport that neither waits for long nor has client-go wait. A worker that waits for one kind is
+// withTimeout returns a transport that neither waits for long nor has client-go wait. A worker that waits for one kind is
 // lost to all others: for a kind whose conversion webhook is away, the API server asks for half a minute with each
 // refusal, and client-go sleeps for that long, ten times. Instead the error is returned, and the work queue backs off.
-func impatient(next http.RoundTripper) http.RoundTripper {
+func withTimeout(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if watches(request) {
-			return refused(next.RoundTrip(request))
+			return withoutRetryAfter(next.RoundTrip(request))
 		}
 		ctx, cancel := context.WithTimeout(request.Context(), requestTimeout)
-		response, err := refused(next.RoundTrip(request.WithContext(ctx)))
+		response, err := withoutRetryAfter(next.RoundTrip(request.WithContext(ctx)))
 		if err != nil {
 			cancel()
 			return nil, err
@@ -40,8 +40,8 @@ func watches(request *http.Request) bool {
 	return watch == "true" || watch == "1"
 }
 
-// refused removes the Retry-After header from an error response.
-func refused(response *http.Response, err error) (*http.Response, error) {
+// withoutRetryAfter removes the Retry-After header from an error response.
+func withoutRetryAfter(response *http.Response, err error) (*http.Response, error) {
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
 		response.Header.Del("Retry-After")
 	}
