@@ -80,11 +80,11 @@ func TestRecordOutside(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, nothing, append(tc.there, group())...)
-			r := &run{Reconciler: &Reconciler{Client: c, Reader: c}, plan: plan(), content: &record.Content{}, as: c, beyond: map[string][]record.Reference{}}
+			r := &run{Reconciler: &Reconciler{Client: c, Reader: c}, plan: plan(), content: &record.Content{}, as: c, outsideNamespace: map[string][]record.Reference{}}
 			if err := r.write(t.Context(), task{bundle: &record.Bundle{Name: "foo.v1"}, object: tc.object.DeepCopy()}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, r.beyond["foo.v1"]); diff != "" {
+			if diff := cmp.Diff(tc.want, r.outsideNamespace["foo.v1"]); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
