@@ -28,19 +28,19 @@ type component struct {
 	ready   func(context.Context, *cluster) error // returns nil once it is ready
 }
 
-// tier is a kind of cluster. The components of a wave start together, once the wave before is ready.
+// tier is a kind of cluster. The components of a phase start together, once the phase before is ready.
 type tier struct {
-	waves  [][]component
+	phases [][]component
 	builds []string // the recipes of binaries that are needed besides those of the components
 	mb     uint64   // required space in the cluster's folder, in MB
 }
 
 var tiers = withArgo(map[string]tier{
-	"none":      {mb: 200, waves: [][]component{{etcd}, {apiServer}}},
-	"fake":      {mb: 250, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
-	withOLM:     {mb: 350, waves: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
-	"real":      {mb: 500, waves: realWaves, builds: []string{pauseProgram}},
-	realWithOLM: {mb: 800, waves: append(slices.Clone(realWaves), []component{olmInNode, olmCatalogInNode}), builds: append(olmPrograms, pauseProgram)},
+	"none":      {mb: 200, phases: [][]component{{etcd}, {apiServer}}},
+	"fake":      {mb: 250, phases: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}}},
+	withOLM:     {mb: 350, phases: [][]component{{etcd}, {apiServer}, {controllerManager, scheduler, kwok}, {olm, olmCatalog}}},
+	"real":      {mb: 500, phases: realPhases, builds: []string{pauseProgram}},
+	realWithOLM: {mb: 800, phases: append(slices.Clone(realPhases), []component{olmInNode, olmCatalogInNode}), builds: append(olmPrograms, pauseProgram)},
 })
 
 // andArgo is the end of the names of tiers with --argocd.
@@ -49,7 +49,7 @@ const andArgo = " and Argo CD"
 // withArgo adds tiers on which Argo CD runs, too.
 func withArgo(tiers map[string]tier) map[string]tier {
 	for name, t := range maps.Clone(tiers) {
-		t.waves = append(slices.Clone(t.waves), argo)
+		t.phases = append(slices.Clone(t.phases), argo)
 		t.builds = append(slices.Clone(t.builds), "kubectl")
 		t.mb += 200
 		tiers[name+andArgo] = t
@@ -57,9 +57,9 @@ func withArgo(tiers map[string]tier) map[string]tier {
 	return tiers
 }
 
-// realWaves are the components of a cluster with a real node. The control plane runs as processes of this machine, and OLM
+// realPhases are the components of a cluster with a real node. The control plane runs as processes of this machine, and OLM
 // as processes of the node, where the addresses and names of Services work.
-var realWaves = [][]component{
+var realPhases = [][]component{
 	{nodeInit},
 	{etcd, imageRegistry, gateway, containerd},
 	{apiServer},
@@ -91,7 +91,7 @@ func chooseTier(nodes string, olm, argocd bool) (string, error) {
 	return name, nil
 }
 
-func (t tier) components() []component { return slices.Concat(t.waves...) }
+func (t tier) components() []component { return slices.Concat(t.phases...) }
 
 func (t tier) names() []string {
 	var names []string

@@ -80,7 +80,7 @@ func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error 
 	}
 }
 
-// start starts the waves of a tier. Each starts when the one before is ready.
+// start starts the phases of a tier. Each starts when the one before is ready.
 func (c *cluster) start(ctx context.Context, tierName string, port int) error {
 	began := time.Now()
 	step := func(format string, args ...any) {
@@ -94,13 +94,13 @@ func (c *cluster) start(ctx context.Context, tierName string, port int) error {
 	step("certificates and kubeconfigs written")
 
 	c.died = make(chan death, len(wanted.components()))
-	for _, wave := range wanted.waves {
-		for _, comp := range wave {
+	for _, phase := range wanted.phases {
+		for _, comp := range phase {
 			if err := c.launch(ctx, comp); err != nil {
 				return err
 			}
 		}
-		for _, comp := range wave {
+		for _, comp := range phase {
 			if err := c.await(ctx, comp, port); err != nil {
 				return err
 			}

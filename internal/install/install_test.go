@@ -145,15 +145,15 @@ var always = []string{
 	"Deployment operators/foo-manager",
 }
 
-// inWaves sorts lines of a listing by the phase of their kind.
-func inWaves(lines []string) []string {
+// byPhase sorts lines of a listing by the phase of their kind.
+func byPhase(lines []string) []string {
 	phases := []string{"", "RoleBinding ClusterRoleBinding", "Deployment", "ValidatingWebhookConfiguration MutatingWebhookConfiguration"}
-	wave := func(line string) int {
+	phase := func(line string) int {
 		kind, _, _ := strings.Cut(line, " ")
 		return max(0, slices.IndexFunc(phases, func(kinds string) bool { return slices.Contains(strings.Fields(kinds), kind) }))
 	}
 	out := slices.Clone(lines)
-	slices.SortStableFunc(out, func(a, b string) int { return wave(a) - wave(b) })
+	slices.SortStableFunc(out, func(a, b string) int { return phase(a) - phase(b) })
 	return out
 }
 
@@ -233,7 +233,7 @@ func TestRender(t *testing.T) {
 			if tc.instead != nil {
 				want = tc.instead
 			}
-			if diff := cmp.Diff(inWaves(want), listing(out)); diff != "" {
+			if diff := cmp.Diff(byPhase(want), listing(out)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.leftOut, out.LeftOut, cmpopts.EquateEmpty()); diff != "" {
@@ -366,7 +366,7 @@ func TestRenderRejects(t *testing.T) {
 func TestUngranted(t *testing.T) {
 	in := ungranted(plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("a", "operators")))
 	want := []string{"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1", "Deployment operators/foo-manager"}
-	if diff := cmp.Diff(inWaves(want), listing(rendered(t, in))); diff != "" {
+	if diff := cmp.Diff(byPhase(want), listing(rendered(t, in))); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

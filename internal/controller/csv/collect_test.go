@@ -23,8 +23,8 @@ import (
 // TestCollect verifies that exactly the objects that were written for a CSV outside its namespace are deleted with it.
 func TestCollect(t *testing.T) {
 	owner := csv("v1")
-	brought := func(changes ...func(*rbacv1.ClusterRole)) *rbacv1.ClusterRole {
-		out := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "brought", UID: "uid-1", Labels: install.OwnerLabels(owner)}}
+	newRole := func(changes ...func(*rbacv1.ClusterRole)) *rbacv1.ClusterRole {
+		out := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "newRole", UID: "uid-1", Labels: install.OwnerLabels(owner)}}
 		for _, change := range changes {
 			change(out)
 		}
@@ -32,7 +32,7 @@ func TestCollect(t *testing.T) {
 	}
 	recorded := func(uid types.UID) *record.Grant {
 		return &record.Grant{Plan: "install-1", OutsideNamespace: []record.Reference{
-			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "brought", UID: uid},
+			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "newRole", UID: uid},
 			{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Name: "gone", UID: "uid-2"},
 		}}
 	}
@@ -52,21 +52,21 @@ func TestCollect(t *testing.T) {
 		noOne  bool // the service account does not exist
 		stays  bool
 	}{
-		"Gone":       {reason: "The garbage collector does not take what is cluster-scoped.", role: brought(), grant: recorded("uid-1")},
-		"WithoutUID": {reason: "We may have been cut off before the UID was known.", role: brought(), grant: created(recorded(""))},
-		"LabelledMeanwhile": {reason: "An object of others that was there before has the label, and was never written.", role: brought(), grant: recorded(""),
+		"Gone":       {reason: "The garbage collector does not take what is cluster-scoped.", role: newRole(), grant: recorded("uid-1")},
+		"WithoutUID": {reason: "We may have been cut off before the UID was known.", role: newRole(), grant: created(recorded(""))},
+		"LabelledMeanwhile": {reason: "An object of others that was there before has the label, and was never written.", role: newRole(), grant: recorded(""),
 			stays: true},
-		"NotYetSeen": {reason: "An InstallPlan has just applied both, and the role reached the cache first.", role: brought(), grant: recorded("uid-1"),
+		"NotYetSeen": {reason: "An InstallPlan has just applied both, and the role reached the cache first.", role: newRole(), grant: recorded("uid-1"),
 			live: []client.Object{owner}, stays: true},
-		"Another": {reason: "An object by that name that was created since is another one.", role: brought(), grant: recorded("uid-0"), stays: true},
+		"Another": {reason: "An object by that name that was created since is another one.", role: newRole(), grant: recorded("uid-0"), stays: true},
 		"Relabelled": {reason: "What the next version has taken over is that one's.",
-			role: brought(func(r *rbacv1.ClusterRole) { r.Labels[install.LabelOwner] = "v2" }), grant: recorded("uid-1"), stays: true},
-		"Labelled": {reason: "A label that a tenant put on an object does not have it deleted: nothing was recorded.", role: brought(), stays: true,
+			role: newRole(func(r *rbacv1.ClusterRole) { r.Labels[install.LabelOwner] = "v2" }), grant: recorded("uid-1"), stays: true},
+		"Labelled": {reason: "A label that a tenant put on an object does not have it deleted: nothing was recorded.", role: newRole(), stays: true,
 			grant: &record.Grant{Plan: "install-1"}},
-		"NoRecord":      {reason: "Nor without a record.", role: brought(), stays: true},
-		"AsAccount":     {reason: "The account that installed it deletes it.", role: brought(), grant: as("installer", recorded("uid-1"))},
-		"AccountIsGone": {reason: "Where that is gone the manager deletes what was created.", role: brought(), grant: as("installer", created(recorded("uid-1"))), noOne: true},
-		"TakenOver": {reason: "The account may have patched an object of others, without the right to delete it.", role: brought(),
+		"NoRecord":      {reason: "Nor without a record.", role: newRole(), stays: true},
+		"AsAccount":     {reason: "The account that installed it deletes it.", role: newRole(), grant: as("installer", recorded("uid-1"))},
+		"AccountIsGone": {reason: "Where that is gone the manager deletes what was created.", role: newRole(), grant: as("installer", created(recorded("uid-1"))), noOne: true},
+		"TakenOver": {reason: "The account may have patched an object of others, without the right to delete it.", role: newRole(),
 			grant: as("installer", recorded("uid-1")), noOne: true, stays: true},
 	}
 	for name, tc := range cases {

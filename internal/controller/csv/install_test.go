@@ -56,8 +56,8 @@ func desiredAccount() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: named("foo")}
 }
 
-// seal returns the hash of an applied object.
-func seal(t *testing.T, o client.Object) string {
+// appliedHash returns the hash of an applied object.
+func appliedHash(t *testing.T, o client.Object) string {
 	t.Helper()
 	applied, err := install.WithAppliedHash(o)
 	if err != nil {
@@ -70,7 +70,7 @@ func seal(t *testing.T, o client.Object) string {
 func applied[T client.Object](t *testing.T, desired T, more ...func(T)) T {
 	t.Helper()
 	out := desired.DeepCopyObject().(T)
-	install.Annotate(out, install.AnnotationApplied, seal(t, desired))
+	install.Annotate(out, install.AnnotationApplied, appliedHash(t, desired))
 	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	out.SetUID("uid")
 	out.SetResourceVersion("1234")
@@ -148,7 +148,7 @@ func TestSame(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := tc.actual.DeepCopyObject()
-			got, err := same(tc.desired, tc.actual, seal(t, tc.desired))
+			got, err := same(tc.desired, tc.actual, appliedHash(t, tc.desired))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestSeal(t *testing.T) {
 	hash := func(change func(*rbacv1.Role)) string {
 		role := desiredRole()
 		change(role)
-		return seal(t, role)
+		return appliedHash(t, role)
 	}
 	plain := hash(func(*rbacv1.Role) {})
 	if again := hash(func(*rbacv1.Role) {}); plain == "" || again != plain {
@@ -250,7 +250,7 @@ func renderedFor(s *situation) (out install.Rendered) {
 func TestHealth(t *testing.T) {
 	called := func(name string, d *appsv1.Deployment) client.Object {
 		d.Name = name
-		install.Annotate(d, install.AnnotationApplied, seal(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
+		install.Annotate(d, install.AnnotationApplied, appliedHash(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}))
 		return d
 	}
 	up := func(name string) client.Object { return called(name, deployment(new(int32(1)), 1, 1, 1)) }
@@ -304,7 +304,7 @@ func TestHealth(t *testing.T) {
 		}
 		now := deployment(new(int32(1)), 1, 1, 1)
 		now.Name = "a"
-		install.Annotate(now, install.AnnotationApplied, seal(t, rendered.Objects[0].Object))
+		install.Annotate(now, install.AnnotationApplied, appliedHash(t, rendered.Objects[0].Object))
 		if verdict, err := reconciler(t, now).health(t.Context(), s, rendered); err != nil || verdict.Phase != olm.CSVPhaseSucceeded {
 			t.Errorf("What was applied is there: %s, %v", word(verdict), err)
 		}

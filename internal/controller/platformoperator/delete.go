@@ -89,11 +89,11 @@ func (c composer) dismantling() bool {
 // dismantle deletes the objects in phases, and returns those of the current phase that still exist: first the resources
 // that the operator may have to clean up after, then the operator, then its OperatorGroup and namespace.
 func (c composer) dismantle(ctx context.Context) ([]platformoperatorstatus.Object, error) {
-	var waves [3][]v1alpha1.ResourceStatus
+	var phases [3][]v1alpha1.ResourceStatus
 	for _, r := range c.op.Status.Resources {
 		switch r.Name {
 		case platformoperatorstatus.EntrySubscription:
-			waves[1] = append(waves[1], r)
+			phases[1] = append(phases[1], r)
 		case platformoperatorstatus.EntryNamespace:
 			if c.anyway() { // it may contain users' data
 				if left, err := c.release(ctx, r); err != nil {
@@ -103,16 +103,16 @@ func (c composer) dismantle(ctx context.Context) ([]platformoperatorstatus.Objec
 				}
 				continue
 			}
-			waves[2] = append(waves[2], r)
+			phases[2] = append(phases[2], r)
 		case platformoperatorstatus.EntryOperatorGroup:
-			waves[2] = append(waves[2], r)
+			phases[2] = append(phases[2], r)
 		default:
-			waves[0] = append(waves[0], r)
+			phases[0] = append(phases[0], r)
 		}
 	}
-	for _, wave := range waves {
+	for _, phase := range phases {
 		var left []platformoperatorstatus.Object
-		for _, r := range wave {
+		for _, r := range phase {
 			found, err := c.uninstall(ctx, r)
 			if err != nil {
 				return nil, err

@@ -393,7 +393,7 @@ func TestDeleted(t *testing.T) {
 		want   bool
 	}{
 		"FirstInstall": {"Nothing was there to be deleted.", sub("", ""), nil, false},
-		"NotYetThere":  {"Its plan has not brought it yet.", sub("", "install-1"), nil, false},
+		"NotYetThere":  {"Its plan has not installed it yet.", sub("", "install-1"), nil, false},
 		"There":        {"It is there.", sub("foo.v1.0.0", "install-1"), head, false},
 		"Deleted":      {"Somebody deleted it, and has his reasons.", sub("foo.v1.0.0", "install-1"), nil, true},
 		"Both":         {"Who deletes the plan, too, wants it again.", sub("foo.v1.0.0", "install-2"), nil, false},
@@ -420,14 +420,14 @@ func TestBegun(t *testing.T) {
 		want   bool
 	}{
 		"Installing":    {"A plan that is under way installs it, with a dependency that is there by now.", planned("p", foo, "Installing", a, b), []string{a}, true},
-		"Complete":      {"So did one that is complete, though what it brought is not seen yet.", planned("p", foo, "Complete", a, b), []string{a}, true},
+		"Complete":      {"So did one that is complete, though what it installed is not seen yet.", planned("p", foo, "Complete", a, b), []string{a}, true},
 		"Failed":        {"One that failed is mended and deleted by a person, and not made again beside.", planned("p", foo, "Failed", a), []string{a}, true},
 		"NotBegun":      {"One that is not approved can be replaced.", planned("p", foo, "RequiresApproval", a, b), []string{a}, false},
 		"Planning":      {"So can one that is not resolved.", planned("p", foo, "Planning", a, b), []string{a}, false},
 		"Others":        {"Another Subscription's plan is another's.", planned("p", other, "Installing", a, b), []string{a}, false},
 		"Nobodys":       {"So is one that a person made.", planned("p", nil, "Installing", a, b), []string{a}, false},
 		"Fewer":         {"One that lacks a dependency does not install it.", planned("p", foo, "Installing", a), []string{a, b}, false},
-		"AsADependency": {"One that brought it for another's sake was for another's sake.", planned("p", foo, "Installing", c, a), []string{a}, false},
+		"AsADependency": {"One that installed it for another's sake was for another's sake.", planned("p", foo, "Installing", c, a), []string{a}, false},
 		"Needed": {"A dependency is installed by the dependent's plan, as the annotations of its CSV show.",
 			planned("needs", other, "Installing", c, a), []string{a}, true},
 		"WithoutNames": {"One that names nothing installs nothing.", planned("p", foo, "Installing"), []string{a}, false},
@@ -487,8 +487,8 @@ func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconcil
 
 func TestDiscard(t *testing.T) {
 	foo, other := subscribe("foo", "foo", 1), subscribe("other", "bar", 1)
-	brought := csv("foo.v1.0.0", "Succeeded")
-	brought.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "vouching"}
+	installed := csv("foo.v1.0.0", "Succeeded")
+	installed.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "of-the-installed"}
 	wanted := planned("wanted", foo, "RequiresApproval", "foo.v3.0.0")
 	plans := []client.Object{
 		wanted,
@@ -497,7 +497,7 @@ func TestDiscard(t *testing.T) {
 		planned("nothing-left", foo, "Complete", "foo.v0.0.1"),
 		planned("failed", foo, "Failed", "foo.v0.0.2"),
 		planned("under-way", foo, "Installing", "foo.v2.0.0"),
-		planned("vouching", foo, "Complete", "foo.v1.0.0"),
+		planned("of-the-installed", foo, "Complete", "foo.v1.0.0"),
 		planned("others", other, "RequiresApproval", "bar.v1.0.0"),
 		planned("a-persons", nil, "RequiresApproval", "foo.v2.0.0"),
 		with(planned("without-rights", foo, "Installing", "foo.v2.0.0"),
@@ -513,7 +513,7 @@ func TestDiscard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var deletes []string
 			r := beside(t, &deletes, plans...)
-			n := around(offer(), append(plans, brought)...)
+			n := around(offer(), append(plans, installed)...)
 			if err := r.discard(t.Context(), n, foo, tc.wanted); err != nil {
 				t.Fatal(err)
 			}

@@ -258,9 +258,9 @@ func (m *Manager) CheckAlive(t testing.TB) {
 		}
 	}
 	text := m.logs(t)
-	for _, alarm := range []string{"panic", "DATA RACE"} {
-		if strings.Contains(text, alarm) {
-			t.Errorf("the manager's log has a %s", alarm)
+	for _, word := range []string{"panic", "DATA RACE"} {
+		if strings.Contains(text, word) {
+			t.Errorf("the manager's log has a %s", word)
 		}
 	}
 }
