@@ -66,7 +66,7 @@ func TestWebhooks(t *testing.T) {
 		"ValidatingWebhookConfiguration /vfoo.example.com-*",
 		"MutatingWebhookConfiguration /mfoo.example.com-*",
 	)
-	if diff := cmp.Diff(inWaves(want), listing(out)); diff != "" {
+	if diff := cmp.Diff(byPhase(want), listing(out)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 
