@@ -262,7 +262,7 @@ func (in Inputs) subject() string {
 	return "Probe " + nameOf(in.Probe)
 }
 
-// whyUnreported states why no Probe reports what custom resources report.
+// whyUnreported states why no Probe reports the state of the custom resources.
 func (in Inputs) whyUnreported() string {
 	if in.Uninstalled {
 		return nameOf(in.Running) + " was uninstalled"

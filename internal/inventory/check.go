@@ -104,8 +104,8 @@ const (
 	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
 )
 
-// maxOpenShiftBlocker returns the blocker of an operator that does not support the next minor version of OpenShift; nil if it
-// does. Like OLM, it takes a property that is invalid for one that supports none.
+// maxOpenShiftBlocker returns the blocker of an operator that does not support the next minor version of OpenShift, or nil. Like
+// OLM, it assumes that an operator with an invalid property supports no version.
 func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Blocker {
 	if next == nil {
 		return nil

@@ -113,7 +113,14 @@ func (r *Reconciler) deletionObstacle(ctx context.Context, s *situation, success
 	if before := s.predecessorObstacle(); before != nil {
 		return before, nil
 	}
-	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func() (*obstacle, error) { return r.handOver(ctx, s.csv, successor) })
+	return r.handovers.attempt(client.ObjectKeyFromObject(s.csv), r.Now(), func(again bool) (*obstacle, error) {
+		found, err := r.handOver(ctx, s.csv, successor)
+		if found != nil && again { // most failures pass
+			r.Recorder.Eventf(s.csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
+				"The ClusterServiceVersion is kept until its objects are handed over to %s: %s", successor.Name, found.message)
+		}
+		return found, err
+	})
 }
 
 // predecessorObstacle returns an obstacle if the CSV that this one replaced still exists, or nil. Without this one, that CSV
@@ -149,10 +156,7 @@ func (r *Reconciler) handOver(ctx context.Context, old, successor *v1alpha1.Clus
 			return nil, err
 		}
 		if err != nil {
-			message := apierror.Message(err, maxQuoted)
-			r.Recorder.Eventf(old, nil, corev1.EventTypeWarning, v1alpha1.EventNotHandedOver, v1alpha1.EventActionHandOver,
-				"The ClusterServiceVersion is kept until its objects are handed over to %s: %s: %s", successor.Name, kind.Kind, message)
-			return &obstacle{message: kind.Kind + ": " + message}, nil
+			return &obstacle{message: kind.Kind + ": " + apierror.Message(err, maxQuoted)}, nil
 		}
 	}
 	return nil, nil
