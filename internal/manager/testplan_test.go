@@ -150,7 +150,7 @@ func TestBadInput(t *testing.T) {
 		p := userProbe(namespace, "two", v1alpha1.ProbeResource{Resource: "two.example.com", Upgradeable: "!Migrating"})
 		cluster.Create(t, p)
 		p = awaitProbe(t, cluster, key(p), "Synced=False/ResourceAmbiguous")
-		checkEqual(t, "message", "API group two.example.com holds 2 CustomResourceDefinitions: name one of them, such as bars.two.example.com",
+		checkEqual(t, "message", "API group two.example.com has 2 CustomResourceDefinitions: name one of them, such as bars.two.example.com",
 			message(p, v1alpha1.ConditionSynced))
 	})
 

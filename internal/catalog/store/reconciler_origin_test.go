@@ -95,7 +95,7 @@ func configMaps(t *testing.T, w *world) {
 	read := func() string {
 		return "ConfigMap " + namespace + "/foo at resourceVersion " + cm.ResourceVersion
 	}
-	w.awaitHealthy(t, cs, "True PackagesInvalid: Read 1 package from "+read()+"; left out 1 package that cannot be used: bad (it has no channel)")
+	w.awaitHealthy(t, cs, "True PackagesInvalid: Read 1 package from "+read()+"; skipped 1 package that cannot be used: bad (it has no channel)")
 	w.checkOffers(t, cs, "foo.v1.0.0")
 	if diff := cmp.Diff([]string{"ClusterServiceVersion foo.v1.0.0", "CustomResourceDefinition foos.example.com"}, w.objects(cs, "foo.v1.0.0")); diff != "" {
 		t.Errorf("objects from a ConfigMap: -want +got\n%s", diff)

@@ -115,7 +115,7 @@ func badInput(t *testing.T, w *world) {
 			reason: "The right folder with something else in it.",
 			spec:   push("empty", nil, catalogtest.Files("configs/a.yaml", "hello")),
 			want: "False NotACatalog: image " + registry.Host + "/empty, folder /configs: it contains no file-based catalog: " +
-				"no olm.package that can be read (a.yaml: a.yaml cannot be read: error unmarshaling JSON: while decoding JSON: " +
+				"no olm.package can be read (a.yaml: a.yaml cannot be read: error unmarshaling JSON: while decoding JSON: " +
 				"json: cannot unmarshal string into Go value of type map[string]interface {} at offset 7 (indicated by <==) \"hello\" <==)",
 			old: olm.CatalogSourceRegistryServerError,
 		},
