@@ -20,6 +20,19 @@ func routeOf(namespace, name string) route {
 	return tenants("", "").of(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
+// used returns the process that reads for a route, which may be reused afterwards.
+func used(t *testing.T, r *readers, to route, reusable bool) (out *sandbox.Process) {
+	t.Helper()
+	err := r.with(t.Context(), to, func(p *sandbox.Process) (bool, error) {
+		out = p
+		return reusable, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // TestReadersWait verifies that catalogs with long reads delay those of their own namespace, but not trusted ones.
 func TestReadersWait(t *testing.T) {
 	r := newReaders(t.TempDir(), catalog.DefaultLimits)
@@ -63,16 +76,7 @@ func TestReadersWait(t *testing.T) {
 // TestReadersIdle verifies that a process only reads for one catalog, and that idle processes end.
 func TestReadersIdle(t *testing.T) {
 	r := newReaders(t.TempDir(), catalog.DefaultLimits)
-	use := func(to route, reusable bool) (p *sandbox.Process) {
-		t.Helper()
-		if err := r.with(t.Context(), to, func(used *sandbox.Process) (bool, error) {
-			p = used
-			return reusable, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
+	use := func(to route, reusable bool) *sandbox.Process { return used(t, r, to, reusable) }
 	mine, other := routeOf("tenant", "a"), routeOf("tenant", "b")
 	first := use(mine, true)
 	if use(other, true) == first {
@@ -100,16 +104,7 @@ func TestReadersIdle(t *testing.T) {
 // TestReadersSpare verifies that a process waits for the next trusted catalog, however much is read of other catalogs.
 func TestReadersSpare(t *testing.T) {
 	r := newReaders(t.TempDir(), catalog.DefaultLimits)
-	read := func(to route) (p *sandbox.Process) {
-		t.Helper()
-		if err := r.with(t.Context(), to, func(used *sandbox.Process) (bool, error) {
-			p = used
-			return false, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
+	read := func(to route) *sandbox.Process { return used(t, r, to, false) }
 	spare := func() *sandbox.Process {
 		r.mu.Lock()
 		defer r.mu.Unlock()
