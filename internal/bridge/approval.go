@@ -192,14 +192,11 @@ func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	}
 	out := gate.Evaluate(n.Update(sub))
 	if !out.Held {
-		out = gate.Decision{
-			Held: true, Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable,
-			Holds: []gate.Hold{{
-				Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Target: target.Name, Cause: messages.Line(target.Status.Message),
-				By: gate.Object{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: target.Namespace, Name: target.Name},
-			}},
-			Message: fmt.Sprintf("The update to %s is held%s", target.Name, messages.Quote(target.Status.Message)),
+		hold := gate.Hold{
+			Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Target: target.Name, Cause: messages.Line(target.Status.Message),
+			By: gate.Object{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: target.Namespace, Name: target.Name},
 		}
+		out = gate.Decision{Held: true, Reason: hold.Reason, Holds: []gate.Hold{hold}, Message: hold.Message()}
 	}
 	out.Approved = true
 	out.Message += fmt.Sprintf(". The OperatorCondition gate acts after InstallPlan %s/%s: its CustomResourceDefinitions are already installed, "+

@@ -156,9 +156,9 @@ func (in Inputs) holds() []Hold {
 	if h := operatorHold(in.OperatorCondition); h != nil {
 		out = append(out, *h)
 	}
-	override := in.Override()
+	doubt, override := in.doubt(), in.Override()
 	for i := range out {
-		out[i].Target, out[i].Doubt, out[i].Override = in.Target, in.doubt(), override
+		out[i].Target, out[i].Doubt, out[i].Override = in.Target, doubt, override
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // Hold is one cause for which an update has to wait.
@@ -59,7 +60,7 @@ func (o Override) String() string {
 	if o.Object.Kind == v1alpha1.SubscriptionKind {
 		return o.Command()
 	}
-	return fmt.Sprintf("set Upgradeable=True in spec.overrides of OperatorCondition %s/%s", o.Object.Namespace, o.Object.Name)
+	return "set Upgradeable=True in spec.overrides of " + o.Object.String()
 }
 
 // Command returns the command for a shell, or "" for the zero value.
@@ -99,7 +100,7 @@ func (o Override) CutFrom(message string) (before string, found bool) {
 
 // statement returns a sentence about why an update is held.
 func statement(target, cause, doubt string) string {
-	out := fmt.Sprintf("The update to %s is held: %s", target, cause)
+	out := fmt.Sprintf("The update to %s is held%s", target, messages.Quote(cause))
 	if doubt != "" {
 		out += ". " + doubt
 	}
